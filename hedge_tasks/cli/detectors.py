@@ -79,7 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
     tables = [
-        detector_table(each_run, chosen_scorer(arguments, each_run), detectors, **options, only_kept=only_kept)
+        detector_table(
+            each_run,
+            chosen_scorer(arguments, each_run),
+            detectors,
+            **options,
+            only_kept=only_kept,
+            # Nobody who asks for less is told more.
+            blind=arguments.detectors is None,
+        )
         for each_run in progress(finished, name="Scoring", unit="run")
     ]
     fusions = [fuse(each_run.scores) if arguments.fuse else None for each_run in tables]
@@ -109,18 +117,33 @@ def run(arguments: argparse.Namespace) -> int:
 def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
     about = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
     facts = {**about, "detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
+    facts |= {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
     return facts | ({"fusion": fusion} if fusion else {})
 
 
 def _table(table: DetectorTable) -> Table:
     from hedge_tasks.measures.detector_columns import numbers_table
-    from hedge_tasks.numbers import reason_lines
+    from hedge_tasks.numbers import Cell, reason_lines
 
-    notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"]
-    notes = [*(notes if table.rows else []), *reason_lines("left out", table.left_out.items())]
-    notes += [table.advice] if table.advice else []
-    title = f"{table.run.title}; filter {table.scorer.name}"
-    return numbers_table(table.rows, against=table.against, within="within types", title=title, notes=notes)
+    blind = table.blind
+    baselines: list[dict[str, Cell]] = [
+        {
+            "detector": f"{one.name}{'*' if one.reversed else ''} (blind)",
+            "title": one.title,
+            "draws": 0,
+            "estimate": one.estimate,
+        }
+        for one in (blind.rows if blind else ())
+    ]
+    seconds = "seconds: of the evidence (looked up where it was kept) and the score, for all questions"
+    notes = [*([seconds] if table.rows or baselines else []), *reason_lines("left out", table.left_out.items())]
+    if blind:
+        notes += ["* turned round"] if any(one.reversed for one in blind.rows) else []
+        notes += reason_lines("left out", blind.left_out.items())
+    notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
+    about: dict[str, Any] = {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes}
+    about |= {"experts": table.experts, "baselines": baselines}
+    return numbers_table(table.rows, against=table.against, within="within types", **about)
 
 
 def _fusion(fusion: Fusion) -> Table:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hedge_tasks.measures.detector_table import DetectorNumbers
-from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Table
+from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Number, Table
 
 _OF_FLAGGING = (
     Column("top"),
@@ -19,6 +19,8 @@ def numbers_table(
     *,
     against: str,
     within: str = "within",
+    experts: Mapping[str, Number] | None = None,
+    baselines: Sequence[Mapping[str, Cell]] = (),
     brief: bool = False,
     title: str = "",
     notes: Sequence[str] = (),
@@ -28,12 +30,15 @@ def numbers_table(
     Args:
         against: what the differences are to.
         within: heading of the ROC-AUC within types or answers.
+        experts: by detector, its ROC-AUC against experts' labels.
+        baselines: further rows, below the others.
         brief: without the shares of the most suspicious and the flagged parts.
     """
     columns = [
         *(Column("detector"), Column("draws"), Column("seconds")),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
+        Column("experts", "against experts", format=FOUR_DIGITS, interval=True),
         Column("within", within, format=FOUR_DIGITS),
         Column("within_interval", "95 %", show="interval", of="within"),
         *(() if brief else _OF_FLAGGING),
@@ -45,7 +50,9 @@ def numbers_table(
         columns.append(Column(key, f"- {heading}", format=SIGNED_FOUR))
         columns.append(Column(f"{key}_interval", "95 %", format=SIGNED, show="interval", of=key))
         columns.append(Column(p, "p (Holm)", show="p"))
-    cells = [_cells(row, brief) for row in rows]
+    beside = experts or {}
+    cells = [{**_cells(row, brief), **({"experts": e} if (e := beside.get(row.detector)) else {})} for row in rows]
+    cells += [dict(baseline) for baseline in baselines]
     shown = [column for column in columns if any(row.get(column.source) is not None for row in cells)]
     return Table(shown, cells, title, notes)
 
