@@ -29,8 +29,8 @@ class ChatAdapter(lmms):
     samples_itself = False
     """Whether this package's own code chooses the tokens; whoever else does is asked whether settings are obeyed."""
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         """Whether answers are kept to a JSON schema as they are written, or a server is asked to do so."""
         return False
 

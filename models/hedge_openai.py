@@ -32,7 +32,9 @@ from hedge_tasks.models.base import (
     whole_reply,
 )
 from hedge_tasks.models.first_token import first_tokens
-from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.perturb.workers import PictureWorkers
+from hedge_tasks.sampling.prefetch import CleanPictures
+from hedge_tasks.sampling.requests import DrawRequest, seen_urls
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 from hedge_tasks.serving.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.serving.completion import Completion, PromptToken, is_control
@@ -57,6 +59,7 @@ _ARGUMENTS = (
     "repetition_penalty",
     "wait_for_server",
     "draws_per_request",
+    "picture_workers",
     "batch_size",
 )
 
@@ -148,6 +151,7 @@ class HedgeOpenAI(ChatAdapter):
         wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
         draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
             are where the server is vLLM, whose seeds then are those of single requests, and else 1.
+        picture_workers: Processes that perturb and encode large pictures, by default one a core; 0 does it here.
 
     Raises:
         ConfigError: An argument is unknown or makes no sense.
@@ -169,6 +173,7 @@ class HedgeOpenAI(ChatAdapter):
         repetition_penalty: float | None = None,
         wait_for_server: float = 1800.0,
         draws_per_request: int | None = None,
+        picture_workers: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -186,6 +191,7 @@ class HedgeOpenAI(ChatAdapter):
         self.draws_per_request = (
             None if draws_per_request is None else count("draws_per_request", draws_per_request, at_least=1)
         )
+        self._pictures = PictureWorkers(picture_workers)
         self._has_n = True
         self._reads_prompts: bool | None = None
         self._client = ChatClient(
@@ -296,7 +302,11 @@ class HedgeOpenAI(ChatAdapter):
         groups = series(draws, self._n_in_one)
         firsts = [draws[group[0]] for group in groups]
         uses = Counter(draw.asked for draw in firsts)
-        messages = {draw.asked: self._encoded(draw.messages, uses[draw.asked]) for draw in reversed(firsts)}
+        documents = CleanPictures(keep=self.num_concurrent + 1)
+        messages = {
+            draw.asked: self._encoded(partial(self._messages, draw, documents), uses[draw.asked])
+            for draw in reversed(firsts)
+        }
         questions = [_of_draw(draw, group, messages[draw.asked]) for draw, group in zip(firsts, groups, strict=True)]
         yield from self._answers(questions)
 
@@ -318,8 +328,8 @@ class HedgeOpenAI(ChatAdapter):
         ]
         return complete(self._collect(questions))
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True  # the server is asked to; one that refuses answers without
 
     def forced_logprobs(
@@ -432,6 +442,9 @@ class HedgeOpenAI(ChatAdapter):
         messages = self._encoded(lambda: self.messages_of(request))
         # The task takes thoughts out itself, as its settings say.
         return _Question((i,), f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
+
+    def _messages(self, draw: DrawRequest, documents: CleanPictures) -> list[dict[str, Any]]:
+        return draw.conversation(seen_urls(draw, documents.images(draw), self._pictures, self.max_image_side))
 
     def _encoded(self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1) -> _Encoded:
         return _Encoded(make, uses, self.max_image_side)

@@ -30,6 +30,7 @@ from hedge_tasks.models.base import (
     whole_reply,
 )
 from hedge_tasks.models.token_sampling import rounded, sent_decoding, thought_of
+from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.series import request_seed, series
@@ -49,6 +50,7 @@ _ARGUMENTS = (
     "max_images",
     "documents_per_call",
     "trust_remote_code",
+    "picture_workers",
     "batch_size",
 )
 
@@ -73,6 +75,7 @@ class HedgeVLLM(ChatAdapter):
         max_images: most images a question shows.
         documents_per_call: documents whose draws are handed to vLLM in one call, and stored after it.
         trust_remote_code: run code from the model's repository. Off unless asked for.
+        picture_workers: processes that perturb large pictures, by default one a core; 0 does it in this one.
         batch_size: lmms-eval always passes one; vLLM makes its own batches.
 
     Raises:
@@ -94,6 +97,7 @@ class HedgeVLLM(ChatAdapter):
         max_images: int = 1,
         documents_per_call: int = 64,
         trust_remote_code: bool = False,
+        picture_workers: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -104,6 +108,7 @@ class HedgeVLLM(ChatAdapter):
         if device not in (None, "cuda"):
             raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
         self.documents_per_call = positive("documents_per_call", documents_per_call)
+        self._pictures = PictureWorkers(picture_workers)
         if not 0 < float(gpu_memory_utilization) <= 1:
             raise ConfigError(f"gpu_memory_utilization: expected a number in (0, 1], got {gpu_memory_utilization!r}")
         settings: dict[str, Any] = {
@@ -164,7 +169,7 @@ class HedgeVLLM(ChatAdapter):
         """
         calls = [_groups(draws, call) for call in _calls(draws, self.documents_per_call)]
         firsts = [draws[group[0]] for call in calls for group in call]
-        with closing(prefetch_messages(firsts, ahead=_AHEAD)) as prepared:
+        with closing(prefetch_messages(firsts, ahead=_AHEAD, pictures=self._pictures)) as prepared:
             for call in calls:
                 messages = [_for_vllm(conversation) for conversation in islice(prepared, len(call))]
                 outputs = self._chat(messages, [self._sampling(draws[group[0]], len(group)) for group in call])
@@ -297,8 +302,8 @@ class HedgeVLLM(ChatAdapter):
         outputs = self._chat([_for_vllm(conversation) for conversation in conversations], sampling)
         return complete([self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs])
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True
 
     def forced_logprobs(

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,14 @@ def test_one_that_fails_for_good_says_why_and_spoils_no_other() -> None:
     assert (first.value, first.problem, second.value) == (None, "the server refused: policy", "red")
     with pytest.raises(HedgeError, match="scripted answered none of 1 requests; one: busy"):
         Asker(Scripted(*[RequestFailed("busy", "busy")] * 2), Account()).ask_all([query()])
+    [alone] = Asker(Scripted(*[RequestFailed("policy", "refused")] * 2), Account()).ask_all([query()])
+    assert (alone.value, alone.problem) == (None, "the server refused: policy"), "one question says nothing of others"
+
+
+def test_another_schema_or_another_room_is_another_question() -> None:
+    model, asked = Scripted(), query()
+    keys = {q.key(model, 0) for q in (asked, replace(asked, schema={"type": "object"}), replace(asked, max_tokens=7))}
+    assert len(keys) == 3
 
 
 def test_equal_questions_are_asked_once_and_answered_in_order() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from datasets import Dataset
 from making import attempt_of, play, question
 from once import python
 from openai_server import Response, Script, serve
@@ -24,7 +25,7 @@ from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.making.medhallu.checks import Vote, allowed_length, difficulty
 from hedge_tasks.making.medhallu.pipeline import MedHallu
 from hedge_tasks.making.medhallu.questions import SourceQuestion, read_questions
-from hedge_tasks.making.output import load_made
+from hedge_tasks.making.output import DATA
 from hedge_tasks.making.production import Production, produce
 from hedge_tasks.making.shortcuts import alarms, shortcuts
 
@@ -330,8 +331,8 @@ def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
     report = json.loads(capsys.readouterr().out)
     assert report["asked"]["requests"] == 0
     assert report["asked"]["cached"] > 0
-    made = load_made(tmp_path / "out")
-    assert made.to_list() == load_made(tmp_path / "shared").to_list()
+    made = Dataset.from_parquet(str(tmp_path / "out" / DATA), keep_in_memory=True)
+    assert made.to_list() == Dataset.from_parquet(str(tmp_path / "shared" / DATA), keep_in_memory=True).to_list()
     documents = process_docs(made, show="both")
     assert len(documents) == 20
     assert Counter(documents["truth"]) == {"0": 10, "1": 10}

@@ -66,6 +66,21 @@ def test_a_number_says_why_it_is_undefined_and_lmms_eval_shows_it() -> None:
         Measure(name="m").compare([], [], [])
 
 
+def test_value_and_error_of_a_row_are_of_one_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimates: list[int] = []
+    original = Mean.estimate
+    monkeypatch.setattr(Mean, "estimate", lambda self, *given: estimates.append(1) or original(self, *given))
+    row, records = Aggregation(Mean(name="m")), [{"value": v, "group": None} for v in (0.0, 1.0, 1.0)]
+    assert (row(records), row.stderr(records)) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert len(estimates) == 1
+    assert row(records[:2]) == 0.5
+
+
+def test_a_rate_takes_zeros_and_ones_alone() -> None:
+    with pytest.raises(ValueError, match="0 or 1"):
+        Rate(name="r").estimate([{"value": v, "group": None} for v in (0.7, 1)])
+
+
 def test_the_ends_of_an_interval_are_rows() -> None:
     records = [r for r in values_at_random(1) if r["value"] is not None]
     mean, low, high = bounds_of(Mean(name="m"), "an interval needs two groups")

@@ -20,14 +20,14 @@ from PIL import Image
 
 from hedge_tasks.adjudication import judge_from
 from hedge_tasks.audit.review import write_review
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.making.pictures.base import Order, PictureQuestion, judged
 from hedge_tasks.making.pictures.checkers import checker_from
 from hedge_tasks.making.pictures.checkers.boxes import Box, distinct, holds, overlap, relation_named
 from hedge_tasks.making.pictures.checkers.detector import objects_of, score
 from hedge_tasks.making.pictures.checkers.reading import edits, likeness
 from hedge_tasks.making.pictures.checkers.vqascore import p_yes
-from hedge_tasks.making.pictures.inspection import after_review, inspect, review_items
+from hedge_tasks.making.pictures.inspection import heard, inspect, review_items
 from hedge_tasks.making.pictures.painters import painter_from
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 
@@ -216,10 +216,9 @@ def test_what_is_in_doubt_goes_to_people_and_comes_back(tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("id,label\ngreen,0\nblue,1\nwhite,\n")
     assert judge_from(f"labels:path={labels}").name == "labels"
-    assert [v.outcome for v in after_review(ids, verdicts, labels)] == ["accepted", "accepted", "rejected", "review"]
-    labels.write_text("id,label\ngren,0\n")
-    with pytest.raises(DataError, match="did you mean 'green'"):
-        after_review(ids, verdicts, labels)
+    said = (None, 0, 1, None)
+    heard_of = [heard(verdict, label).outcome for verdict, label in zip(verdicts, said, strict=True)]
+    assert heard_of == ["accepted", "accepted", "rejected", "review"]
 
 
 # --- boxes and words, by hand -----------------------------------------------------------------------------------------

@@ -7,9 +7,7 @@ what it does not know supports less, whatever its share of hallucinations does.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, JUDGE_UNREAD, NO_ANSWER, Verdict
@@ -65,34 +63,3 @@ def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:
     if basis is None and votes and all(outcome_of(vote) == DECLINED for vote in votes):
         return DECLINED
     return UNDECIDED
-
-
-@dataclass(frozen=True)
-class OutcomeShares:
-    """Shares of the answers of which something came: they add up to 1.
-
-    Attributes:
-        supported, hallucinated, declined: in [0, 1].
-        n: answers with one of these outcomes.
-    """
-
-    supported: float
-    hallucinated: float
-    declined: float
-    n: int
-
-
-def three_parts(outcomes: Iterable[str]) -> OutcomeShares | None:
-    """The three parts of a rate; None where nothing came of any answer.
-
-    Example:
-        >>> three_parts(["supported", "supported", "hallucinated", "declined", "undecided"])
-        Parts(supported=0.5, hallucinated=0.25, declined=0.25, n=4)
-    """
-    counts = Counter(outcomes)
-    kinds = (OUTCOME_SUPPORTED, OUTCOME_HALLUCINATED, DECLINED)
-    n = sum(counts[kind] for kind in kinds)
-    if not n:
-        return None
-    supported, hallucinated, without = (counts[kind] / n for kind in kinds)
-    return OutcomeShares(supported, hallucinated, without, n)

@@ -273,7 +273,7 @@ class LocalModel:
         self, adapter: Any, settings: Request, shown: Sequence[Any], seeds: Sequence[Any]
     ) -> Sequence[ReplyOrFailure]:
         more: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
-        if self._keeps and settings.schema and getattr(adapter, "keeps_schemas", False):
+        if self._keeps and settings.schema and adapter.keeps_schemas():
             more["schema"] = settings.schema
         # No top_p: the adapters sample from the model itself.
         more |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
@@ -319,12 +319,11 @@ def adapter_model(adapter: str, **arguments: Any) -> LocalModel:
     if not hasattr(kind, "answer_conversations"):
         raise ConfigError(f"adapter {adapter!r} answers no conversations that belong to no task")
     name = str(arguments.get("pretrained") or arguments.get("model") or adapter)
-    loaded = kind(**arguments)
     # A reply that was kept to its schema is another one.
-    kept = {"schema": "kept"} if getattr(loaded, "keeps_schemas", False) else {}
+    kept = {"schema": "kept"} if kind.keeps_schemas() else {}
     told = {key: value for key, value in arguments.items() if key not in _NOT_OF_THE_MODEL}
     identity = {"adapter": adapter, **told, **kept}
-    return LocalModel(name, lambda: identity, lambda: loaded, keeps_schemas=True)
+    return LocalModel(name, lambda: identity, lambda: kind(**arguments), keeps_schemas=True)
 
 
 def model_from(spec: str) -> Model:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.statistics.base import FloatArray, IntArray, codes_of, levels_of
+from hedge_tasks.statistics.base import FloatArray, IntArray, codes_of, levels_of, quantile_of
 from hedge_tasks.statistics.designs import LEAST, allocate
 
 PURPOSES = ("auroc", "compare", "policy", "rate")
@@ -138,3 +138,27 @@ def _effects(scores: FloatArray, chances: FloatArray) -> FloatArray:
     area = float((chances * below).sum()) / n1
     effects: FloatArray = (below - area) / n1 - (above - area) / n0
     return effects
+
+
+def expected_width(
+    scores: FloatArray, judged: Sequence[int | None], strata: Strata, purpose: str, other: FloatArray | None = None
+) -> float:
+    """Return the width of the 95 % interval that the labels buy for this run, if the judge errs as a plan reckons.
+
+    Args:
+        scores, judged, purpose, other: as for `strata_of`.
+        strata: what that gave.
+    """
+    chances = np.array([_HALLUCINATED[label] for label in judged])
+    n = len(scores)
+    if purpose in ("rate", "policy"):
+        effects = (
+            np.full(n, 1 / n) if purpose == "rate" else 2 / n * (levels_of(scores) <= np.median(levels_of(scores)))
+        )
+    else:
+        effects = _effects(scores, chances)
+        effects = effects if other is None else effects - _effects(other, chances)
+    variances = chances * (1 - chances) * effects**2
+    sizes, take = np.bincount(strata.of), np.array(strata.take)
+    means = np.bincount(strata.of, variances) / sizes
+    return 2 * quantile_of(0.95) * math.sqrt(float((sizes**2 * (1 - take / sizes) * means / take).sum()))

@@ -18,7 +18,7 @@ from hedge_tasks.making.production import Production
 from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    pass
 
 DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "README.md", "review.html", "ledger"
 """Names in the folder of a making."""
@@ -144,25 +144,6 @@ def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), p
     except (HfHubHTTPError, OSError, ValueError) as error:
         raise DataError(f"the hub did not take {repository}: {error}") from error
     return f"{hub.endpoint}/datasets/{repository}"
-
-
-def load_made(folder: Path) -> Dataset:
-    """The set of a making.
-
-    Raises:
-        DataError: There is none, or it cannot be read.
-    """
-    from datasets import Dataset
-
-    path = folder / DATA
-    if not path.is_file():
-        raise DataError(f"{folder}: there is no {DATA}")
-    try:
-        found = Dataset.from_parquet(str(path), cache_dir=None, keep_in_memory=True)
-    except Exception as error:  # whatever a damaged file makes its readers do
-        raise DataError(f"{path} cannot be read: {error}") from error
-    assert not isinstance(found, Mapping)
-    return found
 
 
 def _reasons(production: Production) -> str:

@@ -221,11 +221,6 @@ def _inner(found: re.Match[str]) -> str:
     return found[1].strip()
 
 
-def words_of(text: str) -> list[str]:
-    """Lower-case words; "isn't" is "is not" and "cannot" "can not"."""
-    return re.findall(r"[^\W_]+", spelled_out(text))
-
-
 def spelled_out(text: str) -> str:
     """Lower case, with contractions written out."""
     text = text.casefold().replace("can't", "can not").replace("cannot", "can not").replace("won't", "will not")

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
 from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.behaviour import SettingTried
 from hedge_tasks.sampling.failures import FailureTally
 from hedge_tasks.sampling.forced import force, forced_of
@@ -344,7 +345,8 @@ def _own_draws(model: DrawingModel, pending: _Pending) -> Iterator[_Outcome]:
 def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:
     from lmms_eval.api.instance import unwrap_generation_output
 
-    with NoisyPictures([draw for draw, _ in pending.values()]) as pictures:
+    noisy = [draw for draw, _ in pending.values()]
+    with PictureWorkers() as workers, NoisyPictures(noisy, pictures=workers) as pictures:
         for keys in _chunks(list(pending), CHUNK):
             draws = [pending[key][0] for key in keys]
             _decode_ahead(draws)

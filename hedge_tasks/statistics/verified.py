@@ -427,7 +427,9 @@ def _audited(statistic: _Statistic, labels: Verified, why: str | None, confidenc
 
 def _interval(value: float, variance: float, degrees: float, labels: Verified, confidence: float) -> Interval:
     stderr = math.sqrt(variance)
-    if stderr > 0 and 0 < value < 1:
+    if not stderr:
+        return value, value  # every document has a label
+    if 0 < value < 1:
         return logit_interval(value, stderr, confidence, max(1, math.floor(degrees)))
     # At the bounds: no shorter than the labels of the rarer kind, or than the error says.
     rarer = min(float(part.sum()) for part in labels.experts)

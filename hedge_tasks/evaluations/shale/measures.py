@@ -242,8 +242,8 @@ class Leakage(Mean):
     def counts(self, records: Sequence[Record]) -> FloatArray:
         return of_values([None if r["base"] is None else r["without"] - r["base"] for r in records])
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = super().estimate(records, groups)
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        number = super().by_judge(records, groups)
         return number if number.value is None else replace(number, value=max(0.0, number.value), interval=None)
 
 

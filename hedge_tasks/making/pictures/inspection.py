@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from hedge_tasks.adjudication.label_files import by_id, label_rows
 from hedge_tasks.audit.review import ReviewItem
-from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, PictureQuestion, PictureVerdict, judged
 from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.numbers import format_value
@@ -70,24 +67,6 @@ def review_items(
             shown = "\n".join(f"{checker}: {_number(score)}" for checker, score in verdict.scores.items())
             texts = {"Has to show": statement, "In doubt because": verdict.reason, "Scores": shown}
             yield ReviewItem(name, texts, CLAIM, [picture.open()])
-
-
-def after_review(ids: Sequence[str], verdicts: Sequence[PictureVerdict], labels: Path) -> list[PictureVerdict]:
-    """Verdicts with what people said of those in doubt; of the others they were not asked.
-
-    Args:
-        labels: CSV (or JSONL) of the queue, with `id` and `label`.
-
-    Raises:
-        DataError: It cannot be read, or labels a picture that is none of these.
-    """
-    said = by_id(label_rows(labels), "id", "label", None)
-    for name in said:
-        if name not in ids:
-            raise DataError(f"{labels}: {unknown('picture', name, list(ids))}")
-    return [
-        heard(verdict, said[name].label if name in said else None) for name, verdict in zip(ids, verdicts, strict=True)
-    ]
 
 
 def heard(verdict: PictureVerdict, label: int | None) -> PictureVerdict:

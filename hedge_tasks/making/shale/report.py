@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hedge_tasks.audit.review import write_review
+from hedge_tasks.audit.review import two_keys, write_review
 from hedge_tasks.data.local_data import BuiltSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.building import build
@@ -197,7 +197,7 @@ def _write_review(folder: Path, made: MadeSet) -> None:
         raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
     shown = [f"{scene.prompt}\n\n{scene.ffq}\nRight answer: {scene.answer}" for _, _, scene, _ in rows]
     queue = review_items([row[0] for row in rows], [row[1] for row in rows], shown, [row[3] for row in rows])
-    write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), KEYS)
+    write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), two_keys(*KEYS))
 
 
 def as_text(tables: Mapping[str, Counts]) -> str:
