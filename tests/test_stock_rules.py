@@ -10,6 +10,7 @@ import pytest
 from loguru import logger
 from PIL import Image
 
+from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.stock.names import StockName
 from hedge_tasks.sampling.conversations import Conversation
@@ -148,7 +149,7 @@ def test_a_missing_number_is_no_label() -> None:
 
     outcomes = {"a": StockOutcome({"acc": 1}), "b": StockOutcome({"acc": math.nan}), "c": StockOutcome({"other": 1})}
     judge = StockJudge(ReadingRule("acc", "value"), numbers_of({"acc": max}), {}, outcomes)
-    verdicts = judge.judge([SimpleNamespace(id=id_) for id_ in "abcd"])  # type: ignore[misc]
+    verdicts = judge.judge([Case(id_, "q", "stop", "go") for id_ in "abcd"])
     assert [verdict.label for verdict in verdicts] == [0, None, None, None]
     assert "it gave other" in verdicts[2].reason
     judge.withdraw("the judge is gone")
@@ -290,3 +291,21 @@ def test_a_hedge_task_refuses_what_it_would_ignore(key: str) -> None:
     config = {"task": "mine", "hedge": {"prompt": "medical_vqa/default"}, key: "SHOUTED {{question}}"}
     with pytest.raises(ConfigError, match=rf"mine: '{key}' .* hedge:TASK"):
         HedgeTask(config)
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "outcome"),
+    [
+        *(("stop", "I cannot tell.", "declined"), ("", "I cannot tell.", "declined"), ("stop", "stop", "supported")),
+        *(("unanswerable", "I cannot tell.", "supported"), ("unanswerable", "[LMMS_EVAL_REQUEST_FAILED]", "failed")),
+    ],
+)
+def test_declining_is_right_only_where_the_reference_declines(reference: str, answer: str, outcome: str) -> None:
+    from hedge_tasks.adjudication.outcomes import outcome_of
+    from hedge_tasks.lmms.stock.judge import StockJudge
+    from hedge_tasks.lmms.stock.numbers import ReadingRule
+    from hedge_tasks.lmms.stock.scoring import StockOutcome
+
+    judge = StockJudge(ReadingRule("acc", "value"), numbers_of({"acc": max}), {}, {"1": StockOutcome({"acc": 1})})
+    [verdict] = judge.judge([Case("1", "What does the sign say?", reference, answer)])
+    assert outcome_of(verdict) == outcome

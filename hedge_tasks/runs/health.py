@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.adjudication.outcomes import (
+    CUT_OFF,
     DECLINED,
     OUTCOMES,
+    REQUEST_FAILED,
     SOFTLY_READ,
     UNREAD,
     UNREAD_JUDGE,
@@ -331,7 +333,7 @@ def _of_outcomes(h: Health) -> list[Finding]:
     return found
 
 
-_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE)
+_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
 
 
 def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:

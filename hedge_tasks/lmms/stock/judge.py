@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.stock.numbers import Numbers, ReadingRule
 from hedge_tasks.lmms.stock.options import NONE
 from hedge_tasks.lmms.stock.scoring import StockOutcome, StockScoring
-from hedge_tasks.replies.declining import declined
+from hedge_tasks.replies.declining import unanswered
+from hedge_tasks.replies.reading import DECLINING
 
 PROBED = 8
 """Documents, spread over the split, whose references are scored before anything is sampled."""
@@ -21,6 +22,7 @@ _SHOWN = 80
 
 class StockJudge:
     """1 where the task's metric says that an answer is wrong, 0 where it says right, None where it says neither.
+    What is no answer has no label.
 
     Args:
         rule: how the metric is read.
@@ -29,7 +31,7 @@ class StockJudge:
         outcomes: what `process_results` said, by the id of the case; filled when the answers are there.
     """
 
-    name, version = "task", "1"
+    name, version = "task", "2"
 
     def __init__(
         self, rule: ReadingRule, numbers: Numbers, told: Mapping[str, Any], outcomes: Mapping[str, StockOutcome]
@@ -42,11 +44,11 @@ class StockJudge:
         return [self._of_case(case) for case in cases]
 
     def _of_case(self, case: Case) -> Verdict:
-        """A wrong answer that is none is declined; one that the task's metric calls right stays right."""
-        verdict = self.verdict(self._outcomes.get(case.id, StockOutcome(fault="it was not scored")))
-        if verdict.label != HALLUCINATED or (why := declined(case.answer)) is None:
-            return verdict
-        return replace(verdict, label=None, reason=f"declined: {why}", category=NO_ANSWER, basis=why)
+        """An answer that is none has no label, whatever the task's metric says, unless declining is what is right."""
+        why = unanswered(case.answer)
+        if why is None or (why in DECLINING and case.reference.strip() and unanswered(case.reference)):
+            return self.verdict(self._outcomes.get(case.id, StockOutcome(fault="it was not scored")))
+        return of_unanswered(why, self.name, self.version)
 
     def verdict(self, outcome: StockOutcome) -> Verdict:
         """The verdict that an outcome means."""
