@@ -303,8 +303,8 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
         found.append(
             Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
         )
-    if few is not None and sum(h.labels.values()) and h.labels[few] < _FEWEST_LABELS:
-        n, labelled = h.labels[few], sum(h.labels.values())
+    labelled = sum(h.labels.values())
+    if few is not None and labelled and (n := h.labels[few]) < _FEWEST_LABELS:
         told = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
         found.append(Finding(f"only {n} of {labelled} labelled answers are {few}: {told}"))
     return [*found, *_of_outcomes(h)]
