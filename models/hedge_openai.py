@@ -40,7 +40,7 @@ from hedge_tasks.serving.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.serving.completion import Completion, PromptToken, is_control
 from hedge_tasks.serving.concurrency import Call, as_finished, ask_each
 from hedge_tasks.serving.event_loop import run
-from hedge_tasks.serving.failures import RequestFailed, ServerGone
+from hedge_tasks.serving.failures import RequestFailed, ServerGone, ServerRefuses
 from hedge_tasks.serving.messages import to_openai
 from hedge_tasks.serving.secrets import check_key
 
@@ -91,9 +91,12 @@ _BEGUN: Mapping[str, Any] = {**_READ, "add_generation_prompt": False, "continue_
 _FINISHED: Mapping[str, Any] = {**_READ, "add_generation_prompt": False, "continue_final_message": False}
 """The same with the last turn as the whole answer, behind which the chat template writes its end."""
 
-_FIRST: Mapping[str, Any] = {"temperature": 1.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20, **NEUTRAL}
+_FIRST: Mapping[str, Any] = {"temperature": 1.0, "max_tokens": 1, "logprobs": True, **NEUTRAL}
 """A request for the first token of an answer and the likeliest others. Some servers tell log-probabilities after the
 temperature, so that it is 1."""
+
+_FIRST_TOKENS = (20, 5)
+"""How many of them are asked for: what OpenAI tells at most, and what others do."""
 
 _LONGEST_REASON = 300
 
@@ -398,8 +401,7 @@ class HedgeOpenAI(ChatAdapter):
 
         async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
             options = groups[i].options
-            turns = await asyncio.to_thread(self._turns, groups[i])
-            outcome = await self._client.ask_async(turns, _FIRST, optional=_OPTIONAL, stop=stop)
+            outcome = await self._first_token(await asyncio.to_thread(self._turns, groups[i]), stop)
             if isinstance(outcome, RequestFailed):
                 return dict.fromkeys(options, f"{self.base_url} does not tell how likely replies are ({outcome})")
             if not outcome.tokens or not outcome.alternatives:
@@ -407,6 +409,20 @@ class HedgeOpenAI(ChatAdapter):
             return first_tokens((*outcome.tokens[:1], *outcome.alternatives[0]), options)
 
         return self._ask_each(ask, len(groups))
+
+    async def _first_token(self, turns: bytes, stop: threading.Event) -> Completion | RequestFailed:
+        """The first token of an answer, with as many others as the server tells."""
+        outcome: Completion | RequestFailed = RequestFailed("nothing was asked", "refused")
+        for most in _FIRST_TOKENS:
+            settings = {**_FIRST, "top_logprobs": most}
+            try:
+                # Not optional: what is refused here must not be left out of draws.
+                outcome = await self._client.ask_async(turns, settings, optional=tuple(NEUTRAL), stop=stop)
+            except ServerRefuses as error:  # of answers that are there by now, none is to be lost
+                outcome = RequestFailed(str(error), "refused")
+            if not (isinstance(outcome, RequestFailed) and outcome.kind == "refused"):
+                break
+        return outcome
 
     def _ask_each(self, call: Call[Found], n: int) -> list[Found]:
         """What `n` calls return, many of them under way at once."""
@@ -420,7 +436,11 @@ class HedgeOpenAI(ChatAdapter):
         self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None = None
     ) -> tuple[PromptToken, ...] | str:
         """The tokens of a prompt, or why they are not known."""
-        outcome = await self._client.ask_async(turns, settings, stop=stop)
+        outcome: Completion | RequestFailed
+        try:
+            outcome = await self._client.ask_async(turns, settings, stop=stop)
+        except ServerRefuses as error:
+            outcome = RequestFailed(str(error), "refused")
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely given words are ({outcome})"
         return outcome.prompt or f"{self.base_url} returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"

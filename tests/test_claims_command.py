@@ -350,7 +350,7 @@ def test_kept_support_is_scored_again_without_the_engine(
     first, err = asked(capsys, *arguments, "--keep", "--json")
     assert "at most 63 calls" in err
     second, err = asked(capsys, *arguments, "--json")
-    assert "price: nothing; the support is kept with the run" in err
+    assert "nothing is asked: the support is kept with the run" in err
     assert NeverAgain.asked == 1
     assert json.loads(first) == json.loads(second)
     asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
@@ -420,7 +420,7 @@ def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
         assert kept.unit == newest
         os.utime(paths[newest], (1, 1))
     _, err = asked(capsys, answers, "--unit", "clause")
-    assert "is kept with the run: clause by words" in err
+    assert "is kept with the run (clause by words)" in err
     by_unit = {kept.unit: kept for kept in all_kept(run)}
     own = replace(run, settings={SETTING: {"asked": dict(by_unit["clause"].settings)}})
     found = kept_of(own)
@@ -443,7 +443,7 @@ def test_of_several_supports_the_one_that_is_used_is_named(answers: Path, capsys
     _, err = asked(capsys, answers)
     assert "2 supports of claims are kept" in err
     assert "clause by words in" in err
-    assert "is kept with the run: clause by words" in err
+    assert "is kept with the run (clause by words)" in err
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------

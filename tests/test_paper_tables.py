@@ -424,7 +424,7 @@ def test_one_table_may_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_without_a_run_of_the_paper_everything_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_run(run("hedge_demo"), tmp_path)
-    assert main(["paper", "hedge", str(tmp_path)]) == 0
+    assert main(["paper", "hedge", str(tmp_path)]) == 1
     printed = capsys.readouterr().out
     assert "missing: 624 of 624 cells" in printed
     assert "Table 2: " not in printed

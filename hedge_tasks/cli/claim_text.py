@@ -89,7 +89,7 @@ def claim_text(measured: UnitTable) -> str:
 
     scored, counted, n = measured.scored, measured.counted, measured.n_labelled
     lines = [
-        f"{scored.title}; {_method(scored)}; price: {scored.price}",
+        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}",
         f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {n} of them labelled "
         f"by {scored.labelled_by}, {counted.n_positive} hallucinated ({PERCENT(counted.n_positive / n)})",
     ]
@@ -199,7 +199,7 @@ def unlabelled_text(scored: ScoredClaims) -> str:
     names = list(dict.fromkeys(name for one in scored.answers for name in one.scores))
     name = next((n for n in ("claim_luq", *names) if n in names), None)
     lines = [
-        f"{scored.title}; {_method(scored)}; price: {scored.price}",
+        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}",
         "no claim is labelled: give --labels, or answers with a field claims",
     ]
     if name is None:

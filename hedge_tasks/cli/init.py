@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.io.commands import Parser, add_out, command, say, show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
     from hedge_tasks.data.columns import Roles
@@ -83,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     findings = look_at(table, roles, folder)
     facts = _facts(table, roles, findings)
     say(
-        "\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}", *(f"  {fact}" for fact in facts)]), sys.stderr
+        "\n".join([f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}", *(f"  {f}" for f in facts)]),
+        sys.stderr,
     )
     left_out = _left_out(findings, table, arguments.drop)
     task = OwnTask(arguments.task, table.name, roles, arguments.prompt, tuple(facts), table.n_rows - len(left_out))
@@ -142,11 +144,11 @@ def _facts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]
     columns = " and ".join(map(repr, roles.images))
     kinds.append(f"pictures: column {columns}, {findings.pictures} different" if roles.images else "pictures: none")
     if roles.group:
-        kinds.append(f"group: column {roles.group!r}, {findings.groups} groups")
+        kinds.append(f"group: column {roles.group!r}, {count_of(findings.groups, 'group')}")
     elif roles.images:
-        kinds.append(f"group: questions that show the same, {findings.groups} groups")
+        kinds.append(f"group: questions that show the same, {count_of(findings.groups, 'group')}")
     else:
-        kinds.append(f"group: questions in the same words, {findings.groups} groups")
+        kinds.append(f"group: questions in the same words, {count_of(findings.groups, 'group')}")
     kinds.append(f"id: column {roles.id!r}" if roles.id else "id: the number of the row, from 0")
     kind = f"column {roles.question_type!r}{_values(table, roles.question_type)}" if roles.question_type else "none"
     kinds.append(f"question type: {kind}")
@@ -154,7 +156,7 @@ def _facts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]
         listed = ", ".join(f"{column!r}{_values(table, column)}" for column in unused)
         kinds.append(f"not used, and not seen by the model: {listed}")
     if findings.repeated:
-        kinds.append(f"repeated: {findings.repeated} rows ask and show what one before them does")
+        kinds.append(f"repeated: {count_of(findings.repeated, 'row')} with question and pictures of one before")
     return kinds
 
 
@@ -187,7 +189,8 @@ def _tried(folder: Path, name: str) -> Trial:
 def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:
     judged = trial.judged
     lines = [
-        f"{out}/ holds the task {task.name}, {task.n_documents} documents. The first {len(trial.shown)} were asked:"
+        f"{out}/ holds the task {task.name}, {count_of(task.n_documents, 'document')}. What a model is shown -> the "
+        "reference, which it is not:"
     ]
     for document in trial.shown:
         pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.commands import show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Case, Judge, Verdict
@@ -160,7 +161,7 @@ def _check_text(name: str, check: JudgeCheck) -> str:
     kappa = format_number(check.kappa, interval=True)
     why = f" ({check.kappa.reason})" if check.kappa.value is None else ""
     heading = (
-        f"{name}: {check.n} answers, {check.judged} judged\n"
+        f"{name}: {count_of(check.n, 'answer')}, {check.judged} judged\n"
         f"coverage {format_value(check.coverage)}, accuracy of the judged {format_value(check.accuracy)}, "
         f"Cohen's kappa {kappa}{why}"
     )

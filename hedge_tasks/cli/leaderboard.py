@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, say, show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
     from hedge_tasks.leaderboard.validation import ValidationFindings
@@ -115,7 +116,8 @@ def submit(arguments: argparse.Namespace) -> int:
         facts,
         "\n".join(
             [
-                f"{out}: {run.title}, {len(run.answer_sets)} documents, {texts_note}, {submission['digest']}",
+                f"{out}: {run.title}, {count_of(len(run.answer_sets), 'document')}, {texts_note}, "
+                f"{submission['digest']}",
                 "The pull request:",
                 *(f"  {line}" for line in commands),
             ]

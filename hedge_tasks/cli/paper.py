@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.choices import add_trust
 from hedge_tasks.cli.question import printable
 from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 from hedge_tasks.numbers import MISSING, THREE_DIGITS, Format, Table, format_value
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         "fidelity": block,
     }
     show(arguments, facts, _text(placed, results), fidelity_text(block, len(described)))
-    return 0
+    return 0 if placed.runs else PROBLEMS_FOUND
 
 
 def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:

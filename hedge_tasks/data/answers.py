@@ -1,4 +1,4 @@
-"""What a model said: draws, answers, and all the answers to one question.
+"""A model's words: draws, answers, and all the answers to one question.
 
 An `AnswerSet` is the one record that travels through the whole package: from the model to the clustering, into the
 answer store, in lmms-eval's sample files and in the JSON lines that `hedge score` reads.
@@ -100,7 +100,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What a model thought before it answered: a price, and evidence.
+    """The thought of a model before its answer: a price, and evidence.
 
     Attributes:
         n_tokens: its length, with the marks around it.
@@ -234,22 +234,27 @@ OPTION = "option:"
 """What the name of a forced pass begins with that is about an offered answer; the option follows."""
 
 
-def option_logprobs(forced: Mapping[str, Answer]) -> dict[str, float]:
+REVERSED = "reversed:"
+"""The same where the options are shown in the other order; the letter that the option has in the given one follows."""
+
+
+def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
 
     Where a server tells no more than the first tokens of replies (`finish` "length"), of a reply that begins so.
 
     Args:
         forced: of an answer set.
+        prefix: `OPTION` or `REVERSED`.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
         {'yes': -0.5}
     """
     return {
-        name.removeprefix(OPTION): answer.mean_logprob * answer.n_tokens
+        name.removeprefix(prefix): answer.mean_logprob * answer.n_tokens
         for name, answer in forced.items()
-        if name.startswith(OPTION) and answer.mean_logprob is not None and answer.n_tokens
+        if name.startswith(prefix) and answer.mean_logprob is not None and answer.n_tokens
     }
 
 
@@ -320,7 +325,7 @@ class AnswerSet:
         return replace(self, label=label)
 
     def with_choice(self, held_out: bool, errors: Mapping[str, float]) -> AnswerSet:
-        """What the choice of a clustering's threshold means for the AUROCs of this document's scores."""
+        """Return what the choice of a clustering's threshold means for the AUROCs of this document's scores."""
         same = (self.held_out, self.choice_errors) == (held_out, errors)
         return self if same else replace(self, held_out=held_out, choice_errors=dict(errors))
 
@@ -421,7 +426,7 @@ def read_report(text: str) -> Mapping[str, Any] | None:
 
 
 def read_response(text: str) -> AnswerSet | FailedDocument:
-    """What the hook returned for one document.
+    """Return what the hook returned for one document.
 
     Raises:
         DataError: it is neither of the two.

@@ -68,7 +68,7 @@ class SettingOf(Record):
 
 
 class HealthOf(Record):
-    """What `hedge health` says of the run; a run that is unreliable is not ranked."""
+    """Findings of `hedge health` on the run; a run that is unreliable is not ranked."""
 
     unreliable: Annotated[str, Field(max_length=2000)] | None
     findings: Items[HealthFinding]
@@ -109,7 +109,7 @@ class SubmittedAuroc(Record):
 
 
 class PricedDetector(Record):
-    """What a detector is called, and how many answers a question it costs besides the baseline answer."""
+    """Title of a detector, and how many answers a question it costs besides the baseline answer."""
 
     title: Title
     draws: Count
@@ -233,7 +233,7 @@ class SubmittedClusters(Record):
 
 
 class FollowUp(Record):
-    """What was asked in the light of the baseline answer, with the first reply."""
+    """A question asked in the light of the baseline answer, with the first reply."""
 
     id: ShortText
     question: str | None

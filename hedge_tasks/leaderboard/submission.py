@@ -294,7 +294,7 @@ def document_record(
     claims: Mapping[str, Any] | None = None,
     replies: bool = False,
 ) -> dict[str, Any]:
-    """What a submission says of one document.
+    """Return what a submission says of one document.
 
     Args:
         answers: of the document.
@@ -358,7 +358,7 @@ def _told_by_server(answers: Sequence[Answer]) -> dict[str, Any]:
 
 
 def _follow_up(answers: AnswerSet, asked: AnswerSet) -> dict[str, Any]:
-    """What the model was asked in the light of its baseline answer, and its first reply."""
+    """Return what the model was asked in the light of its baseline answer, and its first reply."""
     id, reply = asked.id.removeprefix(f"{answers.id}/"), asked.baseline
     return {"id": id, "question": asked.question, "reply": reply.text, "finish": reply.finish}
 

@@ -80,7 +80,7 @@ _LINE = 22.0
 
 
 def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
-    """What was asked, and of whom, as terms and what they are here.
+    """Return what was asked, and of whom, as terms and what they are here.
 
     Args:
         weights: how the answers of the run weigh, see `Scores.weighting`.

@@ -17,6 +17,7 @@ from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole
 from hedge_tasks.data.splits import content_key
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.numbers import count_of
 from hedge_tasks.perturb.base import Noise, Wording, build_noise
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.pictures import Stored, address_of
@@ -82,7 +83,7 @@ def most_scattered(analysis: Analysis) -> list[str]:
 
 
 def not_asked_for(run: Run) -> str:
-    """What a page without noisy pictures says about them."""
+    """Return what a page without noisy pictures says about them."""
     documents = run.settings.get("documents") or {}
     if not documents.get("images") or not any(a.noisy for a in run.answer_sets):
         return ""
@@ -125,8 +126,9 @@ def noisy_pictures(
             except (CannotBeMade, HedgeError) as error:
                 reason = str(error)
         reasons[reason] = reasons.get(reason, 0) + 1
-    said = [f"The noisy pictures of {len(of_document)} questions, whose answers scatter most, were made again."]
-    said += [f"Those of {count} questions are left out: {reason}." for reason, count in reasons.items()]
+    n = count_of(len(of_document), "question")
+    said = [f"The noisy pictures of {n}, whose answers scatter most, were made again."]
+    said += [f"Those of {count_of(count, 'question')} are left out: {reason}." for reason, count in reasons.items()]
     return PictureAddresses(addresses, of_document, " ".join(said))
 
 

@@ -27,7 +27,7 @@ _STEPS = 1000
 
 @dataclass(frozen=True)
 class Accepted:
-    """What a threshold accepts of the labelled answers.
+    """Labelled answers that a threshold accepts.
 
     Attributes:
         threshold: an answer with at most this score is accepted.
@@ -64,7 +64,7 @@ class ThresholdRule:
     points: tuple[Accepted, ...]
 
     def at(self, risk: float) -> Accepted | None:
-        """What is accepted where the threshold accepts most at no more than this risk; None for nothing."""
+        """Return what is accepted where the threshold accepts most at no more than this risk; None for nothing."""
         return next((point for point in reversed(self.points) if point.risk <= risk + 1e-12), None)
 
 

@@ -85,7 +85,10 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         further = {i: jobs[i].further(model, answers, stores) for i, answers in answered.items()}
         failed |= _answer(model, [job for of_document in further.values() for job in of_document], known=True)
         _check_images(model, [jobs[i] for i in answered])
-        force(model, [jobs[i] for i in answered])
+        force(
+            model,
+            [job for i in answered for job in (jobs[i], *further.get(i, ())) if not failed.keys() & job.draws.keys()],
+        )
         answered = {i: answers.with_forced(forced_of(jobs[i])) for i, answers in answered.items()}
         reports = _reports(jobs)
         return [
@@ -121,7 +124,8 @@ def _response(
     reasons = [failed[key] for of in (job, *follow_ups) for key in of.draws if key in failed]
     if reasons or answers is None:
         return FailedDocument(job.request.id, str(reasons[0])[:_LONGEST_REASON]).to_json(report)
-    return answers.with_follow_ups([further.answer_set() for further in follow_ups]).to_json(report)
+    of = [further.answer_set().with_forced(forced_of(further)) for further in follow_ups]
+    return answers.with_follow_ups(of).to_json(report)
 
 
 def _reports(jobs: Sequence[Job]) -> dict[int, Mapping[str, Any]]:

@@ -18,7 +18,8 @@ from typing import Any, Literal
 import numpy as np
 
 from hedge_tasks.data.answers import Answer, log_probability
-from hedge_tasks.statistics.base import documents, two_sided_p
+from hedge_tasks.numbers import count_of
+from hedge_tasks.statistics.base import two_sided_p
 from hedge_tasks.statistics.draws_power import power_of
 
 ALPHA = 0.01
@@ -87,7 +88,9 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
     two_sided = len(ended) >= FEWEST_DOCUMENTS
     found = ended if two_sided else [one for of in draws if (one := _counted(of, with_end=False)) is not None]
     if len(found) < FEWEST_DOCUMENTS:
-        return DrawsVerdict("not verifiable", f"only {documents(len(found))} with repeated draws and log-probabilities")
+        return DrawsVerdict(
+            "not verifiable", f"only {count_of(len(found), 'document')} with repeated draws and log-probabilities"
+        )
     return _tested(found, two_sided, alpha)
 
 

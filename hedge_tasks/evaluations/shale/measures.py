@@ -24,6 +24,7 @@ from hedge_tasks.evaluations.shale.items import (
     PERCEPTION,
     SCENARIOS,
 )
+from hedge_tasks.measures.forced_options import forced_measures
 from hedge_tasks.measures.measure import Mean, Measure, OfSums, Rate, Record
 from hedge_tasks.numbers import Number
 from hedge_tasks.numbers.number import Interval
@@ -381,5 +382,6 @@ MEASURES: tuple[Measure, ...] = (
     ),
     MultiModalGain(name="multimodal_gain"),
     Leakage(name="multimodal_leakage", higher_is_better=False),
+    *forced_measures(reply_is_right=is_right),
 )
 """Every measure of this benchmark; what holds under noise comes second."""

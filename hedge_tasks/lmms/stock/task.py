@@ -18,6 +18,7 @@ from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
+from hedge_tasks.data.option_order import lettered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
@@ -33,7 +34,10 @@ from hedge_tasks.lmms.stock.presentation import Presentation
 from hedge_tasks.lmms.stock.scoring import StockAnswer, StockOutcome, StockScoring, copied
 from hedge_tasks.lmms.stock.source_scan import asks_a_model
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.measures.forced_options import FORCED_ROWS, forced_measures, offered_facts
 from hedge_tasks.measures.known import known_measures
+from hedge_tasks.measures.measure import by_name
+from hedge_tasks.replies import read_option
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -100,7 +104,7 @@ class StockTask(HedgeTask):
                 group=group_column(self._documents, options.group, name),
                 question_type=type_column(self._documents, options.question_type, name),
             ),
-            measures=known_measures(),
+            measures={**known_measures(), **by_name(forced_measures())},
             judge=self._build_judge(name),
             prompt=Prompt(name=name, user="{question}"),
         )
@@ -155,6 +159,8 @@ class StockTask(HedgeTask):
         if self._kind == "other":
             sampling["n_noisy"] = 0
             metrics = [entry for entry in metrics if entry["metric"] != "vase_auroc"]
+        if any(self.choices(self._documents[row]) for row in spread(len(self._documents))):
+            metrics = [*metrics, *({"metric": row} for row in (*FORCED_ROWS, "option_entropy_auroc"))]
         framework = {
             **template,
             "task": name,
@@ -189,7 +195,7 @@ class StockTask(HedgeTask):
             self._higher_is_better[name] = self._stock.higher_is_better().get(metric, "variance" not in metric)
 
     def _say(self) -> None:
-        """What a user should know before the hours of sampling."""
+        """Say what a user should know before the hours of sampling."""
         task, media = self.config.task, self._kind
         if media == "other":
             logger.warning(
@@ -223,6 +229,25 @@ class StockTask(HedgeTask):
 
     def doc_to_visual(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_visual(doc)
+
+    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """The letters of the question's options, where it has some and one of them is the right answer."""
+        found = {tuple(option.letter for option in lettered(text)) for text in self._presentation.texts(document)} - {
+            ()
+        }
+        letters = found.pop() if len(found) == 1 else ()
+        return letters if self._right_letter(document) in letters else None
+
+    def _right_letter(self, document: Mapping[str, Any]) -> str:
+        return target_text(self._stock, document).strip().strip("().: ").upper()
+
+    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
+        options = {option.letter: option.text for option in lettered(answers.question or "")}
+        said = read_option(answers.baseline.text, options, cut=answers.baseline.finish == "length") if options else None
+        return {
+            **offered_facts(answers, self._right_letter(document)),
+            "option_said": None if said is None or said.soft else said.value,
+        }
 
     def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
         return self._stock.fewshot_context(*args, **kwargs)
@@ -280,6 +305,7 @@ class StockTask(HedgeTask):
             group=group or None,
             question_type=str(doc[settings.question_type]) if settings.question_type else None,
             choices=self._choices(doc),
+            options=self._offered(doc),
             conversation=shown.conversation,
             other_media=shown.kind == "other",
         )
@@ -386,7 +412,7 @@ def _check_kind(name: str, config: Mapping[str, Any]) -> None:
 
 
 def _limits(given: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
-    """What of a stock task's generation settings a sampling plan takes over."""
+    """Return what of a stock task's generation settings a sampling plan takes over."""
     settings = {key: value for key, value in (given or {}).items() if value is not None}
     limits = {key: settings[key] for key in _LIMITS if key in settings}
     length = next((settings[key] for key in _LENGTHS if key in settings), None)
