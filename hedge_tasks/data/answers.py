@@ -319,6 +319,11 @@ class AnswerSet:
         """
         return all(answer.mean_logprob is not None for answer in (*self.clean, *self.noisy) or (self.baseline,))
 
+    @property
+    def n_forced(self) -> int:
+        """Forced passes behind it, those of its follow-ups included."""
+        return len(self.forced) + sum(further.n_forced for further in self.follow_ups)
+
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)
 
