@@ -1,4 +1,4 @@
-"""What an evaluation declares: where its YAML files are, and what it brings to the rooms below.
+"""The declaration of an evaluation: where its YAML files are, and what it brings to the rooms below.
 
 An evaluation is two places: a folder of lmms-eval tasks (YAML, README, prompts) and a package with its code, which
 says in an `Evaluation` what it brings. The rooms below never import one: they read these declarations, our own and

@@ -32,7 +32,7 @@ OWN = "hedge_tasks"
 
 @dataclass(frozen=True)
 class Registration:
-    """What a name stands for.
+    """Target of a name.
 
     Attributes:
         target: the thing itself, or `"module:attribute"` to be imported on first use.
@@ -95,7 +95,7 @@ class Registry(Generic[Product]):
         return list(self._all())
 
     def get(self, name: str) -> Any:
-        """What a name stands for.
+        """Return what a name stands for.
 
         Raises:
             ConfigError: nothing has this name (names the nearest one), or the package that brings it is broken.

@@ -325,6 +325,18 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert again is not None
     assert again.n_labels == 60
     assert audit_of(replace(kept, path=None)) is None
+    # Every table of the run has both columns now.
+    for command in (["rescore", str(path)], ["detectors", str(path), "--detectors", "se,radflag"]):
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        assert "against experts" in out, command
+        assert "60 labels of experts correct them" in out, command
+    for command in (["--metric", "radflag", "--against", "se"], ["--metric", "se", "--metric", "radflag"], [str(path)]):
+        assert main(["compare", str(path), *command]) == 0
+        assert "against experts" in capsys.readouterr().out, command
+    (tmp_path / "runs" / audit_file(kept).name).write_text("{}")
+    assert main(["rescore", str(path)]) == 2
+    assert "plan" in capsys.readouterr().err
 
 
 def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,3 +353,23 @@ def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture
     plan = str(tmp_path / "audit" / "plan.json")
     assert main(["audit", "apply", str(path), str(labels), "--plan", plan]) == 2
     assert "another run" in capsys.readouterr().err
+
+
+def test_the_report_tells_both(tmp_path: Path) -> None:
+    from hedge_tasks.report.analysis import analyse
+    from hedge_tasks.report.truth import truth_of
+    from hedge_tasks.runs.audit_files import keep_audit
+
+    run, truth = misjudged()
+    path = save_run(run, tmp_path)
+    [before] = analyse([load_run(path)], curves=False)
+    rows = dict(truth_of(before))
+    assert "its errors are in every number" in rows["labels"]
+    assert "sees neither picture nor draws" in rows["blind baselines, exact"]
+    plan = planned(run, n=80).plan
+    keep_audit(load_run(path), plan, answers_of(plan, truth))
+    [after] = analyse([load_run(path)], curves=False)
+    rows = dict(truth_of(after))
+    assert "80 labels of experts" in rows["labels"]
+    assert "against experts" in rows["se_auroc, exact"]
+    assert "against the judge" in rows["hallucination_rate"]

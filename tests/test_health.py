@@ -13,7 +13,7 @@ from finished_runs import finished_run
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.errors import DataError
-from hedge_tasks.runs.health import decoding_line, health_of, measure
+from hedge_tasks.runs.health import Finding, decoding_line, health_of, measure
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 
 
@@ -201,3 +201,19 @@ def test_draws_that_were_asked_to_differ_contradict_nothing() -> None:
         verdict = measure(sets, {"decoding": decoding | more}).draws_verdict
         assert verdict is not None
         assert verdict.state == state
+
+
+def test_readings_are_counted_by_firmness_and_refusals_are_a_finding() -> None:
+    bases = ["json", "line", "leading", *["refusal"] * 15, "cut off", "judge unread"]
+    verdicts = [{"label": 0 if b in ("json", "line") else None, "reason": "r", "basis": b} for b in bases]
+    sets = [AnswerSet(str(i), Answer("a"), (), label=v["label"]) for i, v in enumerate(verdicts)]
+    found = measure(sets, {}, 0, verdicts)
+    assert found.readings == {
+        "firm": {"json": 1, "line": 1},
+        "soft": {"leading": 1},
+        "unread": {"refusal": 15, "cut off": 1},
+        "judge unread": {"judge unread": 1},
+    }
+    parts = "15 declined, 1 unconfirmed, 1 judge unread, 1 cut off"
+    text = f"90.0 % of the answers have no label ({parts}) and are in no AUROC"
+    assert Finding(text, unreliable=True) in found.findings

@@ -76,7 +76,7 @@ def token_choices(answer: Answer, claims: Sequence[Claim]) -> list[list[TokenCho
 
 
 def questions(choice: TokenChoice) -> tuple[SupportQuery, SupportQuery]:
-    """What an engine is asked of one token: the others given the token, and the token given the others."""
+    """Return what an engine is asked of one token: the others given the token, and the token given the others."""
     return SupportQuery(choice.others, (choice.said,)), SupportQuery((choice.said,), choice.others)
 
 

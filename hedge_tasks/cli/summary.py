@@ -45,6 +45,7 @@ def _table(summary: dict[str, Any]) -> str:
             "score": name,
             "draws": summary["draws"][name],
             "auroc": auroc,
+            "experts": summary.get("experts", {}).get(name),
             "within": format_value(within[name].value, FOUR_DIGITS),
         }
         for name, auroc in summary["auroc"].items()
@@ -55,7 +56,14 @@ def _table(summary: dict[str, Any]) -> str:
         Column("draws"),
         Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
         Column("stderr", format=FOUR_DIGITS, show="stderr", of="auroc"),
+        *([Column("experts", "against experts", format=FOUR_DIGITS, interval=True)] if summary.get("experts") else []),
         Column("within", "within question types"),
     ]
     reasons = ((name, str(auroc.reason)) for name, auroc in summary["auroc"].items() if not auroc.defined)
-    return str(Table(columns, rows, notes=reason_lines("undefined", reasons)))
+    return str(
+        Table(
+            columns,
+            rows,
+            notes=[*reason_lines("undefined", reasons), *([summary["labels"]] if "labels" in summary else [])],
+        )
+    )

@@ -1,4 +1,4 @@
-"""What a model said: draws, answers, and all the answers to one question.
+"""A model's words: draws, answers, and all the answers to one question.
 
 An `AnswerSet` is the one record that travels through the whole package: from the model to the clustering, into the
 answer store, in lmms-eval's sample files and in the JSON lines that `hedge score` reads.
@@ -98,7 +98,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What a model thought before it answered: a price, and evidence.
+    """The thought of a model before its answer: a price, and evidence.
 
     Attributes:
         n_tokens: its length, with the marks around it.
@@ -328,7 +328,7 @@ class AnswerSet:
         return replace(self, label=label)
 
     def with_choice(self, held_out: bool, errors: Mapping[str, float]) -> AnswerSet:
-        """What the choice of a clustering's threshold means for the AUROCs of this document's scores."""
+        """Return what the choice of a clustering's threshold means for the AUROCs of this document's scores."""
         same = (self.held_out, self.choice_errors) == (held_out, errors)
         return self if same else replace(self, held_out=held_out, choice_errors=dict(errors))
 
@@ -429,7 +429,7 @@ def read_report(text: str) -> Mapping[str, Any] | None:
 
 
 def read_response(text: str) -> AnswerSet | FailedDocument:
-    """What the hook returned for one document.
+    """Return what the hook returned for one document.
 
     Raises:
         DataError: it is neither of the two.

@@ -68,7 +68,7 @@ _LOOKED_AT = 50
 
 @dataclass(frozen=True)
 class ColumnSettings:
-    """What the user has said; None is for us to find out, "none" for no such column.
+    """Columns as the user names them; None is for us to find out, "none" for no such column.
 
     Attributes:
         images: the columns with pictures; an empty one is for us to find out.

@@ -56,7 +56,7 @@ def _key(name: str) -> str:
 
 
 def image_fault(content: bytes | None) -> str | None:
-    """What is wrong with an image file: "missing", "unreadable", or None if nothing is."""
+    """Return what is wrong with an image file: "missing", "unreadable", or None if nothing is."""
     if content is None:
         return "missing"
     return "unreadable" if image_file_fault(content, decode=False) else None
@@ -74,7 +74,7 @@ Item = TypeVar("Item", bound=HasImage)
 
 @dataclass(frozen=True)
 class Images(Generic[Item]):
-    """What of some items can be shown.
+    """Pictures of some items, as far as they can be shown.
 
     Attributes:
         usable: items with an image.
@@ -95,7 +95,7 @@ def look_at_images(items: Sequence[Item], read_image: ReadImage) -> Images[Item]
 
 @dataclass(frozen=True)
 class BuiltSet:
-    """What was written of a local data set.
+    """A local data set as it was written.
 
     Attributes:
         files: by part of the set; a part of whose items none has an image is not there.

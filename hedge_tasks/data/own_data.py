@@ -24,7 +24,7 @@ _SHOWN = 5
 
 @dataclass
 class RowFindings:
-    """What a look at all rows has found.
+    """Findings of a look at all rows.
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.

@@ -67,7 +67,7 @@ def whole_pictures() -> Iterator[None]:
 def image_file_fault(
     content: bytes, *, decode: bool, most_pixels: int = MOST_PIXELS, formats: tuple[str, ...] | None = None
 ) -> str | None:
-    """What is wrong with an image file: `UNREADABLE`, `TOO_LARGE`, or None if nothing is.
+    """Return what is wrong with an image file: `UNREADABLE`, `TOO_LARGE`, or None if nothing is.
 
     Args:
         decode: whether to decode the pixels, too; without it a picture that is cut off is only noticed where the format

@@ -102,7 +102,7 @@ def _files_of(folder: Path) -> list[Path]:
 
 
 def kind_of(path: Path, default: str = "JSON lines") -> str:
-    """What a file is by its ending."""
+    """Return what a file is by its ending."""
     return KINDS.get(path.suffix.lower(), default)
 
 
@@ -154,7 +154,7 @@ def _of_memory(
 
 
 def _separator(text: str) -> str:
-    """What separates the columns: the header's most frequent one of those that are usual."""
+    """Return what separates the columns: the header's most frequent one of those that are usual."""
     header = text.split("\n", 1)[0]
     return max(_SEPARATORS, key=header.count)
 

@@ -1,4 +1,4 @@
-"""What to take from detectors at their price: whether the draws buy anything over what the answer itself tells.
+"""Advice on detectors at their price: whether the draws buy anything over what the answer itself tells.
 
 The log-probability of the baseline answer is there before the first further draw. A detector that draws has to be
 better than that to be worth its price; whether it is depends on the model and on the length of its answers, so that the
@@ -22,7 +22,7 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class DrawingGain:
-    """What a detector that draws has over one that does not, on the same questions.
+    """Gain of a detector that draws over one that does not, on the same questions.
 
     Attributes:
         title: of the detector.

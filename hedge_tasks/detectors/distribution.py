@@ -41,7 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class _ArrayLike(Protocol):
-    """What numpy arrays, torch tensors and pandas series have in common."""
+    """Common part of numpy arrays, torch tensors and pandas series."""
 
     def tolist(self) -> Any: ...
 
@@ -93,7 +93,7 @@ def semantic_distribution(
 
 
 def shares(ids: Sequence[Hashable], weights: FloatArray, position: Mapping[Hashable, int]) -> FloatArray:
-    """What `semantic_distribution` is, of weights and of the place of every id."""
+    """Return what `semantic_distribution` is, of weights and of the place of every id."""
     parts: list[list[float]] = [[] for _ in position]
     for value, weight in zip(ids, weights.tolist(), strict=True):
         parts[position[value]].append(weight)

@@ -1,4 +1,4 @@
-"""What a column of the leaderboard shows: the measures, and what an entry has of each."""
+"""Columns of the leaderboard: the measures, and what an entry has of each."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class BoardNumber:
 
 @dataclass(frozen=True)
 class EntryNumber:
-    """What an entry has of a measure.
+    """Number of an entry for a measure.
 
     Attributes:
         entry: whose it is.
@@ -94,7 +94,7 @@ class EntryNumber:
 
     @property
     def reported(self) -> list[tuple[str, str]]:
-        """What is only said, and why."""
+        """Return what is only said, and why."""
         return [(what, part.reason) for what, part in self.checked if not part.verified]
 
 
@@ -168,7 +168,7 @@ def auroc_measures(entries: Sequence[Entry]) -> list[BoardNumber]:
 
 
 def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
-    """What a detector is called: by us where we know it, else by the first who submitted it."""
+    """Return what a detector is called: by us where we know it, else by the first who submitted it."""
     if detector in names():
         return name_of(detector)
     told = (about["title"] for entry in entries if (about := entry.about(clustering, detector)) is not None)
@@ -176,7 +176,7 @@ def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> 
 
 
 def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
-    """What an entry has of a measure; None where it does not have it."""
+    """Return what an entry has of a measure; None where it does not have it."""
     findings, documents = entry.findings, ("documents", documents_part(entry.findings))
     labels = ("labels", findings.labels)
     if measure.kind == "suite":

@@ -58,7 +58,7 @@ def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
 
 
 def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) -> ValidationFindings:
-    """What `check` finds when the run file lends its texts to a submission without them; options as there."""
+    """Return what `check` finds when the run file lends its texts to a submission without them; options as there."""
     replies = reads_replies(judge_of(run))
     texts = {
         a.id: document_record(a, run.verdicts.get(a.id) or {}, {}, texts=True, replies=replies)["texts"]

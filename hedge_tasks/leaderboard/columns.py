@@ -42,7 +42,7 @@ class EntryColumns:
     suite: Mapping[str, tuple[FloatArray, IntArray]]
 
     def labelled(self, clustering: str, detector: str) -> LabelledScores:
-        """What the ROC-AUC of a detector is made of; nothing where the entry does not have it."""
+        """Return what the ROC-AUC of a detector is made of; nothing where the entry does not have it."""
         values = self.scores.get((clustering, detector))
         if values is None:
             values = np.full(len(self.ids), np.nan)
@@ -51,14 +51,14 @@ class EntryColumns:
         return LabelledScores(self.ids[kept], values[kept], self.labels[kept] == 1, self.groups[kept], self.grouped)
 
     def counted(self, metric: str) -> Counted:
-        """What a number of the suite is made of; nothing where the entry does not have it."""
+        """Return what a number of the suite is made of; nothing where the entry does not have it."""
         if metric not in self.suite:
             return Counted(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
         parts, groups = self.suite[metric]
         return Counted(self.ids, parts, groups)
 
     def of_labels(self) -> Counted:
-        """What the hallucination rate is made of: the label and one, for every labelled document."""
+        """Return what the hallucination rate is made of: the label and one, for every labelled document."""
         kept = self.labels != _UNLABELLED
         parts = np.stack([self.labels[kept] == 1, np.ones(int(kept.sum()))], axis=1).astype(np.float64)
         return Counted(self.ids[kept], parts, self.groups[kept])

@@ -23,7 +23,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class LabelledScores:
-    """What a ROC-AUC of one entry is made of.
+    """Scores and labels behind a ROC-AUC of one entry.
 
     Attributes:
         ids: of the labelled documents, ascending, shape `(n,)`; the same number is the same document in every entry.
@@ -42,7 +42,7 @@ class LabelledScores:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a number of a suite is made of.
+    """Records behind a number of a suite.
 
     Attributes:
         ids: of the documents, ascending, shape `(n,)`.

@@ -26,7 +26,7 @@ from hedge_tasks.measures.curves import rate_of
 
 @dataclass(frozen=True)
 class ReadEntries:
-    """What became of the files: entries, and what was refused with the reason."""
+    """Files that were read: entries, and what was refused with the reason."""
 
     entries: Sequence[Entry]
     refused: Mapping[Path, str] = field(default_factory=dict)

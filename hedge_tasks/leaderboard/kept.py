@@ -1,4 +1,4 @@
-"""What was found of a submission, kept in a folder, so that a site of many is not computed again for every new one."""
+"""Findings on a submission, kept in a folder, so that a site of many is not computed again for every new one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def circumstances_of(manifests: FindManifests, thorough: bool) -> Circumstances:
 
 
 class _Kept(Record):
-    """What was found of a file but for its arrays."""
+    """Findings on a file, without its arrays."""
 
     model_config = ConfigDict(str_max_length=None)  # pages are long
 
@@ -66,7 +66,7 @@ class _Kept(Record):
 
 
 def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
-    """What was kept of a file; None where nothing was, or it was found under other circumstances."""
+    """Return what was kept of a file; None where nothing was, or it was found under other circumstances."""
     try:
         with np.load(_place(cache, file), allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}

@@ -1,4 +1,4 @@
-"""What of a submission can be computed once more from its texts: labels, clusters, health."""
+"""Recomputation of a submission from its texts: labels, clusters, health."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _asks_nobody(name: str) -> bool:
 
 
 def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
-    """What the judge saw: of closed questions the reply before it was read."""
+    """Return what the judge saw: of closed questions the reply before it was read."""
     reply = document["texts"].get("reply", answers.baseline.text)
     return Case(
         answers.id, answers.question or "", answers.reference or "", reply, cut=answers.baseline.finish == "length"

@@ -55,7 +55,7 @@ class HealthFinding(Record):
 
 
 class HealthOf(Record):
-    """What `hedge health` says of the run; a run that is unreliable is not ranked."""
+    """Findings of `hedge health` on the run; a run that is unreliable is not ranked."""
 
     unreliable: Annotated[str, Field(max_length=2000)] | None
     findings: Items[HealthFinding]
@@ -95,7 +95,7 @@ class SubmittedAuroc(Record):
 
 
 class PricedDetector(Record):
-    """What a detector is called, and how many answers a question it costs besides the baseline answer."""
+    """Title of a detector, and how many answers a question it costs besides the baseline answer."""
 
     title: Title
     draws: Count
@@ -211,7 +211,7 @@ class SubmittedClusters(Record):
 
 
 class FollowUp(Record):
-    """What was asked in the light of the baseline answer, with the first reply."""
+    """A question asked in the light of the baseline answer, with the first reply."""
 
     id: ShortText
     question: str | None

@@ -28,7 +28,7 @@ _NUMBERS = ("value", "stderr", "low", "high")
 
 @dataclass(frozen=True)
 class SuiteOfRun:
-    """What a submission says of a run's own numbers.
+    """Numbers of a run's own measures, as a submission has them.
 
     Attributes:
         numbers: by metric, see `stated`.

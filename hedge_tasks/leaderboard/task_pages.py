@@ -84,7 +84,7 @@ def _compared(board: Board) -> Any:
 
 
 def _upper(pairs: Pairs) -> dict[str, Any]:
-    """What is above the diagonal, row by row; one number where all are the same."""
+    """Return what is above the diagonal, row by row; one number where all are the same."""
     place = np.triu_indices(len(pairs.n), 1)
     columns = {"difference": pairs.difference, "half": pairs.half_widths, "p": pairs.p_values, "holm": pairs.adjusted}
     counts = pairs.n[place].tolist()

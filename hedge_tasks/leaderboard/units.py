@@ -60,7 +60,7 @@ _PLACES = frozenset({"claim_position"})
 
 @dataclass(frozen=True)
 class UnitsOfRun:
-    """What a submission says of a run's claims.
+    """Claims of a run, as a submission has them.
 
     Attributes:
         facts: settings, detectors and aggregates.
@@ -389,7 +389,7 @@ def _close(ours: float | None, theirs: float | None, tolerance: float) -> bool:
 
 
 def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, PartStatus]) -> dict[str, Any] | None:
-    """What a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
+    """Return what a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
 
     Args:
         parts: whether what they rest on is verified; see `check_claims`.

@@ -59,7 +59,7 @@ FindManifests = Callable[[str], Sequence[Manifest]]
 
 @dataclass(frozen=True)
 class ValidationFindings:
-    """What a validation found.
+    """Findings of a validation.
 
     Attributes:
         problems: what is wrong; a submission with any is refused.
@@ -86,7 +86,7 @@ class ValidationFindings:
         return not self.problems and not self.set_aside
 
     def rests_on(self, clustering: str, detector: str) -> list[tuple[str, PartStatus]]:
-        """What the scores of a detector of answers rest on, each with whether it is verified."""
+        """Return what the scores of a detector of answers rest on, each with whether it is verified."""
         parts = [("clusters", self.clusterings[clustering])]
         if detector in names() and "claims" in get(detector).needs:
             parts.append(("support", self.claims.get("support", PartStatus(False, "the claims are not in it"))))
@@ -106,7 +106,7 @@ def read_submission(path: Path) -> dict[str, Any]:
 
 
 def problems(submission: Mapping[str, Any], **options: Any) -> list[str]:
-    """What is wrong with a submission; options as for `check`. At most twenty things are listed."""
+    """Return what is wrong with a submission; options as for `check`. At most twenty things are listed."""
     return list(check(submission, **options).problems)
 
 
@@ -177,7 +177,7 @@ def _unreliable(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
 
 
 def _statements(submission: Mapping[str, Any]) -> Iterator[str]:
-    """What must follow from the rest of the file by itself."""
+    """Yield what must follow from the rest of the file by itself."""
     documents = submission["documents"]
     if (digest := digest_of(submission)) != submission["digest"]:
         yield f"digest: the content's is {digest}, so it was changed after it was written"
@@ -308,7 +308,7 @@ def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Seque
 
 
 def _choice_faults(name: str, of: Mapping[str, Any], again: RecomputedClusters) -> Iterator[str]:
-    """What the choice of the threshold adds to the errors, where the choice was made again."""
+    """Yield what the choice of the threshold adds to the errors, where the choice was made again."""
     if again.answer_sets is None or not again.part.verified:
         return
     for detector in of["detectors"]:

@@ -1,4 +1,4 @@
-"""What came of a task once all answers are judged: warnings, facts for the results file, and the run file."""
+"""Outcome of a task once all answers are judged: warnings, facts for the results file, and the run file."""
 
 from __future__ import annotations
 

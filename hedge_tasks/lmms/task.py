@@ -92,7 +92,7 @@ class HedgeTask(TaskResults):
     def _start(
         self, settings: DocumentSettings, *, measures: Mapping[str, Measure], judge: Judge, prompt: Prompt
     ) -> None:
-        """What a task knows before lmms-eval's part of it is built."""
+        """Set what a task knows before lmms-eval's part of it is built."""
         self._settings, self._known, self.judge, self._prompt = settings, measures, judge, prompt
         self._results = Results()
         self._warned = False
@@ -217,7 +217,7 @@ class HedgeTask(TaskResults):
         return Instance("generate_samples", arguments, 0, **kwargs)
 
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
-        """What is asked about a document.
+        """Return what is asked about a document.
 
         Args:
             ctx: the text that lmms-eval would ask with.

@@ -122,7 +122,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             self._save_run(everything, evidence, columns)
 
     def _remember(self) -> Said:
-        """What models say of the answers from here on, where the run is kept."""
+        """Return what models say of the answers from here on, where the run is kept."""
         if output_folder(self._args, FOLDER) is None:
             return Said()
         said = keep_said(self._filters)
@@ -182,7 +182,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         )
 
     def _case(self, instance: Instance, answers: AnswerSet) -> Case:
-        """What the judge sees; the images only where it asks for them."""
+        """Return what the judge sees; the images only where it asks for them."""
         document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
         return Case(
             answers.id,
@@ -196,7 +196,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         )
 
     def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
-        """What the suite's own numbers and tables need to know of each document, of all processes, by id."""
+        """Return what the suite's own numbers and tables need to know of each document, of all processes, by id."""
         measures = sums_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for measure in measures for name in measure.columns)
         kept = []

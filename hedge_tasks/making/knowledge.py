@@ -53,7 +53,7 @@ _PACKED: dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2
 
 @dataclass(frozen=True)
 class RelationQuery:
-    """What is looked for.
+    """A relation to look for.
 
     Attributes:
         name: Of the relation, for the facts that are found.

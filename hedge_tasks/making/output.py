@@ -1,4 +1,4 @@
-"""What a making leaves behind: the set as Parquet with a card, a report, a queue for people to look through."""
+"""Output of a making: the set as Parquet with a card, a report, a queue for people to look through."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "READM
 
 @dataclass(frozen=True)
 class CardText:
-    """What the card says besides numbers.
+    """Text of the card besides numbers.
 
     Attributes:
         title: Of the set.
@@ -102,7 +102,7 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, split
 
 
 def asked_lines(account: Account) -> list[str]:
-    """What the asking of a making cost, by stage and in all; nothing where nothing was asked."""
+    """Return what the asking of a making cost, by stage and in all; nothing where nothing was asked."""
     if not account.stages:
         return []
     rows = [

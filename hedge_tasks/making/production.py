@@ -32,7 +32,7 @@ class SourceRecord(Protocol):
 
 @dataclass(frozen=True)
 class Made:
-    """What became of one source record.
+    """Outcome for one source record.
 
     Attributes:
         row: What goes into the data set; None where nothing is good enough.
@@ -47,7 +47,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Production:
-    """What a making came to.
+    """Result of a making.
 
     Attributes:
         rows: In the order of the source.

@@ -10,14 +10,21 @@ import numpy as np
 
 from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.known import detector_auroc, known_measures
 from hedge_tasks.measures.measure import apart
 from hedge_tasks.measures.of_run import documents_of, scored_documents
 from hedge_tasks.numbers import WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_scores, holm, ratio
-from hedge_tasks.statistics.verified import Audited, audited_sums, compare_audited_scores
+from hedge_tasks.statistics import Comparison, holm, ratio
+from hedge_tasks.statistics.verified import (
+    Audited,
+    Verified,
+    audited_sums,
+    compare_audited_runs,
+    compare_audited_scores,
+)
 
 RATES = ("hallucination_rate", "supported_share", "declined_share")
 """Numbers of the model that follow from labels."""
@@ -61,6 +68,63 @@ class JudgeByExperts:
     specificity: Number
 
 
+def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
+    """Return a line that says whose labels a run's numbers rest on."""
+    judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common()]
+    whose = f"the judge's ({', '.join(judges[:2])})" if judges else "those that came with the answers"
+    if audit is not None:
+        return f"Labels: {whose}; `against experts`: {audit.n_labels} labels of experts correct them."
+    return f"Labels: {whose}; its errors are in every number. `hedge audit plan` says what experts' labels would buy."
+
+
+def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit) -> Number:
+    """Return the ROC-AUC of a detector against experts."""
+    measure = detector_auroc(detector)
+    documents = scored_documents(scores, measure)
+    labels = audit.on([document.id for document in documents])
+    return measure.estimate([d.record for d in documents], [d.group for d in documents], labels)
+
+
+def compare_by_experts(
+    scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str, audit: ExpertAudit
+) -> Comparison | None:
+    """Return the difference in ROC-AUC of two scores of the same answers, against experts; None where none has both.
+
+    Args:
+        scores, a: the first score, by its clustering.
+        others, b: the second one, of the same documents.
+        audit: of their run.
+    """
+    by_id = {s.id: s for s in others if not s.held_out}
+    kept = [(s, by_id[s.id]) for s in scores if not s.held_out and s.id in by_id and None not in (s[a], by_id[s.id][b])]
+    if not kept:
+        return None
+    groups = apart([s.group for s, _ in kept])
+    labels = audit.on([s.id for s, _ in kept]).verified(range(len(kept)), [s.label for s, _ in kept], groups)
+    first, second = [float(str(s[a])) for s, _ in kept], [float(str(t[b])) for _, t in kept]
+    return compare_audited_scores(first, second, labels)
+
+
+def compare_runs_by_experts(
+    a: Sequence[Scores], audit_a: ExpertAudit, b: Sequence[Scores], audit_b: ExpertAudit, name: str
+) -> Comparison | None:
+    """Return the difference in ROC-AUC of one score in two runs, each with its audit; None where they share nothing."""
+    by_id = {s.id: s for s in b if not s.held_out}
+    kept = [
+        (s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id and None not in (s[name], by_id[s.id][name])
+    ]
+    if not kept:
+        return None
+    groups = apart([s.group for s, _ in kept])
+    ids = [s.id for s, _ in kept]
+
+    def of(side: int, audit: ExpertAudit) -> tuple[list[float], Verified]:
+        labels = audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in kept], groups)
+        return [float(str(pair[side][name])) for pair in kept], labels
+
+    return compare_audited_runs(*of(0, audit_a), *of(1, audit_b))
+
+
 def audited_numbers(
     run: Run, scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit
 ) -> list[AuditedNumber]:
@@ -70,14 +134,12 @@ def audited_numbers(
         scores: of the run's documents.
         detectors: those that they have.
     """
-    labels = audit.on([s.id for s in scores])
     found = []
     for name in detectors:
         measure = detector_auroc(name)
         documents = scored_documents(scores, measure)
-        records, groups = [d.record for d in documents], [d.group for d in documents]
-        numbers = (measure.estimate(records, groups), measure.estimate(records, groups, labels))
-        found.append(AuditedNumber(measure.name, *numbers))
+        judged = measure.estimate([d.record for d in documents], [d.group for d in documents])
+        found.append(AuditedNumber(measure.name, judged, auroc_by_experts(scores, name, audit)))
     of_run = audit.on([answers.id for answers in run.answer_sets])
     known = known_measures()
     for name in RATES:
@@ -96,22 +158,10 @@ def audited_differences(
     for name in detectors:
         if name == reference:
             continue
-        kept = [i for i, s in enumerate(scores) if s[name] is not None and s[reference] is not None and not s.held_out]
-        if not kept:
-            continue
-        groups = apart([scores[i].group for i in kept])
-        a, b = ([float(str(scores[i][of])) for i in kept] for of in (name, reference))
-        labels = audit.on([scores[i].id for i in kept]).verified(
-            range(len(kept)), [scores[i].label for i in kept], groups
-        )
-        judged = [i for i, place in enumerate(kept) if scores[place].label is not None]
-        by_judge = compare_scores(
-            [a[i] for i in judged],
-            [b[i] for i in judged],
-            [int(str(scores[kept[i]].label)) for i in judged],
-            groups=[groups[i] for i in judged],
-        )
-        found.append(AuditedDifference(f"{name} - {reference}", by_judge, compare_audited_scores(a, b, labels)))
+        by_judge = compare_two_scores(scores, name, scores, reference)
+        by_experts = compare_by_experts(scores, name, scores, reference, audit)
+        if by_judge is not None and by_experts is not None:
+            found.append(AuditedDifference(f"{name} - {reference}", by_judge, by_experts))
     return found
 
 

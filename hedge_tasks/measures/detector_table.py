@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
+from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm
@@ -75,6 +78,9 @@ class DetectorTable:
         left_out: detector -> why it has none.
         advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
         scores: of all questions by the detectors with a row.
+        blind: what sees neither picture nor draws, beside the detectors; None where nobody asked for it.
+        experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
+        labels: whose labels all others rest on.
     """
 
     run: Run
@@ -84,6 +90,9 @@ class DetectorTable:
     left_out: Mapping[str, str]
     advice: str = ""
     scores: Sequence[Scores] = ()
+    blind: AgainstBlind | None = None
+    experts: Mapping[str, Number] = field(default_factory=dict)
+    labels: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,7 @@ def detector_table(
     against: str = REFERENCE,
     budget: int | None = None,
     only_kept: bool = False,
+    blind: bool = True,
 ) -> DetectorTable:
     """Score a run with every detector and compare each with one of them.
 
@@ -135,6 +145,7 @@ def detector_table(
             it does not pay for it does not see, in the clustering neither.
         only_kept: whether detectors are left out for which a model would have to be asked about all pairs of answers,
             because the run keeps evidence, but not this.
+        blind: whether blind baselines are measured, too.
 
     Raises:
         ConfigError: there is no such detector (names the nearest one), or the budget is negative.
@@ -173,7 +184,19 @@ def detector_table(
         if shown
         else []
     )
-    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, scores, asked), joined)
+    audit = audit_of(run)
+    return DetectorTable(
+        run,
+        scorer,
+        against,
+        rows,
+        left_out,
+        _advice(rows, scores, asked),
+        joined,
+        against_blind(run.answer_sets, scores, joined) if blind and joined else None,
+        {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in shown},
+        whose_labels(run, audit),
+    )
 
 
 def differences(
@@ -210,7 +233,7 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
 
 
 def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
-    """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
+    """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
     free = free_of(list(values))

@@ -1,4 +1,4 @@
-"""What a run did beside what the HEDGE paper says and what its code does, setting by setting."""
+"""Settings of a run beside those of the HEDGE paper and of its code, setting by setting."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _perturbation(run: Run) -> Iterator[ProtocolSetting]:
 
 
 def _mapping(value: object) -> Settings:
-    """What a run file says, where that is an object; nothing where it is something else."""
+    """Return what a run file says, where that is an object; nothing where it is something else."""
     return value if isinstance(value, Mapping) else {}
 
 

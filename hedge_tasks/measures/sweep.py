@@ -124,7 +124,7 @@ def _check_sizes(answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None
 
 @dataclass(frozen=True)
 class ScoringPrice:
-    """What clustering and scoring cost with n clean and n noisy answers a question: HEDGE Figure 3."""
+    """Cost of clustering and scoring with n clean and n noisy answers a question: HEDGE Figure 3."""
 
     n: int
     clustering: str

@@ -33,7 +33,7 @@ _CURVE = ("claim_radflag", "claim_luq", "claim_contradiction")
 
 @dataclass(frozen=True)
 class About:
-    """What a table says of a detector besides its numbers; see `DetectorNumbers`."""
+    """Facts about a detector besides its numbers; see `DetectorNumbers`."""
 
     title: str
     draws: int

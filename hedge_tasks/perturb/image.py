@@ -72,7 +72,7 @@ def _number(key: str, value: object, limit: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbation:
-    """What is done to an image, as ranges; the seed of a draw picks the values.
+    """Perturbation of an image, as ranges; the seed of a draw picks the values.
 
     The defaults are the preset `hedge`. The paper gives the ranges and is silent on the rest; there we do what the
     reference implementation (hedge-bench 0.1.2, `distort_image`) does. What that means, plainly:

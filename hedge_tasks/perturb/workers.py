@@ -40,7 +40,7 @@ _BEGIN = (
 
 @dataclass(frozen=True)
 class PictureJob:
-    """What is done to the pictures of a draw.
+    """Treatment of the pictures of a draw.
 
     Attributes:
         noise: None leaves them as they are.

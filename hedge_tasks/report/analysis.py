@@ -263,12 +263,12 @@ def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair
 
 
 def warnings_of(analysis: Analysis) -> list[str]:
-    """What a reader of the numbers must know, in plain words; the gravest first."""
+    """Return what a reader of the numbers must know, in plain words; the gravest first."""
     return [*_about_health(analysis.run), *_about_question_types(analysis), *_about_data(analysis)]
 
 
 def _about_health(run: Run) -> Iterable[str]:
-    """What could make every number of the run mean something else; see `hedge_tasks.runs.health`."""
+    """Yield what could make every number of the run mean something else; see `hedge_tasks.runs.health`."""
     for finding in health_of(run).findings:
         text = f"{finding.text[0].upper()}{finding.text[1:]}."
         yield f"The numbers of this run are unreliable. {text}" if finding.unreliable else text

@@ -55,7 +55,7 @@ def explorer_data(
     budget: int = TEXT_BUDGET,
     pair_budget: int = PAIR_BUDGET,
 ) -> Any:
-    """What the page's script reads. Texts are raw (cleaned and cut): the script never makes markup of them.
+    """Return what the page's script reads. Texts are raw (cleaned and cut): the script never makes markup of them.
 
     Args:
         seen: pictures of some questions as their draws saw them.
@@ -188,7 +188,7 @@ class _Maker:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """What the judge said and why, and what the judges behind it said."""
+    """Return what the judge said and why, and what the judges behind it said."""
     votes = verdict.get("votes")
     listed = [vote for vote in votes if isinstance(vote, Mapping)] if isinstance(votes, list) else []
     return {
@@ -209,7 +209,7 @@ def _label(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """What models said of pairs.
+    """Outputs of models for pairs.
 
     Attributes:
         tellers: who, for people, and of what kind.

@@ -132,7 +132,7 @@ _RATE = Scale(0.0, 1.0, good=False, percent=True)
 
 
 def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any]:
-    """What the page shows of several runs together.
+    """Return what the page shows of several runs together.
 
     Args:
         names: of the runs, no two the same.

@@ -83,7 +83,7 @@ def most_scattered(analysis: Analysis) -> list[str]:
 
 
 def not_asked_for(run: Run) -> str:
-    """What a page without noisy pictures says about them."""
+    """Return what a page without noisy pictures says about them."""
     documents = run.settings.get("documents") or {}
     if not documents.get("images") or not any(a.noisy for a in run.answer_sets):
         return ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
@@ -31,6 +32,7 @@ from hedge_tasks.report.risk import risk_panel
 from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.report.truth import truth_of
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 
@@ -40,7 +42,7 @@ STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What goes into a report.
+    """Content of a report.
 
     Attributes:
         pictures: whether the pictures of the questions are looked for.
@@ -128,7 +130,7 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
 
 
 def names_of_runs(runs: Sequence[Run]) -> list[str]:
-    """What the runs are called on the page: no two the same."""
+    """Return what the runs are called on the page: no two the same."""
     models = short_names([clean(run.model, 200) for run in runs])
     short = [f"{run.task} · {models[clean(run.model, 200)]}" for run in runs]
     names = [
@@ -166,7 +168,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
     weights = {s.weighting for of in analysis.scores.values() for s in of}
     return {
         "name": name,
-        "asked": asked_of(analysis.run, sorted(weights)),
+        "asked": [*asked_of(analysis.run, sorted(weights)), *truth_of(analysis)],
         "sound": soundness(analysis.run),
         "tiles": list(tiles(analysis)),
         "detectors": rows,
@@ -198,7 +200,9 @@ def _is_defined(analysis: Analysis, score: str) -> bool:
 
 
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
-    charts: list[Chart] = list(all_charts(analysis.scores[clustering], analysis.drawn(clustering)))
+    declined = declined_in(analysis.run.verdicts.values())
+    shown = analysis.drawn(clustering)
+    charts: list[Chart] = list(all_charts(analysis.scores[clustering], shown, declined=declined))
     charts.append(price_chart(_priced(analysis, clustering)))
     charts += [of[clustering] for of in (analysis.sweeps, analysis.thresholds) if clustering in of]
     return {

@@ -38,7 +38,7 @@ class ResultLine:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """What a result file says.
+    """Content of a result file.
 
     Attributes:
         path: of the file.

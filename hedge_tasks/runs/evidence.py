@@ -1,4 +1,4 @@
-"""What models have said of a run's answers, kept with the run: whoever scores it again needs no model.
+"""Outputs of models for a run's answers, kept with the run: whoever scores it again needs no model.
 
 In the header of a run file `evidence` lists who said something: `{"kind": "cosines" | "relations", "model", "revision",
 "dtype", "with_question"}`. In each document's line it is `{"texts": CHECKSUM, "said": [TEXT or null, ...]}`, an entry
@@ -62,11 +62,11 @@ class KeptEvidence:
         return bool(self.tellers and self.rows)
 
     def header(self) -> list[dict[str, Any]]:
-        """What stands in the header of the run file."""
+        """Return what stands in the header of the run file."""
         return [{**t.source._asdict(), "with_question": t.with_question} for t in self.tellers]
 
     def line(self, id: str) -> dict[str, Any] | None:
-        """What stands in the line of a document."""
+        """Return what stands in the line of a document."""
         if id not in self.rows:
             return None
         checksum, said = self.rows[id]
@@ -95,7 +95,7 @@ class KeptEvidence:
 
 
 def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
-    """What was said of these answers, with the question in front of them and without."""
+    """Return what was said of these answers, with the question in front of them and without."""
     tellers = [EvidenceSource(source, form) for source in said for form in (False, True)]
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for answers in answer_sets:
@@ -109,7 +109,7 @@ def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
 
 
 class PairsSaid(NamedTuple):
-    """What one of the models has said of the pairs of a document's different answers.
+    """Outputs of one model for the pairs of a document's different answers.
 
     Attributes:
         teller: who said it.
@@ -125,7 +125,7 @@ class PairsSaid(NamedTuple):
 
 
 def pairs_said(said: Said, answers: AnswerSet) -> Iterator[PairsSaid]:
-    """What models have said of the pairs of a document's answers, for people to look at."""
+    """Yield what models have said of the pairs of a document's answers, for people to look at."""
     texts = _distinct(answers)
     if len(texts) < 2:
         return

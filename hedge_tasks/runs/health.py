@@ -20,12 +20,12 @@ from hedge_tasks.adjudication.outcomes import (
     UNREAD,
     UNREAD_JUDGE,
     outcome_of,
+    readings_of,
 )
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
-from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_verdicts import BASE, SEED, SettingVerdict, power_text, setting_verdicts, summary_of
@@ -83,7 +83,8 @@ class Health:
             that nobody could read.
         outcomes: documents by what came of their answer, as `adjudication.outcomes.OUTCOMES` has it; empty where nobody
             judged.
-        readings: documents by what the reading of their reply rests on (`replies.BASES`); empty where none was read.
+        readings: documents by how firmly their reply was read, and by what that rests on, as
+            `adjudication.outcomes.readings_of` has it; empty where none was read.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
             clustered.
         decoding: what was asked for, and what the model's adapter sent.
@@ -110,7 +111,7 @@ class Health:
     unlabelled: float | None
     unreadable: float | None = None
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    readings: Mapping[str, int] = field(default_factory=dict)
+    readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     probe: Mapping[str, Any] = field(default_factory=dict)
@@ -178,7 +179,7 @@ def measure(
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
         outcomes=_outcomes(verdicts or []),
-        readings=dict(Counter(v["basis"] for v in verdicts or [] if v and v.get("basis") in BASES)),
+        readings=readings_of(verdicts or []),
         zero_entropy=dict(zero_entropy or {}),
         decoding=sampled.get("decoding") or {},
         probe=sampled.get("probe") or {},
@@ -311,7 +312,7 @@ def _of_outcomes(h: Health) -> list[Finding]:
             )
         )
     if soft := h.outcomes.get(SOFTLY_READ, 0):
-        bases = ", ".join(f"{name} {h.readings[name]}" for name in BASES if name in SOFT and name in h.readings)
+        bases = ", ".join(f"{name} {n}" for name, n in h.readings.get("soft", {}).items())
         found.append(
             Finding(
                 f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "

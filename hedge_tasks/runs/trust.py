@@ -1,4 +1,4 @@
-"""What a run or results file may make us load: the models and data sets of installed tasks, nothing else.
+"""Limits to what a run or results file may make us load: the models and data sets of installed tasks, nothing else.
 
 Such files come from other people, and `hedge report` or `hedge rescore` load the clustering model that they name and
 the data set with their pictures. A name that no installed task, no clustering's default and no setting of the user's

@@ -212,7 +212,7 @@ def _own(run: Run) -> Mapping[str, Any] | None:
 
 
 def _read(path: Path, run: Run) -> KeptSupport | None:
-    """What a file keeps; None, with a warning, where it is damaged or of other answers."""
+    """Return what a file keeps; None, with a warning, where it is damaged or of other answers."""
     try:
         rows = [(n, unseal(line)) for n, line in outside.read_raw_lines(path)]
         (_, header), lines = rows[0], rows[1:]

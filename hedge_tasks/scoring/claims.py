@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Supported:
-    """What an engine said of the claims of one answer; all of it is kept with the run.
+    """Support of the claims of one answer; all of it is kept with the run.
 
     Attributes:
         decomposed: the claims.
@@ -54,7 +54,7 @@ class Supported:
 
 @dataclass(frozen=True)
 class SupportPrice:
-    """What asking an engine costs, before it is asked.
+    """Price of asking an engine, before it is asked.
 
     Attributes:
         answers, claims: how many there are.
@@ -129,7 +129,7 @@ class Inquiry:
         return [asked for choices in claims for choice in choices for asked in questions(choice)]
 
     def ask(self, engine: Entailment) -> list[Supported]:
-        """What the engine says; nothing is asked twice."""
+        """Return what the engine says; nothing is asked twice."""
         n = len(self.answer_sets)
         said = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._of_tokens]))
         own = list(islice(said, n))
@@ -214,7 +214,7 @@ def inquiry_among(
     graph: bool = False,
     decomposed: Sequence[Decomposed] | None = None,
 ) -> Inquiry:
-    """What an engine is to be asked about some answers of a run.
+    """Return what an engine is to be asked about some answers of a run.
 
     Args:
         answer_sets: some of them, such as those of one process.
@@ -462,7 +462,7 @@ def stated_support(
 def claim_evidence(
     answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: SupportSource
 ) -> list[ClaimEvidence]:
-    """What detectors of claims see of each answer of a run.
+    """Return what detectors of claims see of each answer of a run.
 
     Args:
         answer_sets: all of the run, since what is rare is so among them.

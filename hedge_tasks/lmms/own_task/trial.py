@@ -36,7 +36,7 @@ class DocumentPreview:
 
 @dataclass(frozen=True)
 class JudgeTrial:
-    """What the rule judge makes of answers that are known to be right or wrong.
+    """Verdicts of the rule judge on answers that are known to be right or wrong.
 
     Attributes:
         n: documents that were tried.
@@ -51,7 +51,7 @@ class JudgeTrial:
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it.
+    """Outcome of a trial.
 
     Attributes:
         missing: what is said of a clustering model that cannot be had here; None where all can.

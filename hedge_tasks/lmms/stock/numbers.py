@@ -179,7 +179,7 @@ class Numbers:
     def _advice(
         self, probes: Sequence[StockOutcome], seen: Mapping[str, Sequence[float]], task: str, asked: str | None = None
     ) -> str:
-        """What the metrics said, and what to give."""
+        """Return what the metrics said, and what to give."""
         for metric in [asked] if asked else self.metrics:
             if not any(name.startswith(metric) for name in seen):
                 seen = {**seen, **self._said(probes, metric)}

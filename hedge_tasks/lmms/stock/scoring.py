@@ -19,7 +19,7 @@ _LONGEST_FAULT = 300
 
 @dataclass(frozen=True)
 class StockOutcome:
-    """What `process_results` says of one answer.
+    """Result of `process_results` for one answer.
 
     Attributes:
         metrics: by name, as lmms-eval aggregates them.
@@ -38,7 +38,7 @@ class StockAnswer:
     outcome: StockOutcome
 
     def __str__(self) -> str:
-        """What lmms-eval writes into its sample file."""
+        """Return what lmms-eval writes into its sample file."""
         return str(self.filtered)
 
 
@@ -82,7 +82,7 @@ class StockScoring:
         return {name: [instance.filtered_resps[name] for instance in instances] for name in self.filters}
 
     def score(self, document: Mapping[str, Any], filtered: Any) -> StockOutcome:
-        """What the metrics say of a filtered answer. Never raises: what goes wrong is the outcome's fault."""
+        """Return what the metrics say of a filtered answer. Never raises: what goes wrong is the outcome's fault."""
         method = type(self._stock).process_results
         if not self._asks_a_model:
             # lmms-eval tries again whatever goes wrong, five times, two seconds apart, for the sake of servers.

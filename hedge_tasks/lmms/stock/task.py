@@ -195,7 +195,7 @@ class StockTask(HedgeTask):
             self._higher_is_better[name] = self._stock.higher_is_better().get(metric, "variance" not in metric)
 
     def _say(self) -> None:
-        """What a user should know before the hours of sampling."""
+        """Say what a user should know before the hours of sampling."""
         task, media = self.config.task, self._kind
         if media == "other":
             logger.warning(
@@ -412,7 +412,7 @@ def _check_kind(name: str, config: Mapping[str, Any]) -> None:
 
 
 def _limits(given: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
-    """What of a stock task's generation settings a sampling plan takes over."""
+    """Return what of a stock task's generation settings a sampling plan takes over."""
     settings = {key: value for key, value in (given or {}).items() if value is not None}
     limits = {key: settings[key] for key in _LIMITS if key in settings}
     length = next((settings[key] for key in _LENGTHS if key in settings), None)

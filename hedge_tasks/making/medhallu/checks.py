@@ -1,4 +1,6 @@
-"""What a wrong answer has to pass: its length, that it means something else than the true one, and that it deceives."""
+"""Checks that a wrong answer has to pass: its length, that it means something else than the true one, and that it
+deceives.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,7 @@ class EmbeddingSimilarity:
 
 @dataclass(frozen=True)
 class Vote:
-    """What one judge said, asked in both orders.
+    """Vote of one judge, asked in both orders.
 
     Attributes:
         judge: Its name.

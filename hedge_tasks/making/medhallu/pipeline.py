@@ -94,7 +94,7 @@ class MedHallu:
         object.__setattr__(self, "_refine", REFINERS.build(self.refiner, critic=self.critic, generator=self.generator))
 
     def __call__(self, question: SourceQuestion, asking: Asking) -> Made:
-        """What becomes of one question."""
+        """Return what becomes of one question."""
         steps: list[str] = []
         tried: list[Checked] = []
         for attempt in range(self.attempts):
@@ -113,7 +113,7 @@ class MedHallu:
         return self._nearest(question, tried, steps)
 
     def settings(self) -> dict[str, Any]:
-        """What shapes the set, for its card."""
+        """Return what shapes the set, for its card."""
         return {
             "generator": dict(self.generator.identity),
             "judges": [dict(judge.identity) for judge in self.judges],

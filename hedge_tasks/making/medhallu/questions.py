@@ -1,4 +1,4 @@
-"""What MedHallu is made from: questions with a true answer and the knowledge behind it."""
+"""Sources of MedHallu: questions with a true answer and the knowledge behind it."""
 
 from __future__ import annotations
 

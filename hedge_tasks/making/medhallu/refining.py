@@ -122,7 +122,7 @@ def generate(
 
 
 def told(question: SourceQuestion) -> dict[str, Any]:
-    """What whoever writes a wrong answer is told of its question."""
+    """Return what whoever writes a wrong answer is told of its question."""
     least, most = allowed_length(question.answer)
     return {
         "question": question.question,

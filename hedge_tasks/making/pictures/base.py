@@ -1,4 +1,4 @@
-"""What is said about made pictures: what to paint, what to check, and what checks come to."""
+"""Terms for made pictures: what to paint, what to check, and what checks come to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Order:
 
 
 class Painter(Protocol):
-    """What makes pictures: code, a model in this process, or a server."""
+    """Maker of pictures: code, a model in this process, or a server."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Painter(Protocol):
 
 @dataclass(frozen=True)
 class PictureQuestion:
-    """What a checker is asked about a picture.
+    """A question about a picture to a checker.
 
     Attributes:
         statement: What has to hold, such as "a red house" or a sentence.
@@ -72,7 +72,7 @@ class PictureQuestion:
 
 
 class Checker(Protocol):
-    """What says how far pictures show what they have to."""
+    """Judge of how far pictures show what they have to."""
 
     @property
     def name(self) -> str:
@@ -96,7 +96,7 @@ class Checker(Protocol):
 
 @dataclass(frozen=True)
 class PictureVerdict:
-    """What checks of a picture come to.
+    """Outcome of the checks of a picture.
 
     Attributes:
         scores: By checker; None where it could not say.
@@ -116,7 +116,7 @@ class PictureVerdict:
 def judged(
     scores: Mapping[str, float | None], *, alpha: float = ALPHA, beta: float = BETA, floor: float = 0.0
 ) -> PictureVerdict:
-    """What scores come to: accepted with a mean of at least α and a variance of at most β (SHALE, section 3.2).
+    """Return what scores come to: accepted with a mean of at least α and a variance of at most β (SHALE, section 3.2).
 
     The rest goes to people, as in the paper. Its β = 0.5 holds nothing back: the variance of numbers between 0 and 1 is
     at most 1/4 (1/2 where it is divided by their number less one). With a mean of 0.85 it is at most

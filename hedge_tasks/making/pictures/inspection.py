@@ -26,7 +26,7 @@ def inspect(
     floor: float = 0.0,
     batch: int = BATCH,
 ) -> list[PictureVerdict]:
-    """What becomes of pictures, painted or noisy. One checker after the other goes over all of them.
+    """Return what becomes of pictures, painted or noisy. One checker after the other goes over all of them.
 
     Args:
         store: Where scores are kept.

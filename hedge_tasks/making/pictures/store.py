@@ -166,7 +166,7 @@ class PictureStore:
         return self.folder / PAINTED / key[:2] / f"{key}.png"
 
     def _painted(self, key: str) -> StoredPicture | None:
-        """What is there; a damaged file is set aside, and painted again."""
+        """Return what is there; a damaged file is set aside, and painted again."""
         path = self._place(key)
         try:
             content = path.read_bytes()
@@ -202,7 +202,8 @@ class PictureStore:
         *,
         batch: int = BATCH,
     ) -> list[float | None]:
-        """What a checker says of pictures; what it has said is not asked again. Where asking failed there is None.
+        """Return the scores of a checker for pictures; what it has said is not asked again. Where asking failed there
+        is None.
 
         Args:
             pictures: Painted, or any others (`StoredPicture.of`).
@@ -271,7 +272,7 @@ def _read_score(record: Mapping[str, Any]) -> float | None:
 
 
 def _digest_in(content: bytes) -> str | None:
-    """What a PNG of ours says of its pixels, without decoding them; None where it says nothing."""
+    """Return what a PNG of ours says of its pixels, without decoding them; None where it says nothing."""
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             text = image.info.get(_ORIGIN)

@@ -69,7 +69,7 @@ class DrawnChecker:
 
 
 def question_of(scene: Scene, seed: int) -> PictureQuestion:
-    """What the checker is asked about the picture of a scene that was drawn with this seed."""
+    """Return what the checker is asked about the picture of a scene that was drawn with this seed."""
     return PictureQuestion(scene.prompt, "statement", {"aspect": scene.aspect, **scene.drawing, "ground": seed})
 
 

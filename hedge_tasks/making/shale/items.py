@@ -30,7 +30,7 @@ def listed(question: str, options: Sequence[str]) -> str:
 
 
 def wrong_options(scene: Scene) -> Sequence[str]:
-    """What a choice offers besides the right answer; the first one misleads. Blind models are offered the same."""
+    """Return the options besides the right answer; the first one misleads. Blind models are offered the same."""
     return scene.wrong[: len(LETTERS) - 1]
 
 
@@ -201,6 +201,6 @@ def all_items(
 
 
 def _content(digest: str, item: ShaleItem) -> tuple[str, ...]:
-    """What is asked about which pixels; the order of options makes no other question."""
+    """Return what is asked about which pixels; the order of options makes no other question."""
     options = options_of(item.question)
     return (digest, item.task, item.question.partition("(A)")[0], *sorted(options.values()))

@@ -45,7 +45,7 @@ DROP, MARK = "drop", "mark"
 
 @dataclass(frozen=True)
 class MadeSet:
-    """What a making came to.
+    """Result of a making.
 
     Attributes:
         shown: Every scene with its pictures and verdicts, in the order of the aspects.
@@ -163,7 +163,7 @@ class ShaleMaking:
         return {a: painted_scenes(a, self.per_aspect, **more) for a in self.wanted_aspects}  # type: ignore[arg-type]
 
     def proposals(self) -> list[Proposal]:
-        """What the writer is asked for; nothing without one."""
+        """Return what the writer is asked for; nothing without one."""
         if self.writer is None:
             return []
         more = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
@@ -259,7 +259,7 @@ class ShaleMaking:
         }
 
     def settings(self) -> dict[str, Any]:
-        """What shapes the set, for its card."""
+        """Return what shapes the set, for its card."""
         sources = Counter(element.source.split(" ")[0] for element in self.elements or ())
         return {
             "painter": self.painter.name,

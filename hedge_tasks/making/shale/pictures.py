@@ -29,7 +29,7 @@ TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"
 
 @dataclass(frozen=True)
 class Filter:
-    """What pictures are held to; see `hedge_tasks.making.pictures.base.judged`.
+    """Thresholds for pictures; see `hedge_tasks.making.pictures.base.judged`.
 
     Attributes:
         labels: What people said of pictures in doubt, by `picture_id`: 1 rejects, 0 accepts.

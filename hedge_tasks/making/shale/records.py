@@ -31,7 +31,7 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 
 @dataclass(frozen=True)
 class PictureRecord:
-    """What one picture is about, before it is put into words.
+    """Subject of one picture, before it is put into words.
 
     Attributes:
         aspect: One of `ASPECTS`.
@@ -60,7 +60,7 @@ class PictureRecord:
 
 @dataclass(frozen=True)
 class Scene:
-    """What one clean picture shows, and what is asked about it.
+    """One clean picture: its content, and what is asked about it.
 
     Attributes:
         id: The same for the same content.
@@ -134,7 +134,7 @@ def wordnet_roots() -> Mapping[str, Sequence[str]]:
 
 
 def relations_of(dump: str) -> list[RelationQuery]:
-    """What is looked for in a dump, "dbpedia" or "wikidata"."""
+    """Return what is looked for in a dump, "dbpedia" or "wikidata"."""
     return [
         RelationQuery(name, frozenset(relation[dump]["properties"]), frozenset(relation[dump]["classes"]))
         for name, relation in templates()["relations"].items()
@@ -206,7 +206,9 @@ def _pieces(template: str) -> Iterator[str]:
 
 
 def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[PictureQuestion]:
-    """What a checker is asked besides the whole, by a template's `checks`; a count that is no number is left out."""
+    """Return the questions to a checker besides the whole, by a template's `checks`; a count that is no number is left
+    out.
+    """
     for check in wanted:
         expected: dict[str, Any] = {
             key: filled(value, words).replace("{answer}", answer) for key, value in check["expected"].items()

@@ -1,4 +1,4 @@
-"""What a making leaves behind: the data set, its distributions as tables, a card, and what people have to look at."""
+"""Output of a making: the data set, its distributions as tables, a card, and what people have to look at."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _SUMMARY = (
 
 
 def distributions(made: MadeSet) -> dict[str, Counts]:
-    """What the set has, as the paper's Figure 1 draws it and what its Figure 4 (the judge's prompt) is filled with."""
+    """Return the composition of the set, as the paper's Figure 1 draws it and what its Figure 4 (the judge's prompt)
+    is filled with.
+    """
     items = made.items
     aspects = [aspect for aspect in ASPECTS if any(item.aspect == aspect for item in items)]
     scenarios = [scenario for scenario in SCENARIOS if any(item.scenario == scenario for item in items)]
@@ -173,7 +175,7 @@ def _without_texts(content: bytes) -> bytes:
 
 
 def warnings_of(made: MadeSet) -> list[str]:
-    """What a user has to know."""
+    """Return what a user has to know."""
     found = [
         f"{aspect}: {count} scenes, fewer than wanted; what can be drawn or filled in there is exhausted"
         for aspect, count in made.short.items()

@@ -189,7 +189,7 @@ class _Known:
 
 
 def _known(domain: str, facts: Sequence[Fact]) -> list[_Known]:
-    """What is known in a domain, of relations with enough different values."""
+    """Return what is known in a domain, of relations with enough different values."""
     found: dict[tuple[str, str], _Known] = {}
     for name, relation in templates()["relations"].items():
         if relation["domain"] != domain:

@@ -50,7 +50,7 @@ def as_csv(results: Sequence[CellResult]) -> str:
 
 
 def describe(key: Key, run: Run) -> dict[str, Any]:
-    """What the numbers of a run rest on, beside what the paper's rest on."""
+    """Return what the numbers of a run rest on, beside what the paper's rest on."""
     judge = (run.settings.get("documents") or {}).get("judge") or {}
     return {
         **key._asdict(),

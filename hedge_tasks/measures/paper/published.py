@@ -31,7 +31,7 @@ TABLE_2_N = 10
 
 
 class Key(NamedTuple):
-    """What one run answers: a data set, asked with one prompt variant, of one model."""
+    """The questions of one run: a data set, asked with one prompt variant, of one model."""
 
     dataset: str
     prompt: str

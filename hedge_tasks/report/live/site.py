@@ -1,4 +1,4 @@
-"""What is to be seen in a folder: evaluations under way, finished runs, and their reports, made when asked for."""
+"""Content of a folder: evaluations under way, finished runs, and their reports, made when asked for."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ class Site:
         return run
 
     def _beside(self) -> list[tuple[Path, int]]:
-        """What a report looks at besides the run files: lmms-eval's results, and claims that are kept with a run."""
+        """Return what a report looks at besides the run files: lmms-eval's results, and claims that are kept with a
+        run.
+        """
         patterns = ("*_results.json", "*/*_results.json", "claims-*.jsonl", f"{FOLDER}/claims-*.jsonl")
         found = {
             file for folder in output_folders(self.folder) for pattern in patterns for file in folder.glob(pattern)
@@ -233,7 +235,7 @@ def duration(seconds: float) -> str:
 
 
 def _facts(one: Sampling) -> list[tuple[str, str]]:
-    """What is known of the answers so far, as a name and a number each."""
+    """Return what is known of the answers so far, as a name and a number each."""
     health = one.health
     if health is None:
         return []

@@ -121,7 +121,7 @@ class ObjectDetector:
 
 
 def objects_of(question: PictureQuestion) -> list[str]:
-    """What has to be looked for to answer a question; nothing where boxes cannot answer it."""
+    """Return what has to be looked for to answer a question; nothing where boxes cannot answer it."""
     expected = question.expected
     if question.kind == "relation" and relation_named(str(expected.get("relation"))) is None:
         return []

@@ -85,7 +85,7 @@ def edits(one: str, other: str) -> int:
 
 
 class _Reading(ABC):
-    """What both have in common: only written words are compared, and several pictures are read at once."""
+    """Common part of both readers: only written words are compared, and several pictures are read at once."""
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         wanted = [_words_of(question) for question in questions]
@@ -104,7 +104,7 @@ class _Reading(ABC):
 
     @abstractmethod
     def _read(self, picture: Image.Image, stop: threading.Event) -> str | None:
-        """What is written in a picture; None where that cannot be said. Threads call it."""
+        """Return what is written in a picture; None where that cannot be said. Threads call it."""
 
 
 def _words_of(question: PictureQuestion) -> str | None:
