@@ -101,7 +101,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = results.gather(task, self.judge.name, instances, labelled)
-        if passes := sum(answers.n_forced for answers in everything.answer_sets):
+        if passes := sum(answers.n_forced for _, answers, _ in everything):
             cost["forced"] = {"passes": passes}
         columns = self._kept_columns(instances, labelled)
         said = self._remember()
