@@ -236,6 +236,10 @@ REVERSED = "reversed:"
 """The same where the options are shown in the other order; the letter that the option has in the given one follows."""
 
 
+READ = "read:"
+"""The same as the final answer behind the model's own baseline reply."""
+
+
 def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
 
@@ -243,7 +247,7 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
 
     Args:
         forced: of an answer set.
-        prefix: `OPTION` or `REVERSED`.
+        prefix: `OPTION`, `REVERSED` or `READ`.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
