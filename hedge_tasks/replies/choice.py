@@ -122,6 +122,15 @@ FIELDS = frozenset(
         "category",
         "score",
         "rating",
+        "outcome",
+        "veredicto",
+        "verdetto",
+        "urteil",
+        "antwort",
+        "respuesta",
+        "réponse",
+        "risposta",
+        "resposta",
     ]
 )
 """Names that JSON fields with an answer have, in lower case."""
@@ -161,16 +170,17 @@ _STATED = re.compile(
 _ABROAD = re.compile(
     r"""(?:
       \b(?:r[ée]ponses?|respuesta|antwort|resposta|risposta|ответ|odpowied[źz]|cevap|yanıt|jawaban|antwoord|svar(?:et)?
-        |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|option|giudizio|urteil|jugement|juicio
+        |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|option|giudizio|urteil|jugement|juicio|ver[ie]dic?to|verdetto
         |вердикт|оценка|вариант|kategorie|bewertung|đáp\ án|câu\ trả\ lời|richtig|lösung)
       (?:\ (?:correct[ae]?|corretta|correta|exacte?|bonne|juste|richtige|finale?|правильный|верный|prawidłowa|doğru
         |đúng|benar|juiste|korrekte|rätt|riktige))?
-      \s*(?:(?:est|es|ist|é|è|to|là|adalah|is|är|er|on|je|este|jest|lautet)\b|[:=]|-)?\s*(?:(?:la|le|el|l'|a|o|die|das|der)\b)?
-      |(?:答案|回答|判断|判定|评分|结论|正确答案|答え|正解|正答|判定|選択肢|选择|選択|因此选|所以选|故选|应选|选|選)\s*(?:应该|应)?
+      \s*(?:(?:est|es|ist|é|è|to|là|adalah|is|är|er|on|je|este|jest|lautet)\b\s*:?|[:=]|-)?\s*(?:(?:la|le|el|l'|a|o|die|das|der)\b)?
+      |(?:答案|回答|判断|判定|评分|结论|正确答案|答え|正解|正答|判定|選択肢|选择|選択|因此选|所以选|故选|应选|选|選|よって|したがって)\s*(?:应该|应)?
         (?:是|为|為|は|が)?\s*:?
       |(?:정답|답변|답|판정|결론)(?:은|는|:)?\s*:?
       |(?:الإجابة|الجواب|الاجابة|جواب|پاسخ)(?:\s+الصحيحة|\s+الصحيح|\s+صحیح)?\s*(?:هي|هو|:)?\s*:?
-      |(?:उत्तर|जवाब)\s*(?:है|:)?\s*:?
+      |(?:उत्तर|जवाब|विकल्प)\s*(?:है|:)?\s*:?
+      |(?:คำตอบ)(?:คือ|:)?\s*(?:ข้อ)?\s*
     )[\s"'(\[]*(?P<said>[A-Za-z](?!\w)|[A-Za-z](?=[^\x00-\x7f])|[0-9](?![\w.,]\d|\d))""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -246,9 +256,12 @@ _OR = re.compile(
 )
 _REST = re.compile(r"[\s\"')\].!?,;:✓]*\Z")
 _SET_OFF = re.compile(r"""["')\]]*\s*(?:[.,;:!\n(-]|\Z)""")
-_ITEM = re.compile(r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))\s*(?=\S)")
+_ITEM = re.compile(
+    r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b|for (?=[a-z-]+[,;]))|\s-(?=\s))"
+    r"\s*(?=\S)"
+)
 _MARKER = re.compile(
-    r"(?<![\w(])[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]](?=\s)|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))"
+    r"(?<![\w(])[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]](?=\s)|\s*(?:=|->|means\b|stands for\b|for\b)|\s-(?=\s))"
 )
 
 _PIECE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|[;\n]+|,?\s+\b(?:but|however|although)\b,?")
