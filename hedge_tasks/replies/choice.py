@@ -273,6 +273,7 @@ _BEGINS_A_LIST = re.compile(r"[(\[]?(?:[0-9]|[A-Za-z])[.):\]]\s")
 _SENTENCE = re.compile(r"(?<=[\w)\"'])[.!?]\s+|\n")
 _DIGITS = re.compile(r"\d+")
 _DEEPEST = 4
+_MARK_ENDS_LINE = re.compile(r"""[(\[]?(?:[0-9]{1,2}|[A-Za-z])[.)\]"']*[ \t]*(?:\n|\Z)""")
 _FIRST_ITEM = re.compile(r"[(\[]?1[.):]\s+(?:first|step|check|the question|misinterpretation)\b", re.IGNORECASE)
 
 _SHORT_LINE = 200
@@ -553,9 +554,21 @@ def _is_item(text: str, start: int, listed: bool) -> bool:
     item = _ITEM.match(text, start)
     if item is None:
         return False
+    if not listed and _stands_alone(text, start, item[1]):
+        return False
     following = str(int(item[1]) + 1) if item[1].isdecimal() else chr(ord(item[1]) + 1)
     inline = listed and item[1] in ("0", "1", "A", "a")
     return _last_markers(text, inline).get(following, -1) >= item.end()
+
+
+def _stands_alone(text: str, start: int, mark: str) -> bool:
+    """Whether a mark ends the line that it does not begin, or the item before it comes behind: "The answer is (B)."."""
+    if not re.search(r"\w", text[text.rfind("\n", 0, start) + 1 : start]):
+        return False
+    if _MARK_ENDS_LINE.match(text, start):
+        return True
+    before = str(int(mark) - 1) if mark.isdecimal() else chr(ord(mark) - 1)
+    return _first_markers(text).get(before, -1) > start
 
 
 def _goes_on_in_a_list(text: str, start: int) -> bool:

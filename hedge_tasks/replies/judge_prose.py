@@ -40,7 +40,7 @@ _CONCLUDES = (
 )
 _DENIES = re.compile(
     r"(?:\b(?:not|never|neither|nor|hardly|rather\s+than|instead\s+of|anything\s+but|far\s+from|by\s+no\s+means|no|without"
-    r"|than|against|too\s+\w+\s+to\s+be)\s+(?:\w+ly\s+)?(?:at\s+all\s+|be(?:ing)?\s+|really\s+|quite\s+|as\s+|an?\s+)?)\Z"
+    r"|than|against|too\s+\w+\s+to\s+be)\s+(?:\w+ly\s+)?(?:at\s+all\s+|be(?:ing)?\s+(?:(?:considered|called|deemed|labell?ed|rated)\s+)?|really\s+|quite\s+|as\s+|an?\s+)?)\Z"
 )
 _PARTLY = re.compile(r"\b(?:partly|partially|mostly|somewhat|largely|nearly|almost|generally|half)\s+\Z")
 _HARSH = re.compile(r"[\"']?\s+(?:would|might|could|may|is\s+(?:too|not)|are\s+(?:too|not)|seems\s+too)\b")
