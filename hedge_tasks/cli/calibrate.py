@@ -35,6 +35,8 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
     )
+    how = "keep no question and picture in the policy, by which the guard would check the server"
+    parser.add_argument("--no-sentinels", action="store_true", help=how)
     add_trust(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
@@ -60,6 +62,8 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     detectors = chosen_detectors(arguments, _DEFAULT)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options["epsilon"] = arguments.epsilon
+    pictures, without = _pictures(arguments, finished)
+    options["pictures"] = pictures
     calibration = calibrate(finished, scorer_asked_for(arguments, finished), detectors, **options)
     if calibration.policy is not None and arguments.out is not None:
         save_policy(calibration.policy, arguments.out)
@@ -68,8 +72,34 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
         "tried": calibration.tried,
         "left_out": calibration.left_out,
     }
-    show(arguments, facts, _text(finished, calibration, arguments.out))
+    if (policy := calibration.policy) is not None:
+        facts["watched"] = len(policy.sentinels)
+        facts["policy"]["sentinels"] = f"{len(policy.sentinels)} questions"
+    show(arguments, facts, _text(finished, calibration, arguments.out, without))
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
+
+
+def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, list[bytes]], str]:
+    """Files of the run's pictures by document, for the sentinel questions; and why there are none."""
+    from hedge_tasks.report.pictures import stored_documents
+
+    if arguments.no_sentinels:
+        return {}, "--no-sentinels"
+    documents = finished.settings.get("documents") or {}
+    if documents and not documents.get("images"):
+        return {one.id: [] for one in finished.answer_sets}, ""
+    stored, why = stored_documents(finished)
+    return {one.id: list(one.files) for one in stored}, why
+
+
+def _watched(policy: Policy, without: str) -> str:
+    if n := len(policy.sentinels):
+        return (
+            f"{n} of the questions are in the policy with their pictures: the guard asks them to see whether the "
+            "server still answers as it did."
+        )
+    why = without or "too few questions have several answers"
+    return f"The guard will not notice a server that answers from a cache, or always the same: {why}"
 
 
 def _table(calibration: PolicySearch) -> Table:
@@ -93,12 +123,14 @@ def _table(calibration: PolicySearch) -> Table:
     return Table(columns, rows)
 
 
-def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> str:
+def _text(finished: Run, calibration: PolicySearch, out: Path | None, without: str = "") -> str:
     lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
     lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
     lines += [f"{name}: {_no(control)}" for name, control in calibration.tried.items() if control.chosen is None]
     lines.append("")
     lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
+    if calibration.policy:
+        lines.append(_watched(calibration.policy, without))
     if calibration.policy and out is not None:
         lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
     return "\n".join(lines)

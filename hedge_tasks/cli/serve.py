@@ -66,10 +66,25 @@ def run(arguments: argparse.Namespace) -> int:
         server = server_of(build_app(guard, settings))
         with listen(arguments.host, arguments.port) as listener:
             guard.warm()
+            _check_server(guard)
             say(_greeting(guard, settings, *listener.getsockname()[:2]))
             with silent():
                 server.run(sockets=[listener])
     return 0
+
+
+def _check_server(guard: Guard) -> None:
+    """Ask the sentinel questions. A server that is not there yet is checked with the first question."""
+    from loguru import logger
+
+    from hedge_tasks.errors import HedgeError
+
+    try:
+        guard.check_server()
+    except HedgeError as error:
+        logger.warning("{}; nothing is accepted before the server has been checked", error)
+    if guard.watch.state == "unwatched":
+        logger.warning("the policy has no sentinel questions: a server that answers from a cache is not noticed")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.curtailment import looks
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
+from hedge_tasks.guard.sentinels import choose
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_rate
@@ -70,6 +71,7 @@ def calibrate(
     confidence: float = 0.9,
     epsilon: float = 0.0,
     seed: int = 0,
+    pictures: Mapping[str, Sequence[bytes]] | None = None,
 ) -> PolicySearch:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
@@ -82,6 +84,8 @@ def calibrate(
         epsilon: of the predicted end of RadFlag's draws; 0 for none. The promise is about the answers that are let
             through with that; see `hedge_tasks.guard.curtailment`.
         seed: of the documents that place the starts.
+        pictures: the files of the documents' pictures by id, none for a question without: from these documents the
+            sentinel questions are chosen. None keeps none.
 
     Raises:
         ConfigError: a detector is unknown, risk or confidence makes no sense, or the clustering's threshold is chosen
@@ -118,6 +122,7 @@ def calibrate(
         return PolicySearch(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
     policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
+    policy = policy.replaced(sentinels=choose(run.answer_sets, pictures or {}))
     return PolicySearch(policy, tried, left_out)
 
 

@@ -17,6 +17,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.seen import MOST_EPSILON
+from hedge_tasks.guard.sentinels import Sentinel
 from hedge_tasks.guard.trust import check_trust
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
@@ -29,7 +30,7 @@ from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_valu
 
 FORMAT = 1
 _HEADER, _DIGEST = "hedge_policy", "digest"
-_LARGEST = 1 << 20
+_LARGEST = 16 << 20  # of which the sentinels' pictures are nearly all
 
 
 Kind = Annotated[tuple[Count, Count, AtLeastOne], Strict(False)]
@@ -147,6 +148,7 @@ class Policy(Record):
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
         looks: numbers of draws at which that is looked for; none without an epsilon.
+        sentinels: questions with the calibrated answers, by which the server is checked; none where nothing is watched.
     """
 
     detector: Name
@@ -157,6 +159,7 @@ class Policy(Record):
     calibration: Objects[Any]
     epsilon: Share = 0.0
     looks: Items[AtLeastOne] = ()
+    sentinels: Items[Sentinel] = ()
 
     @model_validator(mode="after")
     def _sound(self) -> Self:

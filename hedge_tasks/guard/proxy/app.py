@@ -92,15 +92,18 @@ class Proxy:
 
     async def health(self) -> Response:
         """Whether the guard is there, and whether the last question found a model."""
-        policy = self.guard.policy
+        policy, watch = self.guard.policy, self.guard.watch
+        stopped = watch.reason if watch.state == "failed" else None
         state = {
-            "status": "degraded" if self._failing else "ok",
+            "status": "stopped" if stopped else "degraded" if self._failing else "ok",
             "version": __version__,
             "model": self.model,
             "detector": policy.detector,
             "risk": policy.promise.risk,
             "confidence": policy.promise.confidence,
             "drift": self.metrics.drifting,
+            "server": watch.state,
+            **({"reason": stopped} if stopped else {}),
         }
         return JSONResponse(state)
 
