@@ -115,7 +115,7 @@ def test_another_images_draws_say_nothing_here(table: UnitTable) -> None:
     assert interval[0] < 0.5 < interval[1]
     own = row_of(table, "claim_luq")
     assert own.estimate.value == pytest.approx(closed_form(8), abs=0.08)
-    difference, p = own.difference, own.p_holm
+    difference, p = own.difference, own.p_adjusted
     assert difference is not None
     assert difference.difference is not None
     assert p is not None

@@ -153,7 +153,7 @@ def _table(measured: UnitTable, *, brief: bool = False, title: str = "", notes: 
         columns += [Column("top"), Column("chance", "(chance)")]
         columns += [Column("flagged"), Column("precision"), Column("recall")]
     for key, heading in (("blind", "- blind"), ("blind_within", "- blind within")):
-        columns += [Column(key, heading, format=SIGNED), Column(f"{key}_p", "p (Holm)", format=FOUR_DIGITS, show="p")]
+        columns += [Column(key, heading, format=SIGNED), Column(f"{key}_p", "p (max-T)", format=FOUR_DIGITS, show="p")]
     return Table(columns, [_cells(row, columns) for row in measured.rows], title, notes)
 
 
@@ -170,7 +170,7 @@ def _cells(row: Row, columns: Sequence[Column]) -> dict[str, Cell]:
         cells |= {"top": top.rate, "chance": top.chance}
     if flag is not None:
         cells |= {"flagged": flag.share, "precision": flag.precision, "recall": flag.recall}
-    pairs = (("blind", row.difference, row.p_holm), ("blind_within", row.difference_within, row.p_holm_within))
+    pairs = (("blind", row.difference, row.p_adjusted), ("blind_within", row.difference_within, row.p_adjusted_within))
     for key, compared, p in pairs:
         if compared is not None and compared.difference is not None:
             cells |= {key: compared.number, f"{key}_p": p}

@@ -124,7 +124,7 @@ def _table(table: DetectorTable) -> Table:
         Column("within", "within types", format=FOUR_DIGITS),
         Column("difference", f"- {table.against}", format=SIGNED_FOUR),
         Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
-        Column("p_holm", "p (Holm)", show="p"),
+        Column("p_adjusted", "p (max-T)", show="p"),
     ]
     rows: list[dict[str, Cell]] = []
     for row in table.rows:
@@ -139,7 +139,7 @@ def _table(table: DetectorTable) -> Table:
         if row.difference is not None:
             compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
             cells |= {**compared, "difference": row.difference.number, "p_value": row.difference.p_value}
-        rows.append({**cells, "p_holm": row.p_holm})
+        rows.append({**cells, "p_adjusted": row.p_adjusted})
     notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
     notes += reason_lines("left out", table.left_out.items())
     notes += [table.advice] if table.advice else []
