@@ -12,6 +12,7 @@ different at .05, and how often a better one is found, with Holm and with `max_t
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -125,7 +126,8 @@ def main() -> None:
     parser.add_argument("--family", type=int, default=400, help="data sets a row of comparisons")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    for line in (*coverage(arguments.samples, arguments.seed), "", *family(arguments.family, arguments.seed)):
+    rows = coverage(arguments.samples, arguments.seed), [""], family(arguments.family, arguments.seed)
+    for line in itertools.chain.from_iterable(rows):
         print(line, flush=True)
 
 

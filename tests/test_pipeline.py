@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
-from hedge_tasks.detectors.pipeline import detection_auroc, score_answers, score_clustered, summarise
+from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
+from hedge_tasks.detectors.pipeline import detection_auroc, prices_of, score_answers, score_clustered, summarise
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
 from hedge_tasks.measures.known import known_measures
 from hedge_tasks.sampling import Answer
+from hedge_tasks.statistics import auroc
 
 METRICS = rows_of(known_measures().values())
 
@@ -279,3 +281,23 @@ def test_answers_without_logprobs_make_all_weights_uniform_also_where_only_noisy
     assert found["vase"] != weighted["vase"]
     assert (found["clean_nll"] is None) == (missing == "one clean")
     assert summarise([found, weighted])["weighting"].startswith("uniform for 1 of 2 documents")
+
+
+def test_a_question_with_fewer_draws_changes_the_price_of_no_other() -> None:
+    scored = score_answers(answer_set(), clustering="exact")
+    full = replace(scored, n_clean=20, cluster_ids=(0,) * 41)
+    short = replace(scored, n_clean=6, cluster_ids=(0,) * 13)
+    prices = prices_of([*[full] * 419, short])
+    assert (prices["se"].least, prices["se"].most) == (6, 20)
+    assert prices["se"].mean == pytest.approx((419 * 20 + 6) / 420)
+    assert str(prices["vase"]) == "39.9 (12-40)"
+    assert prices_of([full])["vase"].told == 40
+
+
+def test_equal_entropies_tie() -> None:
+    """2 2 2 2 2 and 1 1 1 1 2 4 of ten answers have one entropy, ln 5; in floats two, in the fifteenth digit."""
+    even, uneven = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1, 2, 3, 4, 4, 5, 5, 5, 5]
+    values = [discrete_semantic_entropy(ids) for ids in (even, uneven, uneven[::-1], [9 - i for i in even])]
+    assert len(set(values)) == 1
+    assert values[0] == pytest.approx(math.log(5), abs=1e-11)
+    assert auroc([values[0], values[1]], [0, 1]) == 0.5

@@ -34,6 +34,12 @@ def as_text(summary: dict[str, Any]) -> str:
     return "\n".join([*lines, "", _table(summary)] if labelled else lines)
 
 
+def _draws(price: int | dict[str, float]) -> str:
+    from hedge_tasks.detectors.pipeline import Price
+
+    return str(price if isinstance(price, int) else Price(price["mean"], int(price["least"]), int(price["most"])))
+
+
 def _table(summary: dict[str, Any]) -> str:
     """A row for each detector with an AUROC; those without one stand below, with the reason."""
     from hedge_tasks.numbers import FOUR_DIGITS, Column, Table, format_value, reason_lines
@@ -42,7 +48,7 @@ def _table(summary: dict[str, Any]) -> str:
     rows = [
         {
             "score": name,
-            "draws": summary["draws"][name],
+            "draws": _draws(summary["draws"][name]),
             "auroc": auroc,
             "within": format_value(within[name].value, FOUR_DIGITS),
         }

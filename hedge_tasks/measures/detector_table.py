@@ -12,7 +12,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import Gain, free_of, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.clock import Clock
-from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc, prices_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
@@ -296,7 +296,8 @@ def priced_columns(
     if budget is None:
         clock = Clock()
         scores = replace(scorer, detectors=tuple(asked)).score(answer_sets, clock=clock)
-        return {name: Column(scores, d.draws(n, m), clock.of(d)) for name, d in asked.items()}, {}
+        prices = prices_of(scores)
+        return {name: Column(scores, round(prices[name].mean), clock.of(d)) for name, d in asked.items()}, {}
     if budget < 0:
         raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
     sizes: dict[tuple[int, int], list[str]] = {}

@@ -115,7 +115,7 @@ def stratified_auroc(
     try:
         check_enough((y == 1)[used])
     except UndefinedStatistic as error:
-        return StratifiedAuroc(None, strata=parts, reason=str(error), **counts)
+        return StratifiedAuroc(None, strata=parts, n_pairs=total, reason=str(error), **counts)
     # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
     n_pairs = int(sizes.min(axis=0).sum())
     chosen = None if group_codes is None else renumbered(group_codes[used])
