@@ -116,17 +116,18 @@ def test_entropies_of_zero_are_said_by_clustering() -> None:
 
 
 def test_what_was_found_out_about_the_server_is_said() -> None:
-    in_force = {"top_p": 1.0, "refused": ["min_p", "top_k"], "rest": "the server's defaults"}
-    decoding = {"asked": "pure", "temperature": 1.0, "in_force": in_force}
+    sent = {"top_p": 1.0, "refused": ["min_p", "top_k"], "rest": "the server's defaults"}
+    decoding = {"asked": "pure", "temperature": 1.0, "sent": sent}
     server = {"refused": {"top_k": "422"}, "other_models": ["gpt-3"], "answers_with_tokens": 9}
     found = health_of(run_of(asked("1", "a", "b"), sampled={"decoding": decoding, "server": server})).findings
     assert [f.text for f in found] == [
         "the server answers as another model than the one asked for: gpt-3",
         "the server refuses min_p, top_k: what it has in place of min_p, top_k is not known",
     ]
-    line = "pure, T 1.0; in force: top_p 1.0, refused min_p, top_k, rest the server's defaults"
-    assert decoding_line(decoding) == line
-    assert decoding_line({}) is None
+    line = decoding_line(health_of(run_of(asked("1", "a", "b"), sampled={"decoding": decoding, "server": server})))
+    assert line is not None
+    assert line.startswith("pure, T 1.0; contradicted: one model; not verifiable: temperature, top_k, top_p, min_p")
+    assert decoding_line(health_of(run_of(asked("1", "a", "b")))) is None
 
 
 def test_a_sound_run_has_nothing_to_remark() -> None:
@@ -167,7 +168,7 @@ def test_answers_that_do_not_depend_on_the_picture_are_said() -> None:
         ({"sampled": [1]}, "settings.sampled: expected an object"),
         ({"sampled": {"image_use": {"blank": "x"}}}, "settings.sampled.image_use.blank: expected an integer, got 'x'"),
         ({"sampled": {"probe": 3}}, "settings.sampled.probe: expected an object, got 3"),
-        ({"sampled": {"decoding": {"in_force": 3}}}, "settings.sampled.decoding.in_force: expected an object"),
+        ({"sampled": {"decoding": {"sent": 3}}}, "settings.sampled.decoding.sent: expected an object"),
         ({"failed": "x"}, "settings.failed: expected a list, got 'x'"),
         ({"outcome": {"zero_entropy": {"nli": 7}}}, "settings.outcome.zero_entropy.nli: expected a number of at most"),
     ],

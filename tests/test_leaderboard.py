@@ -31,7 +31,7 @@ from hedge_tasks.leaderboard import (
     write_submission,
 )
 from hedge_tasks.leaderboard.columns import number_of
-from hedge_tasks.leaderboard.comparison import Labelled, Pairs, auroc_pairs
+from hedge_tasks.leaderboard.comparison import LabelledScores, Pairs, auroc_pairs
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
     aggregates_of,
@@ -331,7 +331,7 @@ def compared(*entries: list[Scores]) -> Pairs:
         groups = np.array([number_of(s.group or s.id) for s in scores])
         values, labels = np.array([s["se"] for s in scores]), np.array([s.label == 1 for s in scores])
         grouped = all(s.group is not None for s in scores)
-        columns.append(Labelled(ids[order], values[order], labels[order], groups[order], grouped))
+        columns.append(LabelledScores(ids[order], values[order], labels[order], groups[order], grouped))
     return auroc_pairs(columns)
 
 

@@ -12,12 +12,12 @@ from finished_runs import finished_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.report import Options, build_report
+from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import analyse
-from hedge_tasks.report.risk import RISKS, Rule, best_thresholds, risk_panel, rules_of
+from hedge_tasks.report.risk import RISKS, ThresholdRule, best_thresholds, risk_panel, rules_of
 from hedge_tasks.report.texts import script_json
 
-QUICK = Options(pictures=False, curves=False)
+QUICK = ReportOptions(pictures=False, curves=False)
 
 
 def most_accepted(pairs: list[tuple[int, int]], risk: float) -> int:
@@ -34,7 +34,7 @@ def most_accepted(pairs: list[tuple[int, int]], risk: float) -> int:
 def test_no_threshold_accepts_more_at_that_risk(pairs: list[tuple[int, int]], thousandths: int) -> None:
     risk = thousandths / 1000
     scores, labels = zip(*pairs, strict=True)
-    rule = Rule("c", "d", "D", len(pairs), sum(labels), best_thresholds(scores, labels))
+    rule = ThresholdRule("c", "d", "D", len(pairs), sum(labels), best_thresholds(scores, labels))
     point = rule.at(risk)
     assert (point.n if point else 0) == most_accepted(pairs, risk)
     if point:

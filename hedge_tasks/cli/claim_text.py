@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.detector_table import Row
+    from hedge_tasks.measures.detector_table import DetectorNumbers
     from hedge_tasks.measures.kept_units import KeptNumbers
     from hedge_tasks.measures.unit_table import UnitTable
     from hedge_tasks.numbers import Cell, Column, Table
@@ -89,7 +89,7 @@ def claim_text(measured: UnitTable) -> str:
 
     scored, counted, n = measured.scored, measured.counted, measured.n_labelled
     lines = [
-        f"{scored.title}; {_method(scored)}; price: {scored.price}",
+        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}",
         f"{len(counted.units)} claims that cover {WHOLE_PERCENT(measured.covered)} of the text, {n} of them labelled "
         f"by {scored.labelled_by}, {counted.n_positive} hallucinated ({PERCENT(counted.n_positive / n)})",
     ]
@@ -157,7 +157,7 @@ def _table(measured: UnitTable, *, brief: bool = False, title: str = "", notes: 
     return Table(columns, [_cells(row, columns) for row in measured.rows], title, notes)
 
 
-def _cells(row: Row, columns: Sequence[Column]) -> dict[str, Cell]:
+def _cells(row: DetectorNumbers, columns: Sequence[Column]) -> dict[str, Cell]:
     """The cells of a detector; a difference without a value has no reason here, since its AUROC has."""
     flag, top = row.flagged, row.top
     cells: dict[str, Cell] = {
@@ -199,7 +199,7 @@ def unlabelled_text(scored: ScoredClaims) -> str:
     names = list(dict.fromkeys(name for one in scored.answers for name in one.scores))
     name = next((n for n in ("claim_luq", *names) if n in names), None)
     lines = [
-        f"{scored.title}; {_method(scored)}; price: {scored.price}",
+        f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}",
         "no claim is labelled: give --labels, or answers with a field claims",
     ]
     if name is None:

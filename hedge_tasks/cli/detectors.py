@@ -79,7 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
     tables = [
-        detector_table(each_run, chosen_scorer(arguments, each_run), detectors, **options, only_kept=only_kept)
+        detector_table(
+            each_run,
+            chosen_scorer(arguments, each_run),
+            detectors,
+            **options,
+            only_kept=only_kept,
+            # Nobody who asks for less is told more.
+            blind=arguments.detectors is None,
+        )
         for each_run in progress(finished, name="Scoring", unit="run")
     ]
     fusions = [fuse(each_run.scores) if arguments.fuse else None for each_run in tables]
@@ -109,6 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
     about = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
     facts = {**about, "detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
+    facts |= {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
     return facts | ({"fusion": fusion} if fusion else {})
 
 
@@ -121,6 +130,7 @@ def _table(table: DetectorTable) -> Table:
         Column("seconds"),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
+        *([Column("experts", "against experts", format=FOUR_DIGITS, interval=True)] if table.experts else []),
         Column("within", "within types", format=FOUR_DIGITS),
         Column("difference", f"- {table.against}", format=SIGNED_FOUR),
         Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
@@ -135,14 +145,22 @@ def _table(table: DetectorTable) -> Table:
             "seconds": row.seconds,
             "estimate": row.estimate,
             "within": row.within,
+            **({"experts": table.experts[row.detector]} if row.detector in table.experts else {}),
         }
         if row.difference is not None:
             compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
             cells |= {**compared, "difference": row.difference.number, "p_value": row.difference.p_value}
         rows.append({**cells, "p_adjusted": row.p_adjusted})
+    blind = table.blind
+    for each in blind.rows if blind else ():
+        name = f"{each.name}{'*' if each.reversed else ''} (blind)"
+        rows.append({"detector": name, "title": each.title, "draws": 0, "estimate": each.estimate})
     notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
     notes += reason_lines("left out", table.left_out.items())
-    notes += [table.advice] if table.advice else []
+    if blind:
+        notes += ["* turned round"] if any(each.reversed for each in blind.rows) else []
+        notes += reason_lines("left out", blind.left_out.items())
+    notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
     return Table(columns, rows, f"{table.run.title}; filter {table.scorer.name}", notes)
 
 

@@ -30,7 +30,7 @@ _LOOKED_AT = 64
 
 
 @dataclass(frozen=True)
-class Column:
+class SeenScores:
     """What one detector says of the documents of a run.
 
     Attributes:
@@ -63,7 +63,7 @@ def columns(
     *,
     epsilon: float = 0.0,
     at: Sequence[int] = (),
-) -> dict[str, Column]:
+) -> dict[str, SeenScores]:
     """Score the documents as a guard would.
 
     Args:
@@ -79,7 +79,7 @@ def columns(
     Raises:
         ConfigError: documents have different numbers of draws, and an end is to be predicted.
     """
-    found: dict[str, Column] = {}
+    found: dict[str, SeenScores] = {}
     for paid in dict.fromkeys(map(pays_for, detectors)):
         names = [name for name in detectors if pays_for(name) == paid]
         clean, noisy = paid
@@ -92,7 +92,7 @@ def columns(
             if predicts(name, epsilon):
                 n = _number_of_draws(seen)
                 values = stopped_scores(agreeing_at(seen, scorer, at or looks(n)), n, epsilon, at or looks(n))[0]
-            found[name] = Column(values, scores, _weighting(scores, bare, name))
+            found[name] = SeenScores(values, scores, _weighting(scores, bare, name))
     return {name: found[name] for name in detectors}
 
 

@@ -282,7 +282,7 @@ def document_record(
     claims: Mapping[str, Any] | None = None,
     replies: bool = False,
 ) -> dict[str, Any]:
-    """What a submission says of one document.
+    """Return what a submission says of one document.
 
     Args:
         answers: of the document.
@@ -333,7 +333,7 @@ def document_record(
 
 
 def _follow_up(answers: AnswerSet, asked: AnswerSet) -> dict[str, Any]:
-    """What the model was asked in the light of its baseline answer, and its first reply."""
+    """Return what the model was asked in the light of its baseline answer, and its first reply."""
     id, reply = asked.id.removeprefix(f"{answers.id}/"), asked.baseline
     return {"id": id, "question": asked.question, "reply": reply.text, "finish": reply.finish}
 

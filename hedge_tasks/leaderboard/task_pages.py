@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.leaderboard.board import Board, BoardNumber, Cell, by_value, cell_of, choices_of, task_page
+from hedge_tasks.leaderboard.board import Board, BoardNumber, EntryNumber, by_value, cell_of, choices_of, task_page
 from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
@@ -60,7 +60,7 @@ def task_pages(
         )
 
 
-def _row(cell: Cell) -> dict[str, Any]:
+def _row(cell: EntryNumber) -> dict[str, Any]:
     content = cell.entry.content
     return {
         "cell": cell,
@@ -84,7 +84,7 @@ def _compared(board: Board) -> Any:
 
 
 def _upper(pairs: Pairs) -> dict[str, Any]:
-    """What is above the diagonal, row by row; one number where all are the same."""
+    """Return what is above the diagonal, row by row; one number where all are the same."""
     place = np.triu_indices(len(pairs.n), 1)
     columns = {"difference": pairs.difference, "half": pairs.half_widths, "p": pairs.p_values, "holm": pairs.adjusted}
     counts = pairs.n[place].tolist()

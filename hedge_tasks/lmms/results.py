@@ -27,7 +27,7 @@ _NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
 
 @dataclass
 class Results:
-    """What a task finds out after sampling.
+    """Findings of a task after sampling.
 
     Attributes:
         verdicts: by document id, the record of the verdict.
@@ -43,7 +43,7 @@ class Results:
     cost: dict[str, Any] = field(default_factory=dict)
 
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
-        """How the model behaved, as the hook saw it: decoding in force, findings of the probe, use of the picture."""
+        """How the model behaved, as the hook saw it: decoding sent, findings of the probe, use of the picture."""
         known = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
         if known:
             self.outcome["sampled"] = known[0]
@@ -87,7 +87,7 @@ class Results:
             self.outcome["health"] = {**self.outcome["health"], "zero_entropy": shares}
 
     def note_claims(self, judged: Mapping[str, Any]) -> None:
-        """What was judged of the claims of answers, by document id: part of their verdicts."""
+        """Keep what was judged of the claims of answers, by document id: part of their verdicts."""
         for id, spans in judged.items():
             self.verdicts[id][CLAIMS] = spans
 
@@ -124,7 +124,7 @@ class Results:
 
 
 def keep_said(ensembles: Sequence[Any]) -> Said:
-    """What models say of the answers from here on."""
+    """Return what models say of the answers from here on."""
     said = Said()
     for ensemble in ensembles:
         for step in ensemble.filters:
@@ -134,7 +134,7 @@ def keep_said(ensembles: Sequence[Any]) -> Said:
 
 
 def filter_settings(steps: Sequence[Any]) -> dict[str, Any]:
-    """What of a pipeline's steps can change a result."""
+    """Return what of a pipeline's steps can change a result."""
     settings: dict[str, Any] = {}
     for step in steps:
         if isinstance(step, (ClusterFilter, ScoreFilter)):

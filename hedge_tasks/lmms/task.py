@@ -92,7 +92,7 @@ class HedgeTask(TaskResults):
     def _start(
         self, settings: DocumentSettings, *, measures: Mapping[str, Measure], judge: Judge, prompt: Prompt
     ) -> None:
-        """What a task knows before lmms-eval's part of it is built."""
+        """Set what a task knows before lmms-eval's part of it is built."""
         self._settings, self._known, self.judge, self._prompt = settings, measures, judge, prompt
         self._results = Results()
         self._warned = False
@@ -217,7 +217,7 @@ class HedgeTask(TaskResults):
         return Instance("generate_samples", arguments, 0, **kwargs)
 
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
-        """What is asked about a document.
+        """Return what is asked about a document.
 
         Args:
             ctx: the text that lmms-eval would ask with.
@@ -235,7 +235,7 @@ class HedgeTask(TaskResults):
             group=data.grouping.groups[doc_id],
             question_type=data.question_type(doc),
             choices=self._choices(doc),
-            options=tuple(self.choices(doc) or ()) if OPTIONS in self._forced else (),
+            options=self._offered(doc),
         )
 
     def _sample_request(self, **of_document: Any) -> SampleRequest:
@@ -252,6 +252,9 @@ class HedgeTask(TaskResults):
 
     def _choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
         return closed_choices(self.config.task, self.choices(document)) if self.plan.guided else ()
+
+    def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(self.choices(document) or ()) if OPTIONS in self._forced else ()
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned:

@@ -42,18 +42,18 @@ _COURTESY = re.compile(
 _REQUEST = re.compile(r"[,;]?\s*(?:\b(?:but|and|so)\s+)?\bplease\b.*", re.IGNORECASE)
 
 
-def declined(answer: str) -> str | None:
+def unanswered(answer: str) -> str | None:
     """Why an answer says nothing that could be right or wrong; None where it says something.
 
     What stands beside "please consult a radiologist" or "I cannot give a diagnosis, but" still counts.
 
     Returns:
-        One of `reading.DECLINING`.
+        One of `reading.UNANSWERED`.
 
     Example:
-        >>> declined("I'm sorry, I can't help with that."), declined("I think it is a cyst, but please ask a doctor.")
+        >>> unanswered("I'm sorry, I can't help with that."), unanswered("A cyst, but please ask a doctor.")
         ('refusal', None)
-        >>> declined("© 2016 The Authors"), declined("?!"), declined("Which organ do you mean?")
+        >>> unanswered("© 2016 The Authors"), unanswered("?!"), unanswered("Which organ do you mean?")
         ('copyright line', 'empty', 'echo')
     """
     text = body(answer)

@@ -37,7 +37,9 @@ _PUNCTUATION = str.maketrans(
         **dict.fromkeys("“”„‟«»「」『』〈〉《》", '"'),
         **dict.fromkeys("【〔", "("),
         **dict.fromkeys("】〕", ")"),
-        **dict.fromkeys("、", ","),
+        **dict.fromkeys("、،", ","),
+        "؛": ";",
+        "؟": "?",
         **dict.fromkeys("。｡", ". "),
         **dict.fromkeys("¡¿\u200b\u200c\u200d\ufeff\u2060", ""),
         **dict.fromkeys("‐‑‒–—―", "-"),
@@ -48,6 +50,9 @@ _PUNCTUATION = str.maketrans(
     }
 )
 """Typographic marks as plain ones; of check marks and crosses one of each is left."""
+
+_MARKS = frozenset("✓✔✅☑✗✘❌✖✕❎")
+"""That are an answer without any word."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset(
@@ -182,7 +187,7 @@ def body(reply: str) -> str | Reading:
     if len(text) > LONGEST_READ:
         half = LONGEST_READ // 2
         text = f"{text[:half]}\n{text[-half:]}"
-    if not any(character.isalnum() for character in text):
+    if not any(character.isalnum() or character in _MARKS for character in text):
         return unreadable(EMPTY)
     return text.strip()
 
@@ -219,11 +224,6 @@ def is_foreign(text: str) -> bool:
 
 def _inner(found: re.Match[str]) -> str:
     return found[1].strip()
-
-
-def words_of(text: str) -> list[str]:
-    """Lower-case words; "isn't" is "is not" and "cannot" "can not"."""
-    return re.findall(r"[^\W_]+", spelled_out(text))
 
 
 def spelled_out(text: str) -> str:

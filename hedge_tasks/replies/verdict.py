@@ -44,6 +44,8 @@ _DIGIT = re.compile(rf"([0-9])(?:\.0)?\b{_DIGIT_END}")
 _FLAG = re.compile(
     r"hallucinat(?:ed|ions?)(?: detected| found| present)?\s*[:=?]\s*(?:(yes|true)|no|none|false)\b", re.IGNORECASE
 )
+_DIGIT_NAMES = {"zero": "0", "one": "1", "two": "2"}
+_SPELLED = re.compile(r"(zero|one|two)(?=\W*\Z)", re.IGNORECASE)
 _WORDS = re.compile(rf"(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD})){_END}", re.IGNORECASE)
 _POLAR = re.compile(rf"\b(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b", re.IGNORECASE)
 # "Factual: 0, hallucinated: 1" tells what the digits mean.
@@ -86,6 +88,8 @@ class Verdicts:
     def at(self, text: str) -> Found | None:
         if found := _DIGIT.match(text):
             return Found(found[1] if found[1] in self.offered else OUTSIDE, found.end())
+        if (found := _SPELLED.match(text)) and (digit := _DIGIT_NAMES[found[1].casefold()]) in self.offered:
+            return Found(digit, found.end())
         if found := _FLAG.match(text):
             return Found(HALLUCINATED if found[1] else FACTUAL, found.end())
         if found := _UNSURE.match(text):

@@ -80,7 +80,7 @@ _LINE = 22.0
 
 
 def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
-    """What was asked, and of whom, as terms and what they are here.
+    """Return what was asked, and of whom, as terms and what they are here.
 
     Args:
         weights: how the answers of the run weigh, see `Scores.weighting`.
@@ -97,7 +97,7 @@ def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
         *([("prompt", str(prompt))] if prompt else []),
         ("judged by", _judges(run)),
     ]
-    if decoding := decoding_line(health_of(run).decoding):
+    if decoding := decoding_line(health_of(run)):
         rows.append(("decoding", decoding))
     if weights:
         rows.append(("answers weigh", " and ".join(sorted(weights))))

@@ -23,7 +23,7 @@ from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
 from hedge_tasks.report.lead import asked_of, detector_rows, lead_chart, price_of, soundness, tiles, why_no_detector
-from hedge_tasks.report.noisy import NoisyPictures
+from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
@@ -31,6 +31,7 @@ from hedge_tasks.report.risk import risk_panel
 from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.report.truth import truth_of
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 
@@ -39,8 +40,8 @@ STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
 
 
 @dataclass(frozen=True)
-class Options:
-    """What goes into a report.
+class ReportOptions:
+    """Content of a report.
 
     Attributes:
         pictures: whether the pictures of the questions are looked for.
@@ -61,7 +62,7 @@ class Options:
 def build_report(
     runs: Sequence[Run],
     results: Sequence[ResultFile] = (),
-    options: Options = Options(),
+    options: ReportOptions = ReportOptions(),
     progress: Callable[[str], None] = lambda text: None,
 ) -> str:
     """The report as HTML.
@@ -128,7 +129,7 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
 
 
 def names_of_runs(runs: Sequence[Run]) -> list[str]:
-    """What the runs are called on the page: no two the same."""
+    """Return what the runs are called on the page: no two the same."""
     models = short_names([clean(run.model, 200) for run in runs])
     short = [f"{run.task} · {models[clean(run.model, 200)]}" for run in runs]
     names = [
@@ -139,8 +140,8 @@ def names_of_runs(runs: Sequence[Run]) -> list[str]:
 
 
 def _pictures(
-    analysis: Analysis, results: Sequence[ResultFile], options: Options, share: int
-) -> tuple[Thumbnails, NoisyPictures]:
+    analysis: Analysis, results: Sequence[ResultFile], options: ReportOptions, share: int
+) -> tuple[Thumbnails, PictureAddresses]:
     """The pictures of a run's questions, and those that the draws of some of them saw."""
     if not options.pictures:
         return NONE, noisy.NONE
@@ -166,7 +167,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
     weights = {s.weighting for of in analysis.scores.values() for s in of}
     return {
         "name": name,
-        "asked": asked_of(analysis.run, sorted(weights)),
+        "asked": [*asked_of(analysis.run, sorted(weights)), *truth_of(analysis)],
         "sound": soundness(analysis.run),
         "tiles": list(tiles(analysis)),
         "detectors": rows,

@@ -27,7 +27,7 @@ _STEPS = 1000
 
 @dataclass(frozen=True)
 class Accepted:
-    """What a threshold accepts of the labelled answers.
+    """Labelled answers that a threshold accepts.
 
     Attributes:
         threshold: an answer with at most this score is accepted.
@@ -46,7 +46,7 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Rule:
+class ThresholdRule:
     """A detector under a clustering, with every threshold that is the best one for some risk.
 
     Attributes:
@@ -64,7 +64,7 @@ class Rule:
     points: tuple[Accepted, ...]
 
     def at(self, risk: float) -> Accepted | None:
-        """What is accepted where the threshold accepts most at no more than this risk; None for nothing."""
+        """Return what is accepted where the threshold accepts most at no more than this risk; None for nothing."""
         return next((point for point in reversed(self.points) if point.risk <= risk + 1e-12), None)
 
 
@@ -101,7 +101,7 @@ def _step(point: Accepted) -> int:
     return math.ceil(point.risk * _STEPS - 1e-9)
 
 
-def rules_of(analysis: Analysis) -> Iterator[Rule]:
+def rules_of(analysis: Analysis) -> Iterator[ThresholdRule]:
     """Every compared detector under every clustering, where the labels are of both kinds."""
     for clustering, scores in analysis.scores.items():
         for detector in analysis.shown:
@@ -111,7 +111,7 @@ def rules_of(analysis: Analysis) -> Iterator[Rule]:
             if data.both_classes:
                 counts = len(data.labels), int(data.labels.sum())
                 points = best_thresholds(data.values, data.labels)
-                yield Rule(clustering, detector, name_of(detector), *counts, points)
+                yield ThresholdRule(clustering, detector, name_of(detector), *counts, points)
 
 
 def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
@@ -135,7 +135,7 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def _written(rule: Rule) -> dict[str, Any]:
+def _written(rule: ThresholdRule) -> dict[str, Any]:
     # JSON has no infinity, which an impossible answer's score is.
     points = [(p.threshold if math.isfinite(p.threshold) else str(p.threshold), p.n, p.n_wrong) for p in rule.points]
     about = {"clustering": rule.clustering, "detector": rule.detector, "name": rule.name}

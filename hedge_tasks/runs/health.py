@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.adjudication.outcomes import (
+    CUT_OFF,
     DECLINED,
     OUTCOMES,
+    REQUEST_FAILED,
     SOFTLY_READ,
     UNREAD,
     UNREAD_JUDGE,
@@ -26,8 +28,9 @@ from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format
 from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.setting_verdicts import BASE, SEED, SettingVerdict, power_text, setting_verdicts, summary_of
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.draws import Verdict, verdict_on
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
 
 # Shares from which a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
@@ -83,12 +86,13 @@ class Health:
         readings: documents by what the reading of their reply rests on (`replies.BASES`); empty where none was read.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
             clustered.
-        decoding: what was asked for and what was in force, as the model's adapter said.
+        decoding: what was asked for, and what the model's adapter sent.
         probe: findings of the probe before sampling.
         server: what the adapter found out about its server.
         image_use: how many answers stayed the same on a blank and on another document's picture.
         served: who answered: by field of `Served`, how many answers each value has.
         draws_verdict: of the clean draws against their own log-probabilities.
+        setting_verdicts: whether each setting was what was asked for; empty where nobody said what was asked.
         independence: how many groups the documents are.
         findings: for people, the serious ones first.
     """
@@ -114,7 +118,8 @@ class Health:
     image_use: Mapping[str, int] = field(default_factory=dict)
     no_logprob: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    draws_verdict: Verdict | None = None
+    draws_verdict: DrawsVerdict | None = None
+    setting_verdicts: tuple[SettingVerdict, ...] = ()
     independence: Independence | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -124,7 +129,8 @@ class Health:
         return "; ".join(f.text for f in self.findings if f.unreliable) or None
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
+        told = {**asdict(self), "setting_verdicts": [one.to_dict() for one in self.setting_verdicts]}
+        return {**told, "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
 
 
 def health_of(run: Run) -> Health:
@@ -155,6 +161,9 @@ def measure(
     """Health of answers that are in no run yet; see `health_of`."""
     answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
     distinct = [len({answer.text for answer in a.clean}) for a in answer_sets if len(a.clean) > 1]
+    draws = [a.clean for a in answer_sets]
+    draws_verdict = with_power(verdict_on(draws, sampled.get("decoding") or {}), draws)
+    served = _served(answers)
     counts = Health(
         documents=len(answer_sets),
         failed=n_failed,
@@ -176,8 +185,9 @@ def measure(
         server=sampled.get("server") or {},
         image_use=sampled.get("image_use") or {},
         no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
-        served=_served(answers),
-        draws_verdict=verdict_on([a.clean for a in answer_sets], sampled.get("decoding") or {}),
+        served=served,
+        draws_verdict=draws_verdict,
+        setting_verdicts=setting_verdicts(sampled, draws_verdict, served, answer_sets),
         independence=independence_of(answer_sets),
     )
     findings = [
@@ -226,6 +236,11 @@ def _of_samples(h: Health) -> list[Finding]:
     if h.draws_verdict is not None and h.draws_verdict.state == "contradicted":
         found.append(Finding(f"draws against their own log-probabilities: {draws_line(h.draws_verdict)}", True))
     found += [
+        Finding(f"{verdict.setting}: {verdict.evidence}", verdict.unreliable)
+        for verdict in h.setting_verdicts
+        if verdict.state == "contradicted" and verdict.by == "probe" and verdict.setting not in (SEED, BASE)
+    ]
+    found += [
         Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
         for reason, count in sorted(h.no_logprob.items())
     ]
@@ -243,9 +258,9 @@ def _of_server(h: Health) -> list[Finding]:
             text = f"answers come from more than one model behind one name: {name} {counted}"
             more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
             found.append(Finding(text + more, name == "model"))
-    in_force = h.decoding.get("in_force") or {}
-    refused = in_force.get("refused")
-    if refused and "rest" in in_force:
+    sent = h.decoding.get("sent") or {}
+    refused = sent.get("refused")
+    if refused and "rest" in sent:
         names = ", ".join(map(str, refused))
         found.append(Finding(f"the server refuses {names}: what it has in place of {names} is not known"))
     return found
@@ -306,7 +321,7 @@ def _of_outcomes(h: Health) -> list[Finding]:
     return found
 
 
-_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE)
+_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
 
 
 def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
@@ -370,7 +385,7 @@ def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
     return {name: dict(counts.most_common()) for name, counts in values.items() if counts}
 
 
-def draws_line(verdict: Verdict) -> str:
+def draws_line(verdict: DrawsVerdict) -> str:
     """The verdict on draws against their own log-probabilities, with its numbers."""
     parts = [verdict.reason] if verdict.reason else []
     if verdict.repeats is not None and verdict.expected is not None:
@@ -381,26 +396,22 @@ def draws_line(verdict: Verdict) -> str:
         t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
         parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
     if verdict.state == "not contradicted":
-        parts.append(f"a deviation of {format_value(verdict.detectable)} would be seen with power .8")
+        parts += [power_text(verdict.power)] if verdict.power else []
         parts += [] if verdict.two_sided else ["one-sided: the end token is not known"]
     return f"{verdict.state}: {'; '.join(parts)}"
 
 
-def decoding_line(decoding: Mapping[str, Any]) -> str | None:
-    """What was asked for and what was in force, on one line; None where nothing is known.
+def decoding_line(health: Health) -> str | None:
+    """What was asked for, and which settings are verified and which are not, on one line; None where nobody said.
 
     Args:
-        decoding: as a run's settings have it under `sampled`.
+        health: of a run.
     """
+    decoding = health.decoding
     if not decoding.get("asked"):
         return None
-    force = decoding.get("in_force") or {}
-    names = ", ".join(f"{name} {_plain(value)}" for name, value in force.items())
-    return f"{decoding['asked']}, T {decoding.get('temperature')}; " + (f"in force: {names}" if names else "not told")
-
-
-def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    asked = f"{decoding['asked']}, T {decoding.get('temperature')}"
+    return "; ".join([asked, *([told] if (told := summary_of(health.setting_verdicts)) else [])])
 
 
 def _share(flags: Sequence[bool]) -> float | None:

@@ -182,7 +182,7 @@ class SamplingPlan:
         return Draw(condition, index, temperature, draw_seed(self.seed, document, condition, index), noise)
 
 
-def draw_seed(base: int, document: str, condition: str, index: int) -> int:
+def draw_seed(base: int, document: str, condition: str, index: int | str) -> int:
     """Seed of one draw: a 63-bit hash of base seed, document content, condition and index.
 
     It knows nothing of the number of draws, of their order or of the batch, so raising n keeps the first draws, and
