@@ -183,7 +183,7 @@ def _degrees(labels: BoolArray, groups: IntArray | None) -> float:
     return np.inf if found is None else float(found)
 
 
-def _deleted(entry: Labelled, codes: IntArray, n_groups: int) -> FloatArray:
+def _deleted(entry: LabelledScores, codes: IntArray, n_groups: int) -> FloatArray:
     """What each group adds, by deleting it, shape `(n_groups,)`; in the scale in which `_stderr` takes its parts."""
     there, own = np.unique(codes, return_inverse=True)
     own = own.reshape(-1).astype(np.int64)

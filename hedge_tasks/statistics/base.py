@@ -66,7 +66,9 @@ def check_enough(positive: BoolArray, fewest: int = FEWEST_OF_A_CLASS) -> None:
     rarer, kind = (n_positive, "hallucinated") if 2 * n_positive <= n else (n - n_positive, "supported")
     if rarer < fewest:
         verb = "is" if rarer == 1 else "are"
-        raise UndefinedStatistic(f"only {rarer} of {documents(n)} {verb} {kind}; an AUROC needs {fewest} of each class")
+        raise UndefinedStatistic(
+            f"only {rarer} of {count_of(n, 'document')} {verb} {kind}; an AUROC needs {fewest} of each class"
+        )
 
 
 def check_complete(x: FloatArray, y: FloatArray, name: str) -> None:
