@@ -8,12 +8,14 @@ cut off before it began, and a request that failed, are no decisions of the mode
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.adjudication.base import HALLUCINATED, JUDGE_UNREAD, NO_ANSWER, Verdict
-from hedge_tasks.replies.reading import DECLINING, DISAGREED, FAILED, REASONS, SOFT, UNCONFIRMED, UNFINISHED
+from hedge_tasks.numbers import PERCENT
+from hedge_tasks.replies.reading import BASES, DECLINING, DISAGREED, FAILED, REASONS, SOFT, UNCONFIRMED, UNFINISHED
 
 OUTCOME_SUPPORTED = "supported"
 OUTCOME_HALLUCINATED = "hallucinated"
@@ -50,6 +52,46 @@ _BY_BASIS: Mapping[str, frozenset[str]] = {
     UNREAD_JUDGE: frozenset({JUDGE_UNREAD}),
 }
 """What came of an answer without a label, by what its reading rests on; the first that has it counts."""
+
+
+def readings_of(verdicts: Iterable[Mapping[str, Any] | None]) -> dict[str, dict[str, int]]:
+    """Verdicts by how firmly a reply was read, and then by basis or reason: firm, soft, unread, judge unread.
+
+    A verdict for which nothing was read is in none. What a judge wrote and nobody could read is a part of its own.
+
+    Example:
+        >>> readings_of([{"basis": "json"}, {"basis": "leading"}, {"basis": "refusal"}, {"basis": "json"}, {}])
+        {'firm': {'json': 2}, 'soft': {'leading': 1}, 'unread': {'refusal': 1}}
+    """
+    counts = Counter(verdict.get("basis") for verdict in verdicts if verdict)
+    parts = {
+        "firm": [b for b in BASES if b not in SOFT],
+        "soft": [b for b in BASES if b in SOFT],
+        "unread": list(REASONS),
+    }
+    found = {part: {b: counts[b] for b in bases if counts[b]} for part, bases in parts.items()}
+    found[UNREAD_JUDGE] = {JUDGE_UNREAD: counts[JUDGE_UNREAD]} if counts[JUDGE_UNREAD] else {}
+    return {part: of for part, of in found.items() if of}
+
+
+def readings_line(readings: Mapping[str, Mapping[str, int]]) -> str | None:
+    """The readings on one line, with shares; None where nothing was read.
+
+    Example:
+        >>> readings_line({"firm": {"json": 2, "line": 1}, "unread": {"refusal": 1}})
+        'firm 3 (75.0 %: json 2, line 1), unread 1 (25.0 %: refusal 1)'
+    """
+    n = sum(sum(of.values()) for of in readings.values())
+    told = [
+        f"{part} {sum(of.values())} ({PERCENT(sum(of.values()) / n)}: {', '.join(f'{b} {k}' for b, k in of.items())})"
+        for part, of in readings.items()
+    ]
+    return ", ".join(told) or None
+
+
+def declined_in(run_verdicts: Iterable[Mapping[str, Any]]) -> int:
+    """How many of the verdicts, as a run file has them, are on declined answers."""
+    return sum(outcome_of(verdict) == DECLINED for verdict in run_verdicts)
 
 
 def of_unanswered(why: str, judge: str, version: str) -> Verdict:

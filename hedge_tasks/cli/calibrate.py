@@ -113,7 +113,8 @@ def _promise(policy: Policy) -> str:
 
     promise = policy.promise
     about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
-    tried = f"{promise.n_hypotheses} thresholds were tried and are corrected for"
+    some = f"all {promise.n_detectors} detectors that were tried" if promise.n_detectors > 1 else "one detector"
+    tried = f"every threshold of {some} could have been chosen, which is part of the promise"
     early = (
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )

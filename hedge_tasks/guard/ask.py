@@ -29,6 +29,7 @@ from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.policy import Policy, load_policy
 from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
 from hedge_tasks.guard.verdict import GuardVerdict, clusters_of, reason_of
+from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.sampling.hook import outcomes
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import CONTEXT, Prompt
@@ -360,6 +361,8 @@ class Guard:
         known = score <= self.policy.threshold if accepted is None else accepted
         counting = self.policy.detector == COUNTING
         reason = reason_of(self.policy, clustered, score, self._n, accepted=known, counting=counting)
+        if (why := unanswered(clustered.baseline.text)) is not None:
+            known, reason = False, f"it is no answer ({why}): there is nothing to let through"
         asked.verdict = self._verdict(asked, "accepted" if known else "rejected", reason, score)
 
     def _score(self, clustered: AnswerSet) -> float:

@@ -82,7 +82,7 @@ def calibrate(
         confidence: that this holds, in (0, 1).
         epsilon: of the predicted end of RadFlag's draws; 0 for none. The promise is about the answers that are let
             through with that; see `hedge_tasks.guard.curtailment`.
-        seed: of the documents that place the candidates.
+        seed: of the documents that place the starts.
 
     Raises:
         ConfigError: a detector is unknown, risk or confidence makes no sense, or the clustering's threshold is chosen
@@ -170,7 +170,10 @@ def _policy(
         n_accepted=chosen.n_accepted,
         n_wrong=chosen.n_wrong,
         p_value=chosen.p_value,
-        n_hypotheses=control.n_hypotheses,
+        level=chosen.level,
+        n_detectors=control.n_detectors,
+        kinds=control.kinds,
+        largest=control.largest,
     )
     calibration = {
         "task": run.task,

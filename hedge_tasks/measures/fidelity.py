@@ -111,6 +111,8 @@ def _sampling(run: Run) -> Iterator[ProtocolSetting]:
     size = "the model's own" if side is None else f"at most {side} pixels a side, then the model's own"
     alike = side is None
     yield _fact("image size", size, "the model's own (§4.2)", "the model's own", like=(alike, alike))
+    if (side := plan.get("perturb_at")) is not None:
+        yield _fact("perturbed at", f"at most {side} pixels a side", _NOT_SAID, "every pixel", like=(None, False))
     yield _fact("seed", plan.get("seed"), _NOT_SAID, "none", like=(None, None))
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from loguru import logger
 from PIL import Image
 
-from hedge_tasks.data.pictures import png_url
+from hedge_tasks.data.pictures import at_most, png_url
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb.base import Noise, Wording
 from hedge_tasks.perturb.image import Perturbation
@@ -46,6 +46,7 @@ class PictureJob:
         noise: None leaves them as they are.
         wording: Of the document.
         seed: Of the draw.
+        perturb_at: With a longer side they are scaled down to it before they are perturbed.
         encode: Whether they are wanted as data URLs.
         max_side: With a longer side they are scaled down to it before they are encoded.
     """
@@ -53,6 +54,7 @@ class PictureJob:
     noise: Noise | None
     wording: Wording
     seed: int
+    perturb_at: int | None = None
     encode: bool = False
     max_side: int | None = None
 
@@ -64,6 +66,7 @@ class PictureJob:
         """
         seen = list(images)
         if self.noise is not None:
+            seen = [at_most(image, self.perturb_at) for image in seen]
             seen = self.noise.perturb_images(seen, self.wording, seed=self.seed)
         return [png_url(image, self.max_side) for image in seen] if self.encode else seen
 

@@ -84,6 +84,25 @@ def unanswered(answer: str) -> str | None:
     return next((reason for reason in (REFUSAL, DOUBT) if reason in reasons), ECHO if said else EMPTY)
 
 
+_NO_OPTION = re.compile(
+    r"\W*(?:(?:none|neither) of (?:the|these|those|them)\b.*|not (?:sure|applicable)|n/a|skip|pass|no answer)\W*",
+    re.IGNORECASE,
+)
+
+
+def declining_option(text: str) -> str | None:
+    """Why to take an option is to decline; None where it says something.
+
+    Example:
+        >>> declining_option("None of the above"), declining_option("I don't know"), declining_option("A cyst")
+        ('refusal', 'doubt', None)
+    """
+    if _NO_OPTION.fullmatch(text):
+        return REFUSAL
+    why = unanswered(text)
+    return why if why in (REFUSAL, DOUBT) else None
+
+
 _SHORT_QUESTION = 3
 """Words of "CT?", which is a doubtful answer and still one."""
 

@@ -230,6 +230,6 @@ def read_option(reply: str, options: Mapping[str, str], *, cut: bool = False) ->
 
     Example:
         >>> print(read_option("B. The car is red. (A) is close but not right.", {"A": "pink", "B": "red"}))
-        B (leading)
+        B (opening)
     """
     return choose(reply, Options(options), cut=cut)

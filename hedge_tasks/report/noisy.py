@@ -154,10 +154,12 @@ def _seen(run: Run, noise: Noise, answers: AnswerSet, document: Stored, share: i
     sampling = run.settings["sampling"]
     wording = _wording(document.texts)
     clean = [_clean(file, sampling.get("max_image_side")) for file in document.files]
+    side = sampling.get("perturb_at")
+    perturbed = clean if side is None else [at_most(picture, side) for picture in clean]
     made: list[list[Image]] = [clean]
     for index in range(len(answers.noisy)):
         seed = draw_seed(sampling["seed"], key, "noisy", index)
-        made.append(noise.perturb_images(clean, wording, seed=seed))
+        made.append(noise.perturb_images(perturbed, wording, seed=seed))
     written = list(_written(made, share))
     start = len(addresses)
     addresses += [address for of_draw in written for address in of_draw]

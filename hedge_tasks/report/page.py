@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
@@ -199,7 +200,9 @@ def _is_defined(analysis: Analysis, score: str) -> bool:
 
 
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
-    charts: list[Chart] = list(all_charts(analysis.scores[clustering], analysis.drawn(clustering)))
+    declined = declined_in(analysis.run.verdicts.values())
+    shown = analysis.drawn(clustering)
+    charts: list[Chart] = list(all_charts(analysis.scores[clustering], shown, declined=declined))
     charts.append(price_chart(_priced(analysis, clustering)))
     charts += [of[clustering] for of in (analysis.sweeps, analysis.thresholds) if clustering in of]
     return {

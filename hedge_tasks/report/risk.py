@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.measures.curves import labelled
 from hedge_tasks.report.analysis import Analysis
@@ -52,7 +53,9 @@ class ThresholdRule:
     Attributes:
         clustering, detector: their names.
         name: of the detector, for people.
-        n, n_wrong: labelled answers with a score, and how many of them are hallucinated.
+        n, n_wrong: labelled answers with a score and those that were declined, which no threshold accepts; and how many
+            are hallucinated.
+        rate: share of hallucinated answers among the labelled.
         points: the more are accepted the later; the risk rises with them.
     """
 
@@ -61,6 +64,7 @@ class ThresholdRule:
     name: str
     n: int
     n_wrong: int
+    rate: float
     points: tuple[Accepted, ...]
 
     def at(self, risk: float) -> Accepted | None:
@@ -103,13 +107,14 @@ def _step(point: Accepted) -> int:
 
 def rules_of(analysis: Analysis) -> Iterator[ThresholdRule]:
     """Every compared detector under every clustering, where the labels are of both kinds."""
+    declined = declined_in(analysis.run.verdicts.values())
     for clustering, scores in analysis.scores.items():
         for detector in analysis.shown:
             if detector not in analysis.estimates[clustering]:
                 continue
             data = labelled(scores, detector)
             if data.both_classes:
-                counts = len(data.labels), int(data.labels.sum())
+                counts = len(data.labels) + declined, int(data.labels.sum()), float(data.labels.mean())
                 points = best_thresholds(data.values, data.labels)
                 yield ThresholdRule(clustering, detector, name_of(detector), *counts, points)
 
@@ -124,7 +129,7 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
     rules = list(rules_of(analysis))
     if not rules:
         return None
-    rates = [rule.n_wrong / rule.n for rule in rules]
+    rates = [rule.rate for rule in rules]
     return {
         "risks": RISKS,
         "rows": [(rule, [rule.at(risk) for risk in RISKS]) for rule in rules],

@@ -20,12 +20,12 @@ from hedge_tasks.adjudication.outcomes import (
     UNREAD,
     UNREAD_JUDGE,
     outcome_of,
+    readings_of,
 )
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
-from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_verdicts import BASE, SEED, SettingVerdict, power_text, setting_verdicts, summary_of
@@ -47,6 +47,10 @@ _DEPENDENT = 1.1
 """Design effect from which groups are worth a word."""
 
 _FEWEST_CHECKED = 5
+_FEWEST_LABELS = 10
+"""Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
+
+_LABELS = ("supported", "hallucinated")
 _MOST_NAMED = 4
 
 
@@ -83,7 +87,9 @@ class Health:
             that nobody could read.
         outcomes: documents by what came of their answer, as `adjudication.outcomes.OUTCOMES` has it; empty where nobody
             judged.
-        readings: documents by what the reading of their reply rests on (`replies.BASES`); empty where none was read.
+        labels: documents by label, "supported" and "hallucinated".
+        readings: documents by how firmly their reply was read, and by what that rests on, as
+            `adjudication.outcomes.readings_of` has it; empty where none was read.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
             clustered.
         decoding: what was asked for, and what the model's adapter sent.
@@ -110,7 +116,8 @@ class Health:
     unlabelled: float | None
     unreadable: float | None = None
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    readings: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
+    readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     probe: Mapping[str, Any] = field(default_factory=dict)
@@ -178,7 +185,8 @@ def measure(
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
         outcomes=_outcomes(verdicts or []),
-        readings=dict(Counter(v["basis"] for v in verdicts or [] if v and v.get("basis") in BASES)),
+        labels={name: sum(a.label == label for a in answer_sets) for label, name in enumerate(_LABELS)},
+        readings=readings_of(verdicts or []),
         zero_entropy=dict(zero_entropy or {}),
         decoding=sampled.get("decoding") or {},
         probe=sampled.get("probe") or {},
@@ -290,11 +298,16 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
     if not h.outcomes:
         return []  # not judged yet, which every table says
     reason = reliability(verdicts)
+    few = min(h.labels, key=lambda name: h.labels[name], default=None)
     found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
     if h.unreadable is not None and h.unreadable > _UNREADABLE:
         found.append(
             Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
         )
+    labelled = sum(h.labels.values())
+    if few is not None and labelled and (n := h.labels[few]) < _FEWEST_LABELS:
+        told = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
+        found.append(Finding(f"only {n} of {labelled} labelled answers are {few}: {told}"))
     return [*found, *_of_outcomes(h)]
 
 
@@ -311,7 +324,7 @@ def _of_outcomes(h: Health) -> list[Finding]:
             )
         )
     if soft := h.outcomes.get(SOFTLY_READ, 0):
-        bases = ", ".join(f"{name} {h.readings[name]}" for name in BASES if name in SOFT and name in h.readings)
+        bases = ", ".join(f"{name} {n}" for name, n in h.readings.get("soft", {}).items())
         found.append(
             Finding(
                 f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "

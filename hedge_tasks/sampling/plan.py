@@ -63,6 +63,10 @@ class SamplingPlan:
         max_image_side: pictures with a longer side than so many pixels are made smaller, before any perturbation, so
             that all models start from the same picture (hedge §6.5 names their preprocessing as a confounder). None
             leaves them as they are.
+        perturb_at: pictures with a longer side than so many pixels are made smaller before they are perturbed; clean
+            ones stay as they are. At the side that the model makes of them the noise reaches it whole; of a larger
+            picture it averages much of the noise away, and perturbing costs as many times more as there are pixels.
+            Other pictures, and so other numbers. None perturbs every pixel.
         guided: whether the model may only write one of the answers that a question offers, in tasks that have such
             questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
         alternatives: keep with the baseline answer its tokens, each with its log-probability and so many of the
@@ -88,6 +92,7 @@ class SamplingPlan:
     image_check: int = 0
     probe: bool = True
     max_image_side: int | None = None
+    perturb_at: int | None = None
     guided: bool = False
     alternatives: int | None = None
 
@@ -115,8 +120,9 @@ class SamplingPlan:
             options.count("max_failed", self.max_failed)
         options.count("image_check", self.image_check, at_least=0)
         options.flag("probe", self.probe)
-        if self.max_image_side is not None:
-            options.count("max_image_side", self.max_image_side, at_least=1)
+        for name in ("max_image_side", "perturb_at"):
+            if getattr(self, name) is not None:
+                options.count(name, getattr(self, name), at_least=1)
         options.flag("guided", self.guided)
         if self.alternatives is not None and options.count("alternatives", self.alternatives) > MOST_ALTERNATIVES:
             raise ConfigError(f"alternatives: expected at most {MOST_ALTERNATIVES}, got {self.alternatives}")
@@ -160,7 +166,7 @@ class SamplingPlan:
         noise = self.noise.settings()
         settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
         # Only where they are on: they are no part of the definition of answers that were sampled without.
-        off = [name for name in ("max_image_side", "guided") if not settings[name]]
+        off = [name for name in ("max_image_side", "perturb_at", "guided") if not settings[name]]
         off += ["alternatives"] if self.alternatives is None else []
         return {key: value for key, value in settings.items() if key not in off}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,8 @@ class DrawRequest:
         shared = (request.key, request.prompt, request.wording, request.plan.max_image_side)
         if self.draw.condition != "noisy":
             return shared
-        return (*shared, repr(request.plan.perturbation), request.plan.strength, self.draw.seed)
+        plan = request.plan
+        return (*shared, repr(plan.perturbation), plan.strength, plan.perturb_at, self.draw.seed)
 
     def wording(self) -> Wording:
         """The text of this draw, perturbed when the draw is a noisy one."""
@@ -182,7 +183,7 @@ def seen_images(draw: DrawRequest, images: list[Any], workers: PictureWorkers | 
     """
     if draw.draw.condition != "noisy":
         return images
-    job = PictureJob(draw.request.plan.noise, draw.request.wording, draw.draw.seed)
+    job = _noisy(draw)
     return job.done(images) if workers is None else workers.do(job, images)
 
 
@@ -191,8 +192,13 @@ def seen_urls(draw: DrawRequest, images: list[Any], workers: PictureWorkers, max
     request = draw.request
     if request.other_media:
         return seen_images(draw, images, workers)
-    noise = request.plan.noise if draw.draw.condition == "noisy" else None
-    return workers.do(PictureJob(noise, request.wording, draw.draw.seed, encode=True, max_side=max_side), images)
+    job = _noisy(draw) if draw.draw.condition == "noisy" else PictureJob(None, request.wording, draw.draw.seed)
+    return workers.do(replace(job, encode=True, max_side=max_side), images)
+
+
+def _noisy(draw: DrawRequest) -> PictureJob:
+    plan = draw.request.plan
+    return PictureJob(plan.noise, draw.request.wording, draw.draw.seed, perturb_at=plan.perturb_at)
 
 
 def _unreadable(request: SampleRequest, error: Exception) -> Exception:
