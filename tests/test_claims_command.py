@@ -70,11 +70,12 @@ def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[st
     assert "6 claims that cover 100 % of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
     assert "the reference is silent on 1" in out
     header = next(line for line in out.splitlines() if line.startswith("detector"))
-    assert re.split(r"\s{2,}", header)[:8] == [
+    assert re.split(r"\s{2,}", header)[:9] == [
         "detector",
         "draws",
         "ROC-AUC",
         "95 %",
+        "rarer class",
         "within",
         "95 %",
         "top",

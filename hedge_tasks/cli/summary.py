@@ -62,6 +62,7 @@ def _table(summary: dict[str, Any]) -> str:
         Column("draws"),
         Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
         Column("stderr", format=FOUR_DIGITS, show="stderr", of="auroc"),
+        Column("rarer", "rarer class", show="n_rarer", of="auroc"),
         *([Column("experts", "against experts", format=FOUR_DIGITS, interval=True)] if summary.get("experts") else []),
         Column("within", "within question types"),
     ]
