@@ -127,5 +127,5 @@ def _greeting(guard: Guard, settings: ProxySettings, host: str, port: int) -> st
     key = "with a key" if settings.key else "without a key, for programs of this machine"
     return (
         f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {PERCENT(promise.risk)} are "
-        f"hallucinated, with {WHOLE_PERCENT(promise.confidence)} confidence. Ctrl-C ends."
+        f"what the policy's judge calls hallucinated, with {WHOLE_PERCENT(promise.confidence)} confidence. Ctrl-C ends."
     )
