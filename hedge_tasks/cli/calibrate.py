@@ -72,7 +72,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
         calibration = _noted(arguments, finished, calibration, detectors)
         if calibration.policy is not None:
             save_policy(calibration.policy, arguments.out)
-    facts = {
+    facts: dict[str, Any] = {
         "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
         "tried": calibration.tried,
         "left_out": calibration.left_out,
