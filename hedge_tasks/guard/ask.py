@@ -26,6 +26,7 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
 from hedge_tasks.guard.curtailment import COUNTING, looks, needed, predicted, settled
 from hedge_tasks.guard.models import SERVER, adapter_for
+from hedge_tasks.guard.monitoring import Monitor, StopOn
 from hedge_tasks.guard.policy import Policy, load_policy
 from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
 from hedge_tasks.guard.sentinels import EVERY_S, Sentinel, Watch
@@ -93,6 +94,7 @@ class Guard:
             server has room.
         concurrency: questions under way at a time, the others wait. A model in this process is asked one at a time.
         check_every_s: seconds between two checks of the server with the policy's sentinel questions.
+        stop_on: after which alarm nothing is accepted any more; see `hedge_tasks.guard.monitoring.Monitor`.
 
     Raises:
         ConfigError: the policy's prompt, sampling or detector is none that can be asked here.
@@ -112,6 +114,7 @@ class Guard:
         at_once: bool = False,
         concurrency: int = 16,
         check_every_s: float = EVERY_S,
+        stop_on: StopOn = "audits",
     ) -> None:
         _check_within(within)
         if concurrency < 1:
@@ -130,6 +133,7 @@ class Guard:
         threads = getattr(model, "takes_threads", False)
         self._asking: Any = nullcontext() if threads else threading.Lock()
         self._clustering = threading.Lock()  # a model that two threads load at a time is loaded twice
+        self.monitor = Monitor(policy.promise, stop_on)
         self.watch = Watch(policy.sentinels, self._ask_sentinels, every_s=check_every_s)
         self._pool = ThreadPoolExecutor(concurrency if threads else 1, thread_name_prefix="hedge-guard")
 
@@ -303,7 +307,7 @@ class Guard:
             for asked in questions:
                 asked.error = error
             return
-        stopped = self.watch.reason
+        stopped = self.watch.reason or self.monitor.reason
         for asked in questions:
             self._rows[asked.number] = {"images": asked.pictures}
         try:
@@ -420,8 +424,10 @@ class Guard:
             except HedgeError as error:
                 asked.error = error
                 return
-            if (why := self.watch.reason) is not None:
-                known, reason = False, why
+        if self.watch.reason is None:  # nobody asks for the answers of a server that is another one
+            self.monitor.judged(accepted=known)
+        if known and (why := self.watch.reason or self.monitor.reason) is not None:
+            known, reason = False, why
         asked.verdict = self._verdict(asked, "accepted" if known else "rejected", reason, score)
 
     def _score(self, clustered: AnswerSet) -> float:

@@ -108,7 +108,7 @@ def calibrate(
     found = columns(run.answer_sets, scorer, [name for name in asked if name not in left_out], epsilon=epsilon)
     left_out |= {name: _why_none(c.scores, name) for name, c in found.items() if np.isnan(c.values).all()}
     known = {name: c for name, c in found.items() if name not in left_out}
-    labels, groups = _labels(run.answer_sets), _groups(run.answer_sets)
+    labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     options: dict[str, Any] = {
         "risk": risk,
         "confidence": confidence,
@@ -139,7 +139,7 @@ def check(policy: Policy, run: Run) -> PolicyCheck:
         raise DataError(f"{run.title}: there are no answers")
     early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
     values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
-    labels, groups = _labels(run.answer_sets), _groups(run.answer_sets)
+    labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
     taken = values <= policy.threshold
@@ -217,11 +217,12 @@ def _answered_as(run: Run) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def _labels(answers: Sequence[AnswerSet]) -> np.ndarray:
+def labels_of(answers: Sequence[AnswerSet]) -> np.ndarray:
+    """1 (hallucinated), 0 or nan (not known) by document."""
     return np.array([math.nan if a.label is None else a.label for a in answers], dtype=np.float64)
 
 
-def _groups(answers: Sequence[AnswerSet]) -> list[str] | None:
+def groups_of(answers: Sequence[AnswerSet]) -> list[str] | None:
     """Documents without a group stand for themselves."""
     if all(a.group is None for a in answers):
         return None

@@ -143,7 +143,8 @@ class Policy(Record):
         promise: what holds for the accepted.
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
-            `scores`, 100 quantiles of the scores of all documents (None where there is none);
+            `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
+            documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
@@ -216,6 +217,9 @@ def _no_calibration(p: Policy) -> str | None:
     names = about.get("answered_as", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "calibration.answered_as: expected a list of names"
+    attempts = about.get("attempts", [])
+    if not isinstance(attempts, list) or not all(isinstance(one, dict) for one in attempts):
+        return "calibration.attempts: expected a list of objects"
     return _no_scores(p)
 
 
