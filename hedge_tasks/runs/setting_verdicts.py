@@ -164,7 +164,7 @@ class _Case:
         return self._verdict(setting, "not verifiable", "; ".join(reasons) or "no test tells")
 
     def _blamed(self, known: Mapping[str, SettingVerdict]) -> tuple[str, ...]:
-        """Settings one of which must be otherwise, by the test of draws; the log-probabilities where all others are sure."""
+        """Settings one of which must be otherwise, by the test of draws; where all are sure, the log-probabilities."""
         if self.draws.state != "contradicted":
             return ()
         if self.draws.t is None and self.draws.p_value is None:
