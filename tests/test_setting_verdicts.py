@@ -172,3 +172,15 @@ def test_replies_that_do_not_say_who_they_are_from() -> None:
 @pytest.mark.parametrize("recorded", [None, 3, {"draws": "x"}, {"draws": -1, "distinct": 2, "chance": 7}])
 def test_what_a_file_says_of_a_probe_may_be_anything(recorded: Any) -> None:
     assert SettingTried.of(recorded).one is None
+
+
+def test_a_test_without_power_verifies_nothing() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0}
+    for power, state in ((0.02, "not verifiable"), (0.31, "not contradicted")):
+        draws = DrawsVerdict("not contradicted", power={"T 0.7": power, "T 1.3": 0.01}, t=0.1)
+        told = {one.setting: one for one in setting_verdicts({"decoding": decoding}, draws, {}, [])}
+        assert told["temperature"].state == state
+        assert (
+            told["temperature"].line()
+            == f"temperature 1: {state} (power {power:.2f} against T 0.7, 0.01 against T 1.3)"
+        )

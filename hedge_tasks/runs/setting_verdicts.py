@@ -43,6 +43,9 @@ _POWER = Format(digits=2)
 
 _ONE_ANSWER = "all seeds gave one answer, which has the chance {} by its own probability"
 
+_SOME_POWER = 0.05
+"""Of the test of draws, below which it is as good as none."""
+
 _GREEDY = (10, 0.98)
 """Documents, and the share of them whose clean answers are all the same, from which nobody sampled."""
 
@@ -143,9 +146,15 @@ class _Case:
         """What the test of draws adds to what is known otherwise."""
         said = own.evidence if own else ""
         power = {name: self.draws.power[name] for name in _AGAINST.get(setting, ()) if name in self.draws.power}
+        known = own is not None and own.state == "not contradicted"
         if self.draws.state == "not contradicted" and power:
-            return self._verdict(setting, "not contradicted", said, power=power)
-        if own is not None and own.state == "not contradicted":
+            if not self.draws.two_sided:
+                one_sided = "end tokens are not known: too many repeats alone would show"
+                said = f"{said}; {one_sided}" if said else one_sided
+            # A test that hardly ever says no says nothing; and draws do not say whose they are.
+            told = max(power.values()) >= _SOME_POWER and (setting != ONE_MODEL or known)
+            return self._verdict(setting, "not contradicted" if told or known else "not verifiable", said, power=power)
+        if own is not None and known:
             return own
         reasons = [said] if said else []
         if setting in _AGAINST and self.draws.state == "not verifiable" and self.draws.reason:
