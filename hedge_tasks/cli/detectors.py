@@ -131,6 +131,7 @@ def _table(table: DetectorTable) -> Table:
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
         *([Column("experts", "against experts", format=FOUR_DIGITS, interval=True)] if table.experts else []),
+        *([Column("independent", "if independent", format=FOUR_DIGITS, interval=True)] if table.independent else []),
         Column("within", "within types", format=FOUR_DIGITS),
         Column("difference", f"- {table.against}", format=SIGNED_FOUR),
         Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
@@ -146,6 +147,7 @@ def _table(table: DetectorTable) -> Table:
             "estimate": row.estimate,
             "within": row.within,
             **({"experts": table.experts[row.detector]} if row.detector in table.experts else {}),
+            **({"independent": table.independent[row.detector]} if row.detector in table.independent else {}),
         }
         if row.difference is not None:
             compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
@@ -160,6 +162,11 @@ def _table(table: DetectorTable) -> Table:
     if blind:
         notes += ["* turned round"] if any(each.reversed for each in blind.rows) else []
         notes += reason_lines("left out", blind.left_out.items())
+    if table.independent:
+        notes.append(
+            "if independent: without the judge's errors, as `hedge judge --check` found them, if they have nothing to "
+            "do with the score; in brackets bounds"
+        )
     notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
     return Table(columns, rows, f"{table.run.title}; filter {table.scorer.name}", notes)
 
