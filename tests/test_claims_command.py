@@ -68,7 +68,7 @@ def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[st
     assert re.split(r"\s{2,}", header)[:8] == [
         "detector",
         "draws",
-        "AUROC",
+        "ROC-AUC",
         "95 %",
         "within",
         "95 %",

@@ -238,6 +238,10 @@ REVERSED = "reversed:"
 """The same where the options are shown in the other order; the letter that the option has in the given one follows."""
 
 
+READ = "read:"
+"""The same as the final answer behind the model's own baseline reply."""
+
+
 def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
 
@@ -245,7 +249,7 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
 
     Args:
         forced: of an answer set.
-        prefix: `OPTION` or `REVERSED`.
+        prefix: `OPTION`, `REVERSED` or `READ`.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
@@ -320,6 +324,11 @@ class AnswerSet:
         Where nothing was sampled, it is about the baseline answer.
         """
         return all(answer.mean_logprob is not None for answer in (*self.clean, *self.noisy) or (self.baseline,))
+
+    @property
+    def n_forced(self) -> int:
+        """Forced passes behind it, those of its follow-ups included."""
+        return len(self.forced) + sum(further.n_forced for further in self.follow_ups)
 
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)

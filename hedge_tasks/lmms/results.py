@@ -48,6 +48,18 @@ class Results:
         if known:
             self.outcome["sampled"] = known[0]
 
+    def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
+        """How the model has read its own replies beside the rules, over all processes; see `lmms.self_reading`."""
+        ranks = gather([dict(counts)])
+        total = {name: sum((of[name] for of in ranks), type(value)()) for name, value in counts.items()}
+        self.outcome["self_reading"] = total
+        if is_first():
+            logger.info(
+                "{}: of {} replies that the model read itself the rules read {} alike, {} not at all, {} as something "
+                "else (unread now)",
+                *(task, total["asked"], total["agree"], total["decided"], total["differ"]),
+            )
+
     def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:
         """Documents that are left out, of all processes.
 

@@ -270,6 +270,8 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
         if counted
         else "not told by the model",
     )
+    if passes := sum(answer_set.n_forced for answer_set in run.answer_sets):
+        yield "forced passes", f"{passes:,}"
     yield "empty answers", f"{sum(not answer.text for answer in answers):,}"
     for key, value in (run.settings.get("outcome") or {}).items():
         if not isinstance(value, (Mapping, list)):  # health, the probe's findings and failed documents stand above
