@@ -69,7 +69,6 @@ def _row(cell: EntryNumber) -> dict[str, Any]:
         "protocol": protocol_of(content),
         "weights": weights_of(content),
         "parameters": parameters_of(content),
-        "contradicted": [one for one in content["health"]["settings"] if one["state"] == "contradicted"],
     }
 
 

@@ -212,6 +212,8 @@ class _Case:
             yield self._verdict(TEMPERATURE, "not contradicted", f"{said}; a cap would not show there")
         elif self.probe.get("varied") is False:
             yield self._verdict(TEMPERATURE, "not verifiable", "all seeds gave one answer in the probe")
+        elif tried is not None and tried.failed:
+            yield self._verdict(TEMPERATURE, "not verifiable", f"tried near 0: {tried.failed}")
 
     def _is_greedy(self) -> bool:
         distinct = [len({answer.text for answer in a.clean}) for a in self.answer_sets if len(a.clean) > 1]
@@ -234,7 +236,7 @@ class _Case:
             chance = "" if tried.chance is None else f" (chance {_chance(tried.chance)} if it were ignored)"
             yield self._verdict(name, "not contradicted", f"{narrow} gives one answer to {tried.draws} seeds{chance}")
         elif tried is not None and tried.failed:
-            yield self._verdict(name, "not verifiable", f"{narrow} cannot be asked for")
+            yield self._verdict(name, "not verifiable", f"tried with {narrow}: {tried.failed}")
 
     def _penalties(self) -> SettingVerdict:
         refused = sorted(name for name in self.refused if "penalty" in name)
