@@ -280,7 +280,7 @@ def _clustering(scorer: Scorer, scores: Sequence[Scores]) -> dict[str, Any]:
         "settings": scorer.settings(),
         "alpha": scorer.alpha,
         "choice_errors": {name: error for name, error in errors.items() if error},
-        "detectors": {name: {"title": get(name).title, "draws": price} for name, price in prices.items()},
+        "detectors": {name: {"title": get(name).title, "draws": round(price.mean)} for name, price in prices.items()},
     }
 
 

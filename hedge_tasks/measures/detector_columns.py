@@ -40,6 +40,7 @@ def numbers_table(
         *(Column("detector"), Column("draws"), Column("seconds")),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
+        Column("rarer", "rarer class", show="n_rarer", of="estimate"),
         Column("experts", "against experts", format=FOUR_DIGITS, interval=True),
         Column("independent", "if independent", format=FOUR_DIGITS, interval=True),
         Column("within", within, format=FOUR_DIGITS),
@@ -47,12 +48,12 @@ def numbers_table(
         *(() if brief else _OF_FLAGGING),
     ]
     for key, p, heading in (
-        ("difference", "p_holm", against),
-        ("difference_within", "p_holm_within", f"{against} within"),
+        ("difference", "p_adjusted", against),
+        ("difference_within", "p_adjusted_within", f"{against} within"),
     ):
         columns.append(Column(key, f"- {heading}", format=SIGNED_FOUR))
         columns.append(Column(f"{key}_interval", "95 %", format=SIGNED, show="interval", of=key))
-        columns.append(Column(p, "p (Holm)", show="p"))
+        columns.append(Column(p, "p (max-T)", show="p"))
     beside = {"experts": experts or {}, "independent": independent or {}}
     cells = [
         {**_cells(row, brief), **{key: of[row.detector] for key, of in beside.items() if row.detector in of}}
@@ -81,4 +82,4 @@ def _cells(row: DetectorNumbers, brief: bool) -> dict[str, Cell]:
         cells |= {"a": over_all.a, "b": over_all.b, "difference": over_all.number, "p_value": over_all.p_value}
     if row.difference_within is not None and row.within.defined:
         cells["difference_within"] = row.difference_within.number
-    return {**cells, "p_holm": row.p_holm, "p_holm_within": row.p_holm_within}
+    return {**cells, "p_adjusted": row.p_adjusted, "p_adjusted_within": row.p_adjusted_within}

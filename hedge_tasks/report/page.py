@@ -213,9 +213,9 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
     }
 
 
-def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, int, Number]]:
-    prices = prices_of(analysis.scores[clustering])
-    return [(name, prices.get(name, 0), estimate) for name, estimate in analysis.estimates[clustering].items()]
+def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, float, Number]]:
+    prices = {name: price.mean for name, price in prices_of(analysis.scores[clustering]).items()}
+    return [(name, prices.get(name, 0.0), estimate) for name, estimate in analysis.estimates[clustering].items()]
 
 
 def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
