@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -140,29 +140,26 @@ class Evidence:
     @cached_property
     def offers(self) -> frozenset[str]:
         """Which of `hedge_tasks.detectors.base.NEEDS` are met."""
-        # Lists: asked for every question and every partition, and of a few answers each.
-        logprobs, tokens = (~np.isnan(self.mean_logprobs)).tolist(), (~np.isnan(self.n_tokens)).tolist()
-        met = {
-            "clean": self.n_clean > 0,
-            "noisy": self.n_noisy > 0,
-            "clusters": self.cluster_ids is not None,
-            "baseline_logprob": logprobs[0],
-            "baseline_tokens": tokens[0],
-            "clean_logprobs": all(logprobs[self.clean]),
-            "clean_tokens": all(tokens[self.clean]),
-            "noisy_logprobs": all(logprobs[self.noisy]),
-            "noisy_tokens": all(tokens[self.noisy]),
-            "relations": self.relations is not None,
-            "cosines": self.cosines is not None,
-            "question": self.question is not None,
-            "forced_blank": "blank" in self.forced,
-            "forced_reworded": "reworded" in self.forced,
-            "forced_truth": {"true", "false"} <= self.forced.keys(),
-            "forced_options": sum(name.startswith(OPTION) for name in self.forced) > 1,
-        }
+        logprobs, tokens = np.isnan(self.mean_logprobs).tolist(), np.isnan(self.n_tokens).tolist()
+        first = 1 + self.n_clean
+        flags = (
+            self.n_clean > 0,
+            first < len(self.texts),
+            self.cluster_ids is not None,
+            not logprobs[0],
+            not tokens[0],
+            not any(logprobs[1:first]),
+            not any(tokens[1:first]),
+            not any(logprobs[first:]),
+            not any(tokens[first:]),
+            self.relations is not None,
+            self.cosines is not None,
+            self.question is not None,
+        )
+        found = _offered(flags, frozenset(self.forced))
         if self.claims is not None and self.claims.claims:
-            met |= {"claims": True, "contradictions": self.claims.contradicts}
-        return frozenset(need for need, there in met.items() if there)
+            found |= {"claims", "contradictions"} if self.claims.contradicts else {"claims"}
+        return found
 
     def shared(self, function: Callable[[Evidence], Result]) -> Result:
         """What the function makes of this evidence, computed once: several detectors look at one graph."""
@@ -179,6 +176,25 @@ class Evidence:
         if self.cluster_ids is None:
             raise ValueError("the answers are not clustered")
         return self.cluster_ids
+
+
+_FLAGS = (
+    *("clean", "noisy", "clusters", "baseline_logprob", "baseline_tokens", "clean_logprobs", "clean_tokens"),
+    *("noisy_logprobs", "noisy_tokens", "relations", "cosines", "question"),
+)
+
+
+@lru_cache(maxsize=256)
+def _offered(flags: tuple[bool, ...], forced: frozenset[str]) -> frozenset[str]:
+    """What is met, made once for all questions of a run that have the same."""
+    of_forced = {
+        "forced_blank": "blank" in forced,
+        "forced_reworded": "reworded" in forced,
+        "forced_truth": {"true", "false"} <= forced,
+        "forced_options": sum(name.startswith(OPTION) for name in forced) > 1,
+    }
+    met = {**dict(zip(_FLAGS, flags, strict=True)), **of_forced}
+    return frozenset(need for need, there in met.items() if there)
 
 
 def evidence_of(
