@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
-from hedge_tasks.data.answers import OPTION, AnswerSet
+from hedge_tasks.data.answers import OPTION, Answer, AnswerSet
+from hedge_tasks.detectors.distribution import entropy
 
 __all__ = [
     "CONTRADICTION",
@@ -65,6 +66,9 @@ class Evidence:
         forced: by name, log-probabilities of whole texts that the model was made to say, in nats; see
             `hedge_tasks.sampling.forced`.
         claims: of the baseline answer, with their support by the other answers.
+        token_logprobs: log-probabilities of the baseline answer's tokens, in nats; None where they are not known.
+        token_entropies: entropies of the model's next token at each of them, in nats, over the likeliest tokens that
+            the model told; None where it told none.
 
     Raises:
         ValueError: a length or shape is not that of the answers.
@@ -80,6 +84,8 @@ class Evidence:
     question: str | None = None
     forced: Mapping[str, float] = field(default_factory=dict)
     claims: ClaimEvidence | None = None
+    token_logprobs: tuple[float, ...] | None = None
+    token_entropies: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.texts, str) or not 0 <= self.n_clean < len(self.texts):
@@ -155,6 +161,8 @@ class Evidence:
             self.relations is not None,
             self.cosines is not None,
             self.question is not None,
+            self.token_logprobs is not None,
+            self.token_entropies is not None,
         )
         found = _offered(flags, frozenset(self.forced))
         if self.claims is not None and self.claims.claims:
@@ -181,6 +189,7 @@ class Evidence:
 _FLAGS = (
     *("clean", "noisy", "clusters", "baseline_logprob", "baseline_tokens", "clean_logprobs", "clean_tokens"),
     *("noisy_logprobs", "noisy_tokens", "relations", "cosines", "question"),
+    *("baseline_token_logprobs", "baseline_token_entropies"),
 )
 
 
@@ -226,7 +235,20 @@ def evidence_of(
             if answer.mean_logprob is not None and answer.n_tokens is not None
         },
         claims=None if claims is None else claims.with_draws(len(answer_set.clean), len(answer_set.noisy)),
+        token_logprobs=None if (told := answer_set.baseline.tokens) is None else tuple(p for _, p in told),
+        token_entropies=_entropies(answer_set.baseline),
     )
+
+
+def _entropies(answer: Answer) -> tuple[float, ...] | None:
+    """Of the next token at each token of an answer, over those that the model told."""
+    if answer.tokens is None or answer.alternatives is None or not all(answer.alternatives):
+        return None
+    pairs = zip(answer.tokens, answer.alternatives, strict=True)
+    # The token itself may be among them, or not.
+    told = [dict((token, *others)) for token, others in pairs]
+    weights = [np.exp(np.array([*of.values()])) for of in told]
+    return tuple(entropy(of / of.sum()) if of.sum() > 0 else 0.0 for of in weights)
 
 
 def relation_matrices(answers: Sequence[Sequence[str]], probabilities: Probabilities) -> list[Matrix]:
