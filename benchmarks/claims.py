@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.claims import Asked, Passage, build_decomposition, build_entailment
+from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import Entailment, silent_or_entailed
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
@@ -53,11 +53,11 @@ class Stored:
         self.name = name
         self._verdicts = {(*row["sentences"], row["samples"][0]): row[name] for row in rows}
 
-    def support(self, asked: Sequence[Asked]) -> list[np.ndarray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[np.ndarray]:
         verdicts = [self._verdicts[(*one.claims, one.draws[0])] for one in asked]
         return [silent_or_entailed([[letter == "y" for letter in row] for row in of]) for of in verdicts]
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         return sum(len(one.claims) * len(one.draws) for one in asked)
 
     def check(self) -> None: ...

@@ -9,7 +9,9 @@ hallucinated among the accepted of all others. A promise counts as broken where 
 count of a finite rest, so that a threshold of exactly the promised risk would be broken in half of the splits.
 
 Scores are those that a guard sees (`hedge_tasks.guard.seen`); `radflag~0.01` is RadFlag whose draws end early at that
-epsilon. Beside it: a threshold read off the calibration documents' own curve, the way papers do it.
+epsilon. Beside it: a threshold read off the calibration documents' own curve, the way papers do it; where every
+document stands for itself, SGR (Geifman & El-Yaniv 2017); *best*, the widest threshold whose risk holds on all
+documents; and *one test*, the best that a single exact test reaches at a threshold fixed with that knowledge.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from hedge_tasks.guard.seen import agreeing_at, columns
 from hedge_tasks.runs.run_files import Run, load_runs
 from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import wilson_interval
-from hedge_tasks.statistics.risk_control import control_risk
+from hedge_tasks.statistics.risk_control import _GroupedTest, binomial_p_value, control_risk
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ class Outcome:
         given: splits with a promise; of those `broken` ones where it does not hold on the other documents.
         curve_broken: splits where a threshold off the calibration documents' curve breaks the risk.
         accepted: mean share let through, a split without a promise counting as none.
+        sgr, sgr_broken: share that SGR lets through, and splits where it breaks the risk; None where there are groups.
+        best: share of the widest threshold whose risk holds on all documents.
+        one_test: greatest mean share of one test of one threshold, chosen with knowledge of all documents.
         draws: mean number of draws of a verdict with an early end; None where there is none.
         n: draws without one.
         same: share of documents with the verdict of all draws, at the thresholds that were given.
@@ -62,6 +67,10 @@ class Outcome:
     broken: int
     curve_broken: int
     accepted: float
+    sgr: float | None = None
+    sgr_broken: int | None = None
+    best: float | None = None
+    one_test: float | None = None
     draws: float | None = None
     n: int | None = None
     same: float | None = None
@@ -131,6 +140,7 @@ def outcomes(run: Run, name: str, data: Data, arguments: argparse.Namespace) -> 
     risks = [float(risk) for risk in arguments.risks.split(",")]
     labels = min(arguments.labels, int(0.6 * len(data.labels)))
     tallies: dict[float, dict[str, list[float]]] = {risk: defaultdict(list) for risk in risks}
+    fixed = np.unique(np.quantile(data.scores[np.isfinite(data.scores)], np.arange(1, 51) / 50, method="inverted_cdf"))
     for seed, chosen in enumerate(splits_of(data, labels, arguments.splits)):
         x, y, groups = data.scores[chosen], data.labels[chosen], data.groups[chosen] if data.grouped else None
         rest = data.scores[~chosen], data.labels[~chosen]
@@ -142,20 +152,72 @@ def outcomes(run: Run, name: str, data: Data, arguments: argparse.Namespace) -> 
             tally["broken"].append(exceeds(*rest, threshold, risk))
             tally["curve"].append(exceeds(*rest, off_the_curve(x, y, risk), risk))
             tally["accepted"].append((rest[0] <= threshold).mean())
+            if groups is None:
+                peer = sgr(x, y, risk, 1 - arguments.confidence)
+                tally["sgr"].append((rest[0] <= peer).mean())
+                tally["sgr_broken"].append(exceeds(*rest, peer, risk))
+            tally["one_test"].append(rejected(x, y, groups, fixed, risk, 1 - arguments.confidence))
             if data.draws is not None and data.whole is not None and data.n is not None and found is not None:
                 wanted = needed(data.n, threshold)
                 tally["draws"].append(data.draws[~chosen, min(wanted, data.n)].mean())
                 tally["same"].append(((data.whole[~chosen] <= threshold) == (rest[0] <= threshold)).mean())
-    return [_outcome(run, name, data, risk, labels, arguments.splits, tallies[risk]) for risk in risks]
+    return [_outcome(run, name, data, risk, labels, arguments.splits, tallies[risk], fixed) for risk in risks]
 
 
 def _outcome(
-    run: Run, name: str, data: Data, risk: float, labels: int, splits: int, tally: Mapping[str, list[float]]
+    run: Run,
+    name: str,
+    data: Data,
+    risk: float,
+    labels: int,
+    splits: int,
+    tally: Mapping[str, list[Any]],
+    fixed: np.ndarray,
 ) -> Outcome:
     given, broken, curve = (int(sum(tally[key])) for key in ("given", "broken", "curve"))
     means = {key: float(np.mean(tally[key])) if tally[key] else None for key in ("draws", "same")}
     about = (run.task, run.model, name, risk, labels, data.grouped, splits, given, broken, curve)
-    return Outcome(*about, float(np.mean(tally["accepted"])), means["draws"], data.n, means["same"])
+    shares = np.array([(data.scores <= t).mean() for t in fixed])
+    holds = np.array([not exceeds(data.scores, data.labels, t, risk) for t in fixed])
+    peer = {"sgr": float(np.mean(tally["sgr"])), "sgr_broken": int(sum(tally["sgr_broken"]))} if tally["sgr"] else {}
+    return Outcome(
+        *about,
+        accepted=float(np.mean(tally["accepted"])),
+        best=float((shares * holds).max()),
+        one_test=float((np.mean(tally["one_test"], axis=0) * shares * holds).max()),
+        n=data.n,
+        **peer,
+        **means,
+    )
+
+
+def rejected(
+    x: np.ndarray, y: np.ndarray, groups: np.ndarray | None, fixed: np.ndarray, risk: float, level: float
+) -> np.ndarray:
+    """By threshold, whether one test at the whole level rejects that its risk is too high."""
+    order = np.argsort(x, kind="stable")
+    counts = np.searchsorted(x[order], fixed, side="right")
+    if groups is None:
+        wrong = np.concatenate([[0], np.cumsum(y[order])])
+        return np.array([binomial_p_value(int(n), int(wrong[n]), risk) <= level for n in counts])
+    test = _GroupedTest(y[order] == 1, risk, groups[order])
+    return np.array([test.p_value(int(n)) <= level for n in counts])
+
+
+def sgr(x: np.ndarray, y: np.ndarray, risk: float, level: float) -> float:
+    """Geifman & El-Yaniv 2017, algorithm 2: a binary search whose steps share the level; -inf where nothing holds."""
+    order = np.argsort(x, kind="stable")
+    xs, wrong = x[order], np.concatenate([[0], np.cumsum(y[order])])
+    steps = math.ceil(math.log2(len(x)))
+    low, high, found = 0, len(x) - 1, -math.inf
+    for _ in range(steps):
+        middle = (low + high + 1) // 2
+        n = int(np.searchsorted(xs, xs[middle], side="right"))
+        if binomial_p_value(n, int(wrong[n]), risk) <= level / steps:
+            found, low = max(found, float(xs[middle])), middle
+        else:
+            high = middle - 1 if high > low else middle
+    return found
 
 
 def exceeds(scores: np.ndarray, labels: np.ndarray, threshold: float, risk: float) -> bool:
@@ -182,9 +244,10 @@ def text(found: Sequence[Outcome]) -> str:
 
 def _promises(found: Sequence[Outcome]) -> str:
     header = (
-        "| task | models | detector | risk | promised in | broken | most in a model | off the curve | let through |"
+        "| task | models | detector | risk | promised in | broken | most in a model | off the curve | let through "
+        "| SGR | SGR broken | one test | best |"
     )
-    lines = [header, "|---|--:|---|--:|--:|--:|--:|--:|--:|"]
+    lines = [header, "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for (task, detector, risk), some in _grouped(found).items():
         splits, broken = sum(o.splits for o in some), sum(o.broken for o in some)
         low, high = wilson_interval(broken, splits)
@@ -196,9 +259,21 @@ def _promises(found: Sequence[Outcome]) -> str:
         lines.append(
             f"| {task} | {len(some)} | {detector} | {risk:g} | {sum(o.given for o in some) / splits:.0%} | "
             f"{broken / splits:.2%} [{low:.2%}, {high:.2%}] | {worst.broken / worst.splits:.1%} "
-            f"[{bounds[0]:.1%}, {bounds[1]:.1%}] | {curve:.0%} | {np.mean(shares):.1%}{spread} |"
+            f"[{bounds[0]:.1%}, {bounds[1]:.1%}] | {curve:.0%} | {np.mean(shares):.1%}{spread} | "
+            + " | ".join([_mean(some, "sgr"), _broken(some), _mean(some, "one_test"), _mean(some, "best")])
+            + " |"
         )
     return "\n".join(lines)
+
+
+def _mean(some: Sequence[Outcome], name: str) -> str:
+    values = [value for o in some if (value := getattr(o, name)) is not None]
+    return f"{np.mean(values):.1%}" if values else ""
+
+
+def _broken(some: Sequence[Outcome]) -> str:
+    counts = [(o.sgr_broken, o.splits) for o in some if o.sgr_broken is not None]
+    return f"{sum(b for b, _ in counts) / sum(n for _, n in counts):.2%}" if counts else ""
 
 
 def _ends(found: Sequence[Outcome]) -> str:

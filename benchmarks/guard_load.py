@@ -37,6 +37,7 @@ from PIL import Image
 
 from hedge_tasks.guard.policy import Policy, Promise, save_policy
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.statistics.risk_control import binomial_p_value
 
 N = 10
 BLOCKS = 4
@@ -66,8 +67,9 @@ def policy_file(folder: Path, model: str) -> Path:
         n_groups=None,
         n_accepted=400,
         n_wrong=20,
-        p_value=0.001,
-        n_hypotheses=10,
+        p_value=binomial_p_value(400, 20, 0.1),
+        level=0.02,
+        n_detectors=1,
     )
     about = {"clustering": clustering, "promise": promise, "circumstances": circumstances, "calibration": {}}
     save_policy(Policy(detector="radflag", threshold=0.3, **about), folder / "policy.json")

@@ -27,7 +27,7 @@ from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.measures.detector_table import DetectorTable, Row, detector_table
+from hedge_tasks.measures.detector_table import DetectorNumbers, DetectorTable, detector_table
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.scoring.scorers import scorer_of
 
@@ -89,7 +89,7 @@ def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
     yield f"▲▼ better or worse than `{tables[0].against}` on the same answers, p < 0.05 by Holm over the column."
 
 
-def cell(row: Row | None) -> str:
+def cell(row: DetectorNumbers | None) -> str:
     if row is None:
         return ""
     low, high = row.estimate.interval or (float("nan"), float("nan"))

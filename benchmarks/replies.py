@@ -11,11 +11,14 @@ With files: our reader alone on the replies in them, right, wrong and unread by 
 limits (Clopper and Pearson). A line is a JSON object:
 
     {"kind": "yes_no" | "verdict" | "options" | "category" | "free", "reply": "...", "truth": "..." or null,
-     "question": "...", "options": {"A": "..."}, "offered": "012", "prompt": "hedge", "cut": false, "group": "..."}
+     "question": "...", "options": {"A": "..."}, "offered": "012", "prompt": "hedge", "outcomes": ["..."], "cut": false,
+     "group": "..."}
 
 `truth` is what the reply means, null where it means nothing that counts: "yes" or "no", a digit, a letter, an outcome
 of the judge prompt, the answer in words. `question` is for yes_no, `options` (or a question that has them) for options,
-`offered` for verdict, `prompt` for category. `group`, where there is one, such as a language or a model family, makes
+`offered` for verdict, `prompt` for category, or `outcomes`: where a reply means an outcome that its prompt does not
+know, those that any reply with this prompt means are the outcomes. `group`, where there is one, such as a language or a
+model family, makes
 rows of its own.
 """
 
@@ -33,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reply_corpus import OFFICIAL, Row, corpus, ours, reading
 
+from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.evaluations.shale.items import options_of
 from hedge_tasks.replies.reading import Reading
 
@@ -83,6 +87,18 @@ def row_of(line: dict[str, Any]) -> dict[str, Any]:
     if line["kind"] == "options" and isinstance(line.get("options"), dict):
         row["asked"] += "".join(f"\n({letter}) {text}" for letter, text in line["options"].items())
     return row | {"meaning": line["truth"] if "truth" in line else line["meaning"]}
+
+
+def with_outcomes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of judges with the outcomes that were offered, where these are not those of the prompt that they name."""
+    meant: dict[str, set[str]] = {}
+    for row in rows:
+        if row["kind"] == "category" and row["meaning"] is not None:
+            meant.setdefault(row["prompt"], set()).add(row["meaning"])
+    other = {name for name, found in meant.items() if found - {one.key for one in load_judge_prompt(name).outcomes}}
+    offered = {name: sorted(meant[name]) for name in other}
+    own = [row["kind"] == "category" and row["prompt"] in offered for row in rows]
+    return [{"outcomes": offered[row["prompt"]], **row} if mine else row for row, mine in zip(rows, own, strict=True)]
 
 
 def by_kind_and_basis(rows: Sequence[Row], *, show: bool) -> None:
@@ -142,7 +158,9 @@ def main() -> None:
     arguments = parser.parse_args()
     show = arguments.show
     if arguments.files:
-        by_kind_and_basis([row_of(line) for file in arguments.files for line in lines_of(file)], show=show)
+        by_kind_and_basis(
+            with_outcomes([row_of(line) for file in arguments.files for line in lines_of(file)]), show=show
+        )
         return
     rows = corpus()
     parts = [[row for row in rows if row["held_out"] == side] for side in (False, True)]

@@ -35,7 +35,7 @@ from hedge_tasks.clustering import build_backend
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
-from hedge_tasks.report import Options, build_report
+from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.results import ResultFile
 from hedge_tasks.runs.run_files import Run, load_run
 
@@ -69,7 +69,7 @@ def measure_report(folder: Path, n: int, finished: Path | None) -> None:
     else:
         run = repeated(load_run(finished), n)
     started = time.process_time()
-    page = build_report([run], results, Options(curves=False))
+    page = build_report([run], results, ReportOptions(curves=False))
     seconds = time.process_time() - started
     path = folder / "report.html"
     path.write_text(page, "utf-8")

@@ -27,7 +27,7 @@ from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.cli import main as hedge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.evaluations.shale.building import scene_groups
-from hedge_tasks.evaluations.shale.items import DISCRIMINATIVE, Item, options_of
+from hedge_tasks.evaluations.shale.items import DISCRIMINATIVE, ShaleItem, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.vope.building import read_items
 from hedge_tasks.evaluations.vope.judge import VopeJudge
@@ -57,7 +57,7 @@ _PAPER = "LLaVA1.5-7b"
 """The model of Med-HallMark's and VOPE's papers that stands beside ours; of the other papers it is their mean."""
 
 
-def closed_run(items: Sequence[Item], name: str) -> Run:
+def closed_run(items: Sequence[ShaleItem], name: str) -> Run:
     chance, judge, groups = random.Random(name), ShaleJudge(), scene_groups(items)
     asked = [item for item in items if item.task in DISCRIMINATIVE]
     answers = [_reply(item, name, chance) for item in asked]
@@ -76,7 +76,7 @@ def closed_run(items: Sequence[Item], name: str) -> Run:
     return Run("hedge_shale_closed", name, tuple(sets), verdicts, settings, "2026", columns=columns)
 
 
-def _reply(item: Item, name: str, chance: random.Random) -> Answer:
+def _reply(item: ShaleItem, name: str, chance: random.Random) -> Answer:
     if name in ALWAYS:
         return Answer(ALWAYS[name][item.task == "mcq"])
     right = item.answer if item.task == "ynq" else item.answer[:3]

@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.evaluations.shale.items import ASPECTS, Item, options_of
+from hedge_tasks.evaluations.shale.items import ASPECTS, ShaleItem, options_of
 from hedge_tasks.making.shale.drawing import draw
 from hedge_tasks.making.shale.drawn import DrawnPainter
 from hedge_tasks.making.shale.making import ShaleMaking
@@ -105,7 +105,7 @@ def about_styles(per_aspect: int, seed: int) -> None:
         print(f"| {style} | {' | '.join(shares)} |")
 
 
-def wrong_and_right(item: Item, scene: Scene) -> tuple[str, list[str]]:
+def wrong_and_right(item: ShaleItem, scene: Scene) -> tuple[str, list[str]]:
     if item.task == "ynq":
         return scene.answer, [item.distractor]
     return scene.answer, [text for text in options_of(item.question).values() if text != scene.answer]

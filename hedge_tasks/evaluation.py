@@ -1,4 +1,4 @@
-"""What an evaluation declares: where its YAML files are, and what it brings to the rooms below.
+"""The declaration of an evaluation: where its YAML files are, and what it brings to the rooms below.
 
 An evaluation is two places: a folder of lmms-eval tasks (YAML, README, prompts) and a package with its code, which
 says in an `Evaluation` what it brings. The rooms below never import one: they read these declarations, our own and
@@ -19,12 +19,12 @@ from loguru import logger
 
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.sources import PACKAGE_SCHEME, package_file
-from hedge_tasks.registry import OWN, Entry, read_entry_points
+from hedge_tasks.registry import OWN, Registration, read_entry_points
 
 GROUP = "hedge_tasks.evaluations"
 
 # Not an entry point: a source tree that was never installed has its evaluations, too.
-_OURS = ("hedge_tasks", Entry("hedge_tasks.evaluations:own"))
+_OURS = ("hedge_tasks", Registration("hedge_tasks.evaluations:own"))
 
 PROMPTS = "prompts.json"
 """File in an evaluation's folder: how its tasks ask; `NAME/variant` means a variant of the evaluation NAME."""
@@ -127,12 +127,12 @@ def _declared(target: Any) -> Iterator[Evaluation]:
         yield evaluation
 
 
-def brought(what: str) -> Callable[[], list[tuple[str, Entry]]]:
+def brought(what: str) -> Callable[[], list[tuple[str, Registration]]]:
     """Reads the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
 
-    def read() -> list[tuple[str, Entry]]:
+    def read() -> list[tuple[str, Registration]]:
         return [
-            (name, Entry(target, source))
+            (name, Registration(target, source))
             for evaluation, source in evaluations().values()
             for name, target in getattr(evaluation, what).items()
         ]
@@ -145,7 +145,7 @@ def brought_commands(parent: str) -> Iterator[Callable[[Any], None]]:
     for evaluation, source in evaluations().values():
         for target in evaluation.commands.get(parent, ()):
             try:
-                yield Entry(target, source).load()
+                yield Registration(target, source).load()
             except Exception as error:
                 if source == OWN:
                     raise
@@ -162,7 +162,7 @@ def brought_measures(name: str) -> list[Any]:
     if name not in known:
         raise unknown("evaluation", name, known)
     evaluation, source = known[name]
-    return [measure for target in evaluation.measures for measure in Entry(target, source).load()]
+    return [measure for target in evaluation.measures for measure in Registration(target, source).load()]
 
 
 def installed_measures(name: str) -> list[Any]:

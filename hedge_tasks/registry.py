@@ -31,8 +31,8 @@ OWN = "hedge_tasks"
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What a name stands for.
+class Registration:
+    """Target of a name.
 
     Attributes:
         target: the thing itself, or `"module:attribute"` to be imported on first use.
@@ -68,11 +68,11 @@ class Registry(Generic[Product]):
         group: str,
         own: Mapping[str, Any],
         *,
-        also: Callable[[], Iterable[tuple[str, Entry]]] | None = None,
+        also: Callable[[], Iterable[tuple[str, Registration]]] | None = None,
     ) -> None:
         self.kind = kind
         self.group = group
-        self._entries = {name: Entry(target) for name, target in own.items()}
+        self._entries = {name: Registration(target) for name, target in own.items()}
         self._also = also
         self._complete = False
         self._warned: set[str] = set()
@@ -86,16 +86,16 @@ class Registry(Generic[Product]):
         Raises:
             ValueError: the name is taken by something else.
         """
-        if self._all().get(name, Entry(target)).target != target:
+        if self._all().get(name, Registration(target)).target != target:
             raise ValueError(f"a {self.kind} named {name!r} is already registered")
-        self._entries[name] = Entry(target)
+        self._entries[name] = Registration(target)
 
     def names(self) -> list[str]:
         """Every name: our own, then those of other packages."""
         return list(self._all())
 
     def get(self, name: str) -> Any:
-        """What a name stands for.
+        """Return what a name stands for.
 
         Raises:
             ConfigError: nothing has this name (names the nearest one), or the package that brings it is broken.
@@ -146,7 +146,7 @@ class Registry(Generic[Product]):
         product: Product = factory(**options)
         return product
 
-    def _all(self) -> dict[str, Entry]:
+    def _all(self) -> dict[str, Registration]:
         if not self._complete:
             self._complete = True  # first of all: what is read below may ask for a name itself
             for name, entry in [*read_entry_points(self.group), *(self._also() if self._also else ())]:
@@ -162,10 +162,10 @@ class Registry(Generic[Product]):
         return self._entries
 
 
-def read_entry_points(group: str) -> list[tuple[str, Entry]]:
+def read_entry_points(group: str) -> list[tuple[str, Registration]]:
     """Names and targets of a group, without importing any."""
     found = sorted(entry_points(group=group), key=lambda point: (_package(point) != "hedge-tasks", point.name))
-    return [(point.name, Entry(point.value, _source(point))) for point in found]
+    return [(point.name, Registration(point.value, _source(point))) for point in found]
 
 
 def _package(point: Any) -> str:

@@ -26,9 +26,11 @@ class ChatAdapter(lmms):
     tells_tokens = True
     takes_threads = False
     """Whether several threads may ask it at once."""
+    samples_itself = False
+    """Whether this package's own code chooses the tokens; whoever else does is asked whether settings are obeyed."""
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         """Whether answers are kept to a JSON schema as they are written, or a server is asked to do so."""
         return False
 

@@ -41,7 +41,7 @@ from hedge_tasks.models.token_sampling import (
     AnswerReader,
     Continuations,
     TokenSampler,
-    effective_decoding,
+    sent_decoding,
 )
 from hedge_tasks.models.weights import (
     DeviceMap,
@@ -54,6 +54,7 @@ from hedge_tasks.models.weights import (
     quantization_config,
     warn_of_offloading,
 )
+from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.fingerprints import identity_of
@@ -74,6 +75,7 @@ _ARGUMENTS = (
     "share_prefill",
     "peft",
     "contrast",
+    "picture_workers",
 )
 
 # Largest total variation distance between shared and uncached next-token distributions that is rounding, and no fault:
@@ -103,11 +105,14 @@ class HedgeHF(ChatAdapter):
             finds that it changes nothing; False never, True without the check.
         peft: LoRA adapter (hub id or folder) to merge into the weights.
         contrast: PROMPT:OTHER:ALPHA, contrastive decoding between two prompts; see `hedge_tasks.models.contrast`.
+        picture_workers: processes that perturb large pictures, by default one a core; 0 does it in this one.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
     Raises:
         ConfigError: an argument is unknown or makes no sense.
     """
+
+    samples_itself = True
 
     def __init__(
         self,
@@ -125,6 +130,7 @@ class HedgeHF(ChatAdapter):
         share_prefill: bool | None = None,
         peft: str | None = None,
         contrast: str | None = None,
+        picture_workers: int | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
         **options: Any,
@@ -133,6 +139,7 @@ class HedgeHF(ChatAdapter):
         refuse_unknown(options, _ARGUMENTS)
         self.batch_size = positive("batch_size", batch_size)
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
+        self._pictures = PictureWorkers(picture_workers)
         where = placement(device, device_map)
         limits = pixel_limits(min_pixels, max_pixels)
         if quantization is not None and peft is not None:
@@ -187,8 +194,9 @@ class HedgeHF(ChatAdapter):
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer]]]:
         """Sample every draw from its own noise, so that batch, order and number of draws change nothing."""
         batches = [(rows, *_distinct_prompts([draws[i] for i in rows])) for rows in self._batches(draws)]
-        # Pictures are perturbed in worker threads while the model is busy with the batch before.
-        with closing(prefetch_messages([prompt for _, prompts, _ in batches for prompt in prompts])) as prepared:
+        # Pictures are perturbed while the model is busy with the batch before.
+        asked = [prompt for _, prompts, _ in batches for prompt in prompts]
+        with closing(prefetch_messages(asked, pictures=self._pictures)) as prepared:
             for rows, prompts, owners in batches:
                 messages = list(islice(prepared, len(prompts)))
                 for part, answers in self._sample_in_parts([draws[i] for i in rows], messages, owners):
@@ -244,9 +252,9 @@ class HedgeHF(ChatAdapter):
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
         return Continuations(self._tokenizer, choices, reader.ends) if choices else None
 
-    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
-        return effective_decoding(limits, self._model.generation_config)
+    def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is decoded with besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
+        return sent_decoding(limits, self._model.generation_config)
 
     def _is_contrasted(self, draw: DrawRequest) -> bool:
         return self.contrast is not None and self.contrast.applies_to(draw)
@@ -342,12 +350,12 @@ class HedgeHF(ChatAdapter):
             answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
         return answers
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return schema_tokens.installed()
 
     def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
-        if schema is None or not self.keeps_schemas:
+        if schema is None or not self.keeps_schemas():
             return None
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)

@@ -5,14 +5,15 @@ See models/README.md for what is found out about a server, what a draw costs and
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -31,14 +32,17 @@ from hedge_tasks.models.base import (
     whole_reply,
 )
 from hedge_tasks.models.first_token import first_tokens
-from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.perturb.workers import PictureWorkers
+from hedge_tasks.sampling.prefetch import CleanPictures
+from hedge_tasks.sampling.requests import DrawRequest, seen_urls
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
-from hedge_tasks.serving.chat import OPENAI, ChatClient
+from hedge_tasks.serving.chat import OPENAI, ChatClient, encoded
 from hedge_tasks.serving.completion import Completion, PromptToken, is_control
-from hedge_tasks.serving.failures import RequestFailed, ServerGone
+from hedge_tasks.serving.concurrency import Call, as_finished, ask_each
+from hedge_tasks.serving.event_loop import run
+from hedge_tasks.serving.failures import RequestFailed, ServerGone, ServerRefuses
 from hedge_tasks.serving.messages import to_openai
 from hedge_tasks.serving.secrets import check_key
-from hedge_tasks.serving.thread_pool import as_finished, ask_each
 
 Found = TypeVar("Found")
 
@@ -55,6 +59,7 @@ _ARGUMENTS = (
     "repetition_penalty",
     "wait_for_server",
     "draws_per_request",
+    "picture_workers",
     "batch_size",
 )
 
@@ -86,9 +91,12 @@ _BEGUN: Mapping[str, Any] = {**_READ, "add_generation_prompt": False, "continue_
 _FINISHED: Mapping[str, Any] = {**_READ, "add_generation_prompt": False, "continue_final_message": False}
 """The same with the last turn as the whole answer, behind which the chat template writes its end."""
 
-_FIRST: Mapping[str, Any] = {"temperature": 1.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20, **NEUTRAL}
+_FIRST: Mapping[str, Any] = {"temperature": 1.0, "max_tokens": 1, "logprobs": True, **NEUTRAL}
 """A request for the first token of an answer and the likeliest others. Some servers tell log-probabilities after the
 temperature, so that it is 1."""
+
+_FIRST_TOKENS = (20, 5)
+"""How many of them are asked for: what OpenAI tells at most, and what others do."""
 
 _LONGEST_REASON = 300
 
@@ -103,8 +111,7 @@ class _Question:
     Attributes:
         positions: Of the outcomes, each with a seed that is one more than that of the one before.
         name: What errors call it.
-        messages: Makes the conversation in OpenAI's form, the argument is `max_image_side`; called in a thread, as
-            perturbing and encoding an image take time.
+        messages: Makes the conversation as JSON in OpenAI's form.
         settings: Fields of the request besides model and messages.
         optional: Those of them that are left out where the server refuses them.
         keep_filtered: Whether what a content filter left is an answer.
@@ -115,7 +122,7 @@ class _Question:
 
     positions: tuple[int, ...]
     name: str
-    messages: Callable[[int | None], list[dict[str, Any]]]
+    messages: Callable[[], Awaitable[bytes]]
     settings: Mapping[str, Any]
     optional: tuple[str, ...] = _OPTIONAL
     keep_filtered: bool = True
@@ -147,6 +154,7 @@ class HedgeOpenAI(ChatAdapter):
         wait_for_server: Seconds for which a server that is away is waited for, in the beginning and later.
         draws_per_request: Most clean draws of a document that one request asks for (`n`). By default as many as there
             are where the server is vLLM, whose seeds then are those of single requests, and else 1.
+        picture_workers: Processes that perturb and encode large pictures, by default one a core; 0 does it here.
 
     Raises:
         ConfigError: An argument is unknown or makes no sense.
@@ -168,6 +176,7 @@ class HedgeOpenAI(ChatAdapter):
         repetition_penalty: float | None = None,
         wait_for_server: float = 1800.0,
         draws_per_request: int | None = None,
+        picture_workers: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -185,6 +194,7 @@ class HedgeOpenAI(ChatAdapter):
         self.draws_per_request = (
             None if draws_per_request is None else count("draws_per_request", draws_per_request, at_least=1)
         )
+        self._pictures = PictureWorkers(picture_workers)
         self._has_n = True
         self._reads_prompts: bool | None = None
         self._client = ChatClient(
@@ -245,23 +255,23 @@ class HedgeOpenAI(ChatAdapter):
         llama = any(model.get("owned_by") == "llamacpp" for model in self._listed)
         return {_PENALTIES[llama]: self._penalty}
 
-    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature, as far as a client can tell: what was sent and not refused.
+    def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is sent besides the temperature, and not refused. Whether it is obeyed is another matter.
 
         A repetition penalty that nobody can tell is "unknown".
         """
-        sent = _decoding(limits)
+        asked = _decoding(limits)
         penalty = self._penalty_field if _is_pure(limits) else {}
-        refused = [name for name in (*sent, *penalty) if not self._client.takes(name)]
-        in_force: dict[str, Any] = {name: value for name, value in sent.items() if name not in refused}
+        refused = [name for name in (*asked, *penalty) if not self._client.takes(name)]
+        sent: dict[str, Any] = {name: value for name, value in asked.items() if name not in refused}
         known: float | str = "unknown" if self._penalty is None or penalty.keys() & set(refused) else self._penalty
         if _is_pure(limits) and self._takes_configuration:
-            in_force["generation_config"] = _configuration(True, sent["top_p"], self._penalty)
-            known = in_force["generation_config"].get("repetition_penalty", 1.0)
+            sent["generation_config"] = _configuration(True, asked["top_p"], self._penalty)
+            known = sent["generation_config"].get("repetition_penalty", 1.0)
         elif refused or not _is_pure(limits):
-            in_force["rest"] = "the server's defaults"
-        in_force["repetition_penalty"] = known
-        return in_force | ({"refused": sorted(refused)} if refused else {})
+            sent["rest"] = "the server's defaults"
+        sent["repetition_penalty"] = known
+        return sent | ({"refused": sorted(refused)} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
         """What was found out about the server.
@@ -295,8 +305,12 @@ class HedgeOpenAI(ChatAdapter):
         groups = series(draws, self._n_in_one)
         firsts = [draws[group[0]] for group in groups]
         uses = Counter(draw.asked for draw in firsts)
-        encoded = {draw.asked: _Encoded(draw.messages, uses[draw.asked]) for draw in reversed(firsts)}
-        questions = [_of_draw(draw, group, encoded[draw.asked]) for draw, group in zip(firsts, groups, strict=True)]
+        documents = CleanPictures(keep=self.num_concurrent + 1)
+        messages = {
+            draw.asked: self._encoded(partial(self._messages, draw, documents), uses[draw.asked])
+            for draw in reversed(firsts)
+        }
+        questions = [_of_draw(draw, group, messages[draw.asked]) for draw, group in zip(firsts, groups, strict=True)]
         yield from self._answers(questions)
 
     def answer_conversations(
@@ -311,11 +325,14 @@ class HedgeOpenAI(ChatAdapter):
         """One answer a conversation, many under way at once; see `ChatAdapter.answer_conversations`."""
         draws = conversation_draws(len(conversations), temperature, seeds)
         pairs = zip(conversations, draws, strict=True)
-        questions = [_of_conversation(i, *pair, max_new_tokens, schema) for i, pair in enumerate(pairs)]
+        questions = [
+            _of_conversation(i, self._encoded(partial(list, messages)), draw, max_new_tokens, schema)
+            for i, (messages, draw) in enumerate(pairs)
+        ]
         return complete(self._collect(questions))
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True  # the server is asked to; one that refuses answers without
 
     def forced_logprobs(
@@ -327,12 +344,12 @@ class HedgeOpenAI(ChatAdapter):
         of its last turn. One request a text; where the first one fails, it is the only one.
         """
 
-        def force(i: int, stop: threading.Event | None = None) -> Answer | str:
-            turns = to_openai(conversations[i], max_image_side=self.max_image_side)
-            tokens = self._read_prompt(_answered(turns, texts[i]), _BEGUN, stop)
+        async def force(i: int, stop: threading.Event | None = None) -> Answer | str:
+            turns = await self._encoded(partial(list, conversations[i]))()
+            tokens = await self._read_prompt(_answered(turns, texts[i]), _BEGUN, stop)
             return tokens if isinstance(tokens, str) else forced_answer(tokens, texts[i])
 
-        if not texts or isinstance(first := force(0), str):
+        if not texts or isinstance(first := run(force(0)), str):
             return [first for _ in texts]
         return [first, *self._ask_each(lambda i, stop: force(1 + i, stop), len(texts) - 1)]
 
@@ -349,7 +366,7 @@ class HedgeOpenAI(ChatAdapter):
             offered[id(conversation)].options.append(option)
         groups = list(offered.values())
         if self._reads_prompts is None and groups:
-            told = self._read_prompt(self._turns(groups[0]), _READ)
+            told = run(self._read_prompt(self._turns(groups[0]), _READ))
             self._reads_prompts = not isinstance(told, str)
             if isinstance(told, str):
                 self._client.say_once("first tokens", f"{told}: the likeliest first tokens are read instead", "INFO")
@@ -357,18 +374,18 @@ class HedgeOpenAI(ChatAdapter):
         found = dict(zip(offered, force(groups), strict=True))
         return [found[id(conversation)][option] for conversation, option in zip(conversations, texts, strict=True)]
 
-    def _turns(self, offered: _Offered) -> list[dict[str, Any]]:
-        return to_openai(offered.conversation, max_image_side=self.max_image_side)
+    def _turns(self, offered: _Offered) -> bytes:
+        return encoded(to_openai(offered.conversation, max_image_side=self.max_image_side))
 
     def _whole_replies(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
         """How likely each option is as the whole reply, by conversation."""
-        encoded = [self._turns(group) for group in groups]
-        prompts = self._ask_each(lambda i, stop: self._read_prompt(encoded[i], _READ, stop), len(groups))
+        turns = [self._turns(group) for group in groups]
+        prompts = self._ask_each(lambda i, stop: self._read_prompt(turns[i], _READ, stop), len(groups))
         asked = [(i, option, blank) for i, of in enumerate(groups) for option in of.options for blank in SPELLINGS]
 
-        def close(n: int, stop: threading.Event) -> tuple[PromptToken, ...] | str:
+        async def close(n: int, stop: threading.Event) -> tuple[PromptToken, ...] | str:
             i, option, blank = asked[n]
-            return self._read_prompt(_answered(encoded[i], blank + option), _FINISHED, stop)
+            return await self._read_prompt(_answered(turns[i], blank + option), _FINISHED, stop)
 
         closed = dict(zip(asked, self._ask_each(close, len(asked)), strict=True))
         return [
@@ -382,9 +399,9 @@ class HedgeOpenAI(ChatAdapter):
     def _first_tokens(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
         """How likely an answer begins with each option, where all of it is one token; by conversation."""
 
-        def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
+        async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
             options = groups[i].options
-            outcome = self._client.ask(self._turns(groups[i]), _FIRST, optional=_OPTIONAL, stop=stop)
+            outcome = await self._first_token(await asyncio.to_thread(self._turns, groups[i]), stop)
             if isinstance(outcome, RequestFailed):
                 return dict.fromkeys(options, f"{self.base_url} does not tell how likely replies are ({outcome})")
             if not outcome.tokens or not outcome.alternatives:
@@ -393,7 +410,21 @@ class HedgeOpenAI(ChatAdapter):
 
         return self._ask_each(ask, len(groups))
 
-    def _ask_each(self, call: Callable[[int, threading.Event], Found], n: int) -> list[Found]:
+    async def _first_token(self, turns: bytes, stop: threading.Event) -> Completion | RequestFailed:
+        """The first token of an answer, with as many others as the server tells."""
+        outcome: Completion | RequestFailed = RequestFailed("nothing was asked", "refused")
+        for most in _FIRST_TOKENS:
+            settings = {**_FIRST, "top_logprobs": most}
+            try:
+                # Not optional: what is refused here must not be left out of draws.
+                outcome = await self._client.ask_async(turns, settings, optional=tuple(NEUTRAL), stop=stop)
+            except ServerRefuses as error:  # of answers that are there by now, none is to be lost
+                outcome = RequestFailed(str(error), "refused")
+            if not (isinstance(outcome, RequestFailed) and outcome.kind == "refused"):
+                break
+        return outcome
+
+    def _ask_each(self, call: Call[Found], n: int) -> list[Found]:
         """What `n` calls return, many of them under way at once."""
         outcomes: dict[int, Found] = {}
         with closing(as_finished(call, n, self.num_concurrent)) as batches:
@@ -401,11 +432,15 @@ class HedgeOpenAI(ChatAdapter):
                 outcomes |= dict(batch)
         return [outcomes[i] for i in range(n)]
 
-    def _read_prompt(
-        self, turns: list[dict[str, Any]], settings: Mapping[str, Any], stop: threading.Event | None = None
+    async def _read_prompt(
+        self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None = None
     ) -> tuple[PromptToken, ...] | str:
         """The tokens of a prompt, or why they are not known."""
-        outcome = self._client.ask(turns, settings, stop=stop)
+        outcome: Completion | RequestFailed
+        try:
+            outcome = await self._client.ask_async(turns, settings, stop=stop)
+        except ServerRefuses as error:
+            outcome = RequestFailed(str(error), "refused")
         if isinstance(outcome, RequestFailed):
             return f"{self.base_url} does not tell how likely given words are ({outcome})"
         return outcome.prompt or f"{self.base_url} returned no log-probabilities of the prompt (vLLM's prompt_logprobs)"
@@ -424,9 +459,15 @@ class HedgeOpenAI(ChatAdapter):
         if sampled and given.get("top_p") is not None:
             limits["top_p"] = given["top_p"]
         temperature = float(given.get("temperature") or 0) if sampled else 0.0
-        messages = _Encoded(lambda: self.messages_of(request))
+        messages = self._encoded(lambda: self.messages_of(request))
         # The task takes thoughts out itself, as its settings say.
         return _Question((i,), f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
+
+    def _messages(self, draw: DrawRequest, documents: CleanPictures) -> list[dict[str, Any]]:
+        return draw.conversation(seen_urls(draw, documents.images(draw), self._pictures, self.max_image_side))
+
+    def _encoded(self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1) -> _Encoded:
+        return _Encoded(make, uses, self.max_image_side)
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
         """The outcomes in the order of their questions."""
@@ -439,9 +480,11 @@ class HedgeOpenAI(ChatAdapter):
         return [outcomes[i] for i in range(len(questions))]
 
     def _answers(self, questions: Sequence[_Question]) -> Iterator[list[tuple[int, Answer | str]]]:
-        def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
-            return self._answer_all(questions[i], stop)
+        async def call(i: int, stop: threading.Event) -> list[Answer | RequestFailed]:
+            return await self._answer_all(questions[i], stop)
 
+        if any(question.pure for question in questions):
+            _ = self._penalty  # may ask the server, which waits, and the event loop must not
         batches = ask_each(call, len(questions), self.num_concurrent, unreachable=_unreachable)
         try:
             with closing(batches):
@@ -462,34 +505,40 @@ class HedgeOpenAI(ChatAdapter):
         known = any(model.get("owned_by") in _SEEDS_IN_A_ROW for model in self._listed)
         return LONGEST if known else 1
 
-    def _answer_all(self, question: _Question, stop: threading.Event) -> list[Answer | RequestFailed]:
+    async def _answer_all(self, question: _Question, stop: threading.Event) -> list[Answer | RequestFailed]:
         """The outcomes of a request for several draws; those that the server does not send are asked for singly."""
-        n = len(question.positions)
+        n, messages = len(question.positions), await question.messages()
         if n == 1 or not self._has_n:
-            return [self._answer(question.single(i), stop) for i in range(n)]
-        settings, messages = self._with_configuration(question), question.messages(self.max_image_side)
-        outcome = self._client.ask_several(messages, settings, n, optional=question.optional, stop=stop)
+            return [await self._answer(question.single(i), messages, stop) for i in range(n)]
+        settings = self._with_configuration(question)
+        outcome = await self._client.ask_several_async(messages, settings, n, optional=question.optional, stop=stop)
+        complete_settings = self._with_configuration(question)
+        if not isinstance(outcome, RequestFailed) and complete_settings != settings:
+            # As for a single request, see `_answer`: these were greedy.
+            outcome = await self._client.ask_several_async(
+                messages, complete_settings, n, optional=question.optional, stop=stop
+            )
         if isinstance(outcome, RequestFailed):
             return [self._read(question, outcome)] * n
         if len(outcome) < n:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
         found = [self._read(question, one) for one in outcome]
-        return [*found, *(self._answer(question.single(i), stop) for i in range(len(found), n))]
+        singles = [await self._answer(question.single(i), messages, stop) for i in range(len(found), n)]
+        return [*found, *singles]
 
-    def _answer(self, question: _Question, stop: threading.Event) -> Answer | RequestFailed:
+    async def _answer(self, question: _Question, messages: bytes, stop: threading.Event) -> Answer | RequestFailed:
         """Ask until there is an answer or the retries are used up.
 
         Raises:
             HedgeError: Asking again would change nothing.
         """
-        messages = question.messages(self.max_image_side)
         settings = self._with_configuration(question)
-        outcome = self._client.ask(messages, settings, optional=question.optional, stop=stop)
+        outcome = await self._client.ask_async(messages, settings, optional=question.optional, stop=stop)
         complete_settings = self._with_configuration(question)
         if isinstance(outcome, Completion) and complete_settings != settings:
             # This very request has shown that the server samples only when a configuration says so.
-            outcome = self._client.ask(messages, complete_settings, optional=question.optional, stop=stop)
+            outcome = await self._client.ask_async(messages, complete_settings, optional=question.optional, stop=stop)
         return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
@@ -552,22 +601,31 @@ class HedgeOpenAI(ChatAdapter):
 
 
 class _Encoded:
-    """A conversation in OpenAI's form, made once for all draws that are asked the same, and let go with the last one.
+    """A conversation in OpenAI's form as JSON, made once for all draws that are asked the same, and let go with the
+    last one. It lives on the event loop.
 
     Encoding a picture takes longer than all else that a client does.
+
+    Args:
+        make: In lmms-eval's form; called in a thread.
+        uses: Number of times that it is asked for.
     """
 
-    def __init__(self, messages: Callable[[], list[dict[str, Any]]], uses: int = 1) -> None:
-        self._messages, self._uses = messages, uses
-        self._made: list[dict[str, Any]] | None = None
-        self._making = threading.Lock()
+    def __init__(
+        self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1, max_image_side: int | None = None
+    ) -> None:
+        self._make, self._uses, self._max_image_side = make, uses, max_image_side
+        self._made: asyncio.Task[bytes] | None = None
 
-    def __call__(self, max_image_side: int | None) -> list[dict[str, Any]]:
-        with self._making:
-            made = self._made if self._made is not None else to_openai(self._messages(), max_image_side=max_image_side)
-            self._uses -= 1
-            self._made = made if self._uses > 0 else None
-            return made
+    async def __call__(self) -> bytes:
+        made = self._made = self._made or asyncio.create_task(asyncio.to_thread(self._encode))
+        self._uses -= 1
+        if self._uses <= 0:
+            self._made = None
+        return await asyncio.shield(made)  # others may wait for it, too
+
+    def _encode(self) -> bytes:
+        return encoded(to_openai(self._make(), max_image_side=self._max_image_side))
 
 
 class _Offered(NamedTuple):
@@ -577,9 +635,9 @@ class _Offered(NamedTuple):
     conversation: list[dict[str, Any]]
 
 
-def _answered(turns: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
-    """A conversation in OpenAI's form with a text as its last turn."""
-    return [*turns, {"role": "assistant", "content": text}]
+def _answered(turns: bytes, text: str) -> bytes:
+    """A conversation in OpenAI's form, as JSON, with a text as its last turn."""
+    return b"%s,%s]" % (turns[:-1], encoded({"role": "assistant", "content": text}))
 
 
 def _whole(
@@ -627,13 +685,13 @@ def _own_configuration(model: str) -> Mapping[str, Any]:
 
 
 def _of_conversation(
-    i: int, messages: list[dict[str, Any]], draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
+    i: int, messages: _Encoded, draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
 ) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
     if schema is not None:
         settings["response_format"] = _json_of("reply", schema)
     optional = (*_OPTIONAL, "response_format")
-    return _Question((i,), f"conversation {draw.index}", _Encoded(lambda: messages), settings, optional, pure=True)
+    return _Question((i,), f"conversation {draw.index}", messages, settings, optional, pure=True)
 
 
 def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
@@ -646,6 +704,8 @@ def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) ->
     request = draw.request
     limits = request.plan.limits()
     settings = _settings(draw.draw.temperature, limits, request_seed(draw))
+    if not draw.seeded:
+        del settings["seed"]
     if request.choices:
         settings["response_format"] = _one_of(request.choices)
     # A draw without the top_p that its plan asks for would be a draw of something else.

@@ -29,7 +29,8 @@ from hedge_tasks.models.base import (
     refuse_unknown,
     whole_reply,
 )
-from hedge_tasks.models.token_sampling import effective_decoding, rounded, thought_of
+from hedge_tasks.models.token_sampling import rounded, sent_decoding, thought_of
+from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.series import request_seed, series
@@ -49,6 +50,7 @@ _ARGUMENTS = (
     "max_images",
     "documents_per_call",
     "trust_remote_code",
+    "picture_workers",
     "batch_size",
 )
 
@@ -73,6 +75,7 @@ class HedgeVLLM(ChatAdapter):
         max_images: most images a question shows.
         documents_per_call: documents whose draws are handed to vLLM in one call, and stored after it.
         trust_remote_code: run code from the model's repository. Off unless asked for.
+        picture_workers: processes that perturb large pictures, by default one a core; 0 does it in this one.
         batch_size: lmms-eval always passes one; vLLM makes its own batches.
 
     Raises:
@@ -94,6 +97,7 @@ class HedgeVLLM(ChatAdapter):
         max_images: int = 1,
         documents_per_call: int = 64,
         trust_remote_code: bool = False,
+        picture_workers: int | None = None,
         batch_size: int | str = 1,
         max_batch_size: int | None = None,
         device: str | None = None,
@@ -104,6 +108,7 @@ class HedgeVLLM(ChatAdapter):
         if device not in (None, "cuda"):
             raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
         self.documents_per_call = positive("documents_per_call", documents_per_call)
+        self._pictures = PictureWorkers(picture_workers)
         if not 0 < float(gpu_memory_utilization) <= 1:
             raise ConfigError(f"gpu_memory_utilization: expected a number in (0, 1], got {gpu_memory_utilization!r}")
         settings: dict[str, Any] = {
@@ -164,7 +169,7 @@ class HedgeVLLM(ChatAdapter):
         """
         calls = [_groups(draws, call) for call in _calls(draws, self.documents_per_call)]
         firsts = [draws[group[0]] for call in calls for group in call]
-        with closing(prefetch_messages(firsts, ahead=_AHEAD)) as prepared:
+        with closing(prefetch_messages(firsts, ahead=_AHEAD, pictures=self._pictures)) as prepared:
             for call in calls:
                 messages = [_for_vllm(conversation) for conversation in islice(prepared, len(call))]
                 outputs = self._chat(messages, [self._sampling(draws[group[0]], len(group)) for group in call])
@@ -188,7 +193,10 @@ class HedgeVLLM(ChatAdapter):
     def _sampling(self, draw: DrawRequest, n: int) -> Any:
         limits, choices = draw.request.plan.limits(), draw.request.choices
         first = replace(draw.draw, seed=request_seed(draw))
-        return self._sampling_of(first, limits, choices, draw.alternatives or 0, n=n)
+        sampling = self._sampling_of(first, limits, choices, draw.alternatives or 0, n=n)
+        if not draw.seeded:
+            sampling.seed = None
+        return sampling
 
     def _sampling_of(
         self,
@@ -199,7 +207,7 @@ class HedgeVLLM(ChatAdapter):
         schema: Mapping[str, Any] | None = None,
         n: int = 1,
     ) -> Any:
-        decoding = self.effective_decoding(limits)
+        decoding = self.sent_decoding(limits)
         if choices or schema is not None:
             parameters = importlib.import_module("vllm.sampling_params")
             form = {"choice": list(choices)} if choices else {"json": dict(schema or {})}
@@ -215,9 +223,9 @@ class HedgeVLLM(ChatAdapter):
             **decoding,
         )
 
-    def effective_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force besides the temperature; as `hedge_hf` has it."""
-        return effective_decoding(limits, self._defaults)
+    def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
+        """What is decoded with besides the temperature; as `hedge_hf` has it."""
+        return sent_decoding(limits, self._defaults)
 
     def _read(self, completion: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
         """The answer of one of the `outputs` of a `RequestOutput`, or why there is none.
@@ -237,13 +245,13 @@ class HedgeVLLM(ChatAdapter):
         pieces = [(one.decoded_token or "").encode("utf-8", "replace") for one in own]
         parts = split_tokens([Token(*of) for of in zip(pieces, logprobs, controls, strict=True)])
         text = self._text(completion.text, tokens, parts, until)
+        ended = finish == "stop" and controls[-1]
         if isinstance(parts, str):
-            return Answer(
-                text, finish=finish, thought=thought_of(logprobs) if parts == NO_END else None, no_logprob=parts
-            )
+            said = logprobs[:-1] if ended else logprobs  # the end token is no part of the thought
+            return Answer(text, finish=finish, thought=thought_of(said) if parts == NO_END else None, no_logprob=parts)
         begin = len(parts.thought)
         answer = Answer(text, rounded(parts.mean_logprob), len(parts.counted), finish)
-        if finish == "stop" and controls[-1]:
+        if ended:
             answer = replace(answer, end_logprob=rounded(logprobs[-1]))
         answer = replace(answer, thought=thought_of(logprobs[:begin]))
         if alternatives is None:
@@ -294,8 +302,8 @@ class HedgeVLLM(ChatAdapter):
         outputs = self._chat([_for_vllm(conversation) for conversation in conversations], sampling)
         return complete([self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs])
 
-    @property
-    def keeps_schemas(self) -> bool:
+    @classmethod
+    def keeps_schemas(cls) -> bool:
         return True
 
     def forced_logprobs(

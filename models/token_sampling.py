@@ -111,7 +111,7 @@ class TokenSampler:
         self._forbidden = torch.tensor(sorted(forbidden), dtype=torch.int64, device=device)
         penalty = defaults.repetition_penalty
         self._penalty = None if penalty in (None, 1.0) else RepetitionPenaltyLogitsProcessor(penalty)
-        self._warpers = _warpers(effective_decoding(limits, defaults))
+        self._warpers = _warpers(sent_decoding(limits, defaults))
 
     def choose(
         self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int
@@ -187,8 +187,8 @@ NEUTRAL: Mapping[str, Any] = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
 """Decoding parameters that change nothing, as transformers and vLLM write them."""
 
 
-def effective_decoding(limits: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
-    """What is in force besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`.
+def sent_decoding(limits: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
+    """What is decoded with besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`.
 
     Args:
         limits: `SamplingPlan.limits()`.

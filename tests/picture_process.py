@@ -12,7 +12,7 @@ from pathlib import Path
 from killing import child, killed
 from PIL import Image
 
-from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.pictures.inspection import inspect
 from hedge_tasks.making.pictures.store import PictureStore
 
@@ -23,8 +23,8 @@ def orders(count: int) -> list[Order]:
     return [Order(f"o{i}", f"a picture of {i}", i, {"number": i}) for i in range(count)]
 
 
-def question(number: int) -> Question:
-    return Question(f"a picture of {number}", "statement", {})
+def question(number: int) -> PictureQuestion:
+    return PictureQuestion(f"a picture of {number}", "statement", {})
 
 
 class Slow:
@@ -52,7 +52,7 @@ class Brightness:
     def __init__(self, diary: Path, pause: float) -> None:
         self._diary, self._pause = diary, pause
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         for asked in questions:
             write(self._diary, f"check {asked.statement}")
             time.sleep(self._pause)

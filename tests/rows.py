@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.measure import Measure
 
 
-class RowOf(Row):
+class RowOf(Aggregation):
     """A row that also records documents."""
 
     def record(self, *about: Any) -> dict[str, Any]:

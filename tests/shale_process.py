@@ -17,7 +17,7 @@ from making import asked_of
 from PIL import Image
 
 from hedge_tasks.asking.models import ServedModel
-from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.report import write
 from hedge_tasks.making.shale.scenes import painted_scenes
@@ -85,10 +85,10 @@ class PlainChecker:
         self.name = name
         self._scores, self._strict = scores, strict
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         return [self._score(*pair) for pair in zip(pictures, questions, strict=True)]
 
-    def _score(self, picture: Image.Image, question: Question) -> float | None:
+    def _score(self, picture: Image.Image, question: PictureQuestion) -> float | None:
         number = number_of(question.statement)
         if number in self._strict and len(picture.getcolors(picture.width * picture.height)) > 1:
             return 0.5

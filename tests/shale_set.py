@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from hedge_tasks.evaluations.shale.items import Item
+from hedge_tasks.evaluations.shale.items import ShaleItem
 from hedge_tasks.making.shale.drawn import DrawnPainter
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.released import images_of
@@ -19,7 +19,7 @@ ASPECTS = ("color", "count", "geography")
 class SmallSet(NamedTuple):
     """Items, PNG files by name, and what they were made of."""
 
-    items: Sequence[Item]
+    items: Sequence[ShaleItem]
     images: Mapping[str, bytes]
     made: MadeSet
 

@@ -460,7 +460,7 @@ def test_a_judge_that_cannot_work_says_so_before_any_sampling(
 # --- secrets --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
 def test_a_key_that_the_server_quotes_stands_in_no_error_log_or_label(
     status: int, monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -475,6 +475,18 @@ def test_a_key_that_the_server_quotes_stands_in_no_error_log_or_label(
     everything = [str(caught.value), repr(judge.settings()), out.out, out.err, *said]
     assert not any(KEY in text for text in everything)
     assert caught.value.__cause__ is None
+
+
+def test_a_key_in_the_refusal_of_one_answer_is_in_no_label(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    fault = error(400, f"Incorrect API key provided: {KEY}")
+    with serve(Script(Response(fault.body, 400, AT_ONCE))) as url:
+        judge = judge_from({"name": "llm", "model": "tiny", "url": url, "max_retries": 1})
+        keep_labels(judge, tmp_path)
+        [verdict] = judge.judge([CASE])
+    assert verdict.label is None
+    assert "[secret]" in verdict.reason
+    assert KEY not in repr(verdict)
 
 
 def test_a_key_in_a_reply_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hedge_tasks.adjudication.prompt import (
     JudgePrompt,
     load_judge_prompt,
     parse_judge_prompt,
-    prompt_names,
+    prompt_files,
 )
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.outside import clean
@@ -56,11 +56,11 @@ def said(text: str, prompt: JudgePrompt = HEDGE, judged: str = "") -> str:
 
 
 def test_a_prompt_whose_wording_changes_gets_another_version() -> None:
-    found = {prompt.id: prompt.digest[:16] for prompt in map(load_judge_prompt, prompt_names())}
+    found = {prompt.id: prompt.digest[:16] for prompt in map(load_judge_prompt, sorted(prompt_files()))}
     assert found == DIGESTS
 
 
-@pytest.mark.parametrize("name", prompt_names())
+@pytest.mark.parametrize("name", sorted(prompt_files()))
 def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> None:
     prompt = load_judge_prompt(name)
     for shown, reply in prompt.examples:
@@ -71,7 +71,7 @@ def test_the_examples_of_a_prompt_are_read_as_they_are_written(name: str) -> Non
         assert shown == {o.key for o in prompt.outcomes}, "every outcome has its example"
 
 
-@pytest.mark.parametrize("name", prompt_names())
+@pytest.mark.parametrize("name", sorted(prompt_files()))
 def test_every_outcome_is_named_in_the_instructions_and_nothing_is_taken_from_the_reference(name: str) -> None:
     prompt = load_judge_prompt(name)
     if name == "hedge_bench":  # which is the reference's, with its licence

@@ -19,6 +19,7 @@ ORDER = [
     "making",
     "guard",
     "leaderboard",
+    "audit",
     "report",
     "plots",
     "integrations",
@@ -152,3 +153,13 @@ def test_numbers_are_rounded_for_people_in_one_place() -> None:
     assert rounding == set(), "format numbers with hedge_tasks.numbers"
     assert ROUNDING.search("{value:+.2f}")
     assert not ROUNDING.search("{value:g}, x[1:.5]")
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}, "name a class by what it alone is"
+    assert len(places) > 300

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from hedge_tasks.asking.log import Kept, Reply, ReplyLog
 from hedge_tasks.asking.models import LocalModel, ReplyOrFailure, Request, ServedModel, model_from
 from hedge_tasks.asking.reading import Unreadable, by_schema, read_object
 from hedge_tasks.asking.template import PromptFile, Template, load_template
-from hedge_tasks.claims import Asked, Passage, build_decomposition, build_entailment
+from hedge_tasks.claims import Passage, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
@@ -182,7 +183,7 @@ def test_judges_claims_and_makers_read_a_reply_with_braces_in_its_thought(tmp_pa
     """Claims lost such replies, the others did not."""
     with serve(Script(f'{THOUGHT}{{"1": "yes"}}')) as url:
         engine = build_entailment("judge", model="m", url=url, cache=False)
-        assert engine.support([Asked(("A cyst.",), ("A cyst there.",))])[0][0, 0].tolist() == [0, 0, 1]
+        assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0].tolist() == [0, 0, 1]
     with serve(Script(f'{THOUGHT}{{"claims": [{{"claim": "A cyst.", "quote": "cyst"}}]}}')) as url:
         [found] = build_decomposition("atomic", model="m", url=url, cache=False).pieces([Passage("A cyst.")])
         assert [piece.text for piece in found.pieces] == ["A cyst."]
@@ -223,6 +224,14 @@ def test_one_that_fails_for_good_says_why_and_spoils_no_other() -> None:
     assert (first.value, first.problem, second.value) == (None, "the server refused: policy", "red")
     with pytest.raises(HedgeError, match="scripted answered none of 1 requests; one: busy"):
         Asker(Scripted(*[RequestFailed("busy", "busy")] * 2), Account()).ask_all([query()])
+    [alone] = Asker(Scripted(*[RequestFailed("policy", "refused")] * 2), Account()).ask_all([query()])
+    assert (alone.value, alone.problem) == (None, "the server refused: policy"), "one question says nothing of others"
+
+
+def test_another_schema_or_another_room_is_another_question() -> None:
+    model, asked = Scripted(), query()
+    keys = {q.key(model, 0) for q in (asked, replace(asked, schema={"type": "object"}), replace(asked, max_tokens=7))}
+    assert len(keys) == 3
 
 
 def test_equal_questions_are_asked_once_and_answered_in_order() -> None:
@@ -427,7 +436,7 @@ def test_a_server_of_ones_own_is_told_the_key_only_if_asked(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serve(Script('{"1": "yes"}'), key=told) as url:
         engine = build_entailment("judge", model="m", url=url, account=account, max_retries=0, cache=False)
-        assert engine.support([Asked(("A cyst.",), ("A cyst there.",))])[0][0, 0, 2] == 1
+        assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0, 2] == 1
 
 
 def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> None:

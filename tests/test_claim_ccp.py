@@ -15,7 +15,7 @@ import pytest
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim
 from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
 from hedge_tasks.claims.decomposition import build_decomposition
-from hedge_tasks.claims.entailment import Asked
+from hedge_tasks.claims.entailment import SupportQuery
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
@@ -43,7 +43,7 @@ class Table:
     def __init__(self, table: dict[tuple[str, str], int]) -> None:
         self.table = table
 
-    def support(self, asked: Sequence[Asked]) -> list[np.ndarray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[np.ndarray]:
         said = [
             [[self.table.get((draw, claim), NEUTRAL) for draw in one.draws] for claim in one.claims] for one in asked
         ]
@@ -52,7 +52,7 @@ class Table:
             for one, of in zip(asked, said, strict=True)
         ]
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         return len({(draw, claim) for one in asked for claim in one.claims for draw in one.draws})
 
     def check(self) -> None: ...
@@ -107,7 +107,7 @@ def test_one_token_by_hand() -> None:
     assert math.isnan(token_ccp(CHOICE, forward * np.nan, backward))
     assert claim_ccp([]) == 1.0
     assert claim_ccp([math.log(0.5), math.log(0.5)]) == pytest.approx(0.25)
-    assert questions(CHOICE) == (Asked(CHOICE.others, ("No mass",)), Asked(("No mass",), CHOICE.others))
+    assert questions(CHOICE) == (SupportQuery(CHOICE.others, ("No mass",)), SupportQuery(("No mass",), CHOICE.others))
 
 
 def test_choices_stand_behind_the_words_of_their_claim() -> None:

@@ -31,7 +31,7 @@ from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.scoring import task_claims as module
 from hedge_tasks.scoring.claim_files import all_kept
 from hedge_tasks.scoring.claim_labels import labelled_spans
-from hedge_tasks.scoring.claims import Price, ScoredClaims
+from hedge_tasks.scoring.claims import ScoredClaims, SupportPrice
 from hedge_tasks.scoring.task_claims import FoundClaims, TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
@@ -251,7 +251,11 @@ def test_whether_there_are_references_is_a_question_for_all_processes(monkeypatc
 
 
 def test_a_process_without_answers_does_not_lower_the_draws_of_the_price() -> None:
-    nothing, some, more = Price(0, 0, 0, 0, 0, 0, ""), Price(2, 5, 6, 30, 0, 0, ""), Price(1, 1, 8, 8, 0, 0, "")
+    nothing, some, more = (
+        SupportPrice(0, 0, 0, 0, 0, 0, ""),
+        SupportPrice(2, 5, 6, 30, 0, 0, ""),
+        SupportPrice(1, 1, 8, 8, 0, 0, ""),
+    )
     assert str(nothing.with_others([more, some])) == "6 claims of 3 answers x 6 draws, no model"
     assert nothing.with_others([nothing]).draws == 0
 

@@ -18,7 +18,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.detector_table import Row
+from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_numbers import TEXT, flagged, top_unit
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs.run_files import Run
@@ -67,7 +67,7 @@ def table() -> UnitTable:
     return unit_table(scored_run(scripted(0, images=40, m=3, answers_per_image=2)))
 
 
-def row_of(table: UnitTable, name: str) -> Row:
+def row_of(table: UnitTable, name: str) -> DetectorNumbers:
     return next(row for row in table.rows if row.detector == name)
 
 

@@ -17,7 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.claims import CONTRADICTION, ENTAILMENT, NEUTRAL, Asked, Passage, build_decomposition, build_entailment
+from hedge_tasks.claims import (
+    CONTRADICTION,
+    ENTAILMENT,
+    NEUTRAL,
+    Passage,
+    SupportQuery,
+    build_decomposition,
+    build_entailment,
+)
 from hedge_tasks.claims.base import Claim, ClaimEvidence
 from hedge_tasks.claims.blind import is_negated, other_image, rarity
 from hedge_tasks.claims.decomposition import DECOMPOSITIONS, Piece, Pieces, decompose
@@ -30,7 +38,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.sentences import sentence_spans, split_sentences
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.registry import Entry
+from hedge_tasks.registry import Registration
 
 REPORT = (
     "FINDINGS:\n1. No effusion, fracture or mass.\n2. The heart is large; the lungs\nare clear, but a cyst is seen."
@@ -263,7 +271,7 @@ def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:
 
 
 def test_words_and_their_share() -> None:
-    asked = Asked(("No large mass.", "…"), ("there is no MASS", "", "A mass, no: large"))
+    asked = SupportQuery(("No large mass.", "…"), ("there is no MASS", "", "A mass, no: large"))
     [found] = build_entailment("words").support([asked])
     assert found[..., ENTAILMENT].tolist() == [[pytest.approx(2 / 3), 0.0, 1.0], [0.0, 0.0, 0.0]]
     assert (found.sum(axis=-1) == 1).all()
@@ -285,7 +293,7 @@ class Vectors:
 
 def test_the_cosine_is_that_of_the_nearest_sentence() -> None:
     vectors = Vectors()
-    asked = Asked(("A cyst.", "A mass."), ("Cyst. None.", "", "None.", "A mass."))
+    asked = SupportQuery(("A cyst.", "A mass."), ("Cyst. None.", "", "None.", "A mass."))
     engine = build_entailment("cosine", embedder=vectors)
     assert engine.price([asked]) == 4
     [found] = engine.support([asked])
@@ -322,7 +330,7 @@ def test_a_long_draw_is_seen_in_windows_and_nothing_is_cut() -> None:
     model = Words()
     long = [f"x{i}" for i in range(100)]
     long[3], long[97] = "yes", "not"
-    asked = Asked(("a b c",), (" ".join(long), "yes", "", "not yes"))
+    asked = SupportQuery(("a b c",), (" ".join(long), "yes", "", "not yes"))
     engine = nli(model)
     price = engine.price([asked])
     [found] = engine.support([asked])
@@ -357,7 +365,7 @@ def test_windows_hold_every_character_and_overlap(sizes: list[int], room: int) -
 
 def test_a_claim_too_long_for_the_model_has_no_support(said: list[str]) -> None:
     model = Words()
-    [found] = nli(model).support([Asked(("x " * 10, "a b"), ("yes", ""))])
+    [found] = nli(model).support([SupportQuery(("x " * 10, "a b"), ("yes", ""))])
     assert np.isnan(found[0, 0]).all()
     assert found[1, 0].tolist() == [0.0, 0.8, 0.2]
     assert found[0, 1].tolist() == [0.0, 1.0, 0.0]  # nothing is said there, whoever asks
@@ -365,7 +373,7 @@ def test_a_claim_too_long_for_the_model_has_no_support(said: list[str]) -> None:
 
 
 def test_a_smaller_window_asks_more() -> None:
-    asked = Asked(("a",), ("x " * 19,))
+    asked = SupportQuery(("a",), ("x " * 19,))
     assert nli(Words()).price([asked]) == 1
     assert nli(Words(), window=16).price([asked]) == 2
     with pytest.raises(ConfigError, match="window: expected at least 16 tokens, got 3"):
@@ -375,7 +383,7 @@ def test_a_smaller_window_asks_more() -> None:
 @pytest.mark.slow
 def test_the_embedded_model_supports_what_it_says() -> None:
     engine = build_entailment("nli", model="package://hedge_tasks.models.tiny/nli", cache=False)
-    [found] = engine.support([Asked(("a red circle",), ("a red circle", "a blue square", "yes " * 700))])
+    [found] = engine.support([SupportQuery(("a red circle",), ("a red circle", "a blue square", "yes " * 700))])
     assert found.shape == (1, 3, 3)
     assert found[0, 0].argmax() == ENTAILMENT
     assert found[0, :2].sum(axis=-1) == pytest.approx(1.0, abs=1e-5)
@@ -395,7 +403,7 @@ def test_another_package_brings_units_and_engines(monkeypatch: pytest.MonkeyPatc
     module = types.ModuleType("outside_letters")
     module.Letters = Letters  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "outside_letters", module)
-    monkeypatch.setitem(DECOMPOSITIONS._all(), "letters", Entry("outside_letters:Letters", "another package"))
+    monkeypatch.setitem(DECOMPOSITIONS._all(), "letters", Registration("outside_letters:Letters", "another package"))
     assert claims_of("ab", "letters") == [("a", "a"), ("b", "b")]
 
 

@@ -19,7 +19,7 @@ from hedge_tasks.claims import build_decomposition, build_entailment
 from hedge_tasks.claims.entailment import ENTAILMENTS
 from hedge_tasks.cli import main
 from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.registry import Entry
+from hedge_tasks.registry import Registration
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.scoring.claim_files import SETTING, all_kept, keep_support, kept_of, read_labels
 from hedge_tasks.scoring.claims import inquiry
@@ -70,11 +70,12 @@ def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[st
     assert "6 claims that cover 100 % of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
     assert "the reference is silent on 1" in out
     header = next(line for line in out.splitlines() if line.startswith("detector"))
-    assert re.split(r"\s{2,}", header)[:8] == [
+    assert re.split(r"\s{2,}", header)[:9] == [
         "detector",
         "draws",
-        "AUROC",
+        "ROC-AUC",
         "95 %",
+        "rarer class",
         "within",
         "95 %",
         "top",
@@ -352,13 +353,13 @@ class NeverAgain:
 def test_kept_support_is_scored_again_without_the_engine(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
     monkeypatch.setattr(NeverAgain, "asked", 0)
     arguments = (answers, "--support", "rare", "--graph")
     first, err = asked(capsys, *arguments, "--keep", "--json")
     assert "at most 63 calls" in err
     second, err = asked(capsys, *arguments, "--json")
-    assert "price: nothing; the support is kept with the run" in err
+    assert "nothing is asked: the support is kept with the run" in err
     assert NeverAgain.asked == 1
     assert json.loads(first) == json.loads(second)
     asked(capsys, *arguments, "--no-elsewhere")  # not what was kept
@@ -381,7 +382,7 @@ def test_damaged_support_is_asked_for_again(
     damage: Callable[[str], str],
     reason: str,
 ) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
     monkeypatch.setattr(NeverAgain, "asked", 0)
     asked(capsys, answers, "--support", "rare", "--keep")
     [path] = answers.parent.glob("claims-*.jsonl")
@@ -395,7 +396,7 @@ def test_damaged_support_is_asked_for_again(
 def test_kept_support_of_other_texts_is_not_used(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Entry(NeverAgain, "test"))
+    monkeypatch.setitem(ENTAILMENTS._all(), "rare", Registration(NeverAgain, "test"))
     monkeypatch.setattr(NeverAgain, "asked", 0)
     asked(capsys, answers, "--support", "rare", "--keep")
     changed = rows()
@@ -428,7 +429,7 @@ def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
         assert kept.unit == newest
         os.utime(paths[newest], (1, 1))
     _, err = asked(capsys, answers, "--unit", "clause")
-    assert "is kept with the run: clause by words" in err
+    assert "is kept with the run (clause by words)" in err
     by_unit = {kept.unit: kept for kept in all_kept(run)}
     own = replace(run, settings={SETTING: {"asked": dict(by_unit["clause"].settings)}})
     found = kept_of(own)
@@ -451,7 +452,7 @@ def test_of_several_supports_the_one_that_is_used_is_named(answers: Path, capsys
     _, err = asked(capsys, answers)
     assert "2 supports of claims are kept" in err
     assert "clause by words in" in err
-    assert "is kept with the run: clause by words" in err
+    assert "is kept with the run (clause by words)" in err
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.evaluations.demo_reports.statements import (
     SENTENCES,
-    Relation,
+    StatementRelation,
     World,
     full_report,
     is_true,
@@ -69,7 +69,7 @@ def test_every_wording_is_one_sentence_with_one_meaning() -> None:
 def test_what_follows(text: str, sentence: str, expected: int) -> None:
     said = statement_of(sentence)
     assert said is not None
-    assert relation(text, said) == Relation(expected)
+    assert relation(text, said) == StatementRelation(expected)
 
 
 def test_relations_are_those_of_all_worlds_gone_through() -> None:
@@ -83,11 +83,11 @@ def test_relations_are_those_of_all_worlds_gone_through() -> None:
             continue
         truths = {is_true(said, world) for world in there}
         expected = (
-            Relation.NEUTRAL
+            StatementRelation.NEUTRAL
             if len(truths) == 2
-            else Relation.ENTAILMENT
+            else StatementRelation.ENTAILMENT
             if truths == {True}
-            else Relation.CONTRADICTION
+            else StatementRelation.CONTRADICTION
         )
         assert relation(" ".join(SENTENCES[one][0] for one in premise), said) == expected
 
@@ -95,7 +95,7 @@ def test_relations_are_those_of_all_worlds_gone_through() -> None:
 def test_a_reference_leaves_nothing_open() -> None:
     for world in itertools.islice(worlds(), 0, None, 23):
         for said in SENTENCES:
-            expected = Relation.ENTAILMENT if is_true(said, world) else Relation.CONTRADICTION
+            expected = StatementRelation.ENTAILMENT if is_true(said, world) else StatementRelation.CONTRADICTION
             assert relation(full_report(world), said) == expected
 
 

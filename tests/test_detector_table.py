@@ -15,7 +15,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.advice import Gain, price_advice
+from hedge_tasks.detectors.advice import DrawingGain, price_advice
 from hedge_tasks.detectors.evidence import cosine_matrices, evidence_of, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
 from hedge_tasks.detectors.registry import get, names
@@ -168,8 +168,8 @@ def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: py
     assert "did you mean 'vase'?" in capsys.readouterr().err
 
 
-def gain(difference: float, p: float | None, draws: int = 10, title: str = "X") -> Gain:
-    return Gain(title, draws, 0.8 + difference, difference, (difference - 0.01, difference + 0.01), p)
+def gain(difference: float, p: float | None, draws: int = 10, title: str = "X") -> DrawingGain:
+    return DrawingGain(title, draws, 0.8 + difference, difference, (difference - 0.01, difference + 0.01), p)
 
 
 def test_advice_says_what_the_draws_are_good_for() -> None:
@@ -199,7 +199,7 @@ def test_advice_of_a_run_is_of_paired_tests_against_the_free_detector() -> None:
     columns = {name: labelled(table.scores, name) for name in ("msp", *drawing)}
     adjusted = {name: p for name, (_, p) in differences(columns, list(drawing), "msp").items()}
     gains = {
-        name: Gain(row.title, row.draws, row.estimate.value, d.difference, d.interval, adjusted[name])
+        name: DrawingGain(row.title, row.draws, row.estimate.value, d.difference, d.interval, adjusted[name])
         for name, d in drawing.items()
         for row in [rows[name]]
     }

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hedge_tasks.data.answers import Answer, Thought
-from hedge_tasks.statistics.draws import Verdict, log_probability, verdict_on
+from hedge_tasks.data.answers import Answer, Thought, log_probability
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
+from hedge_tasks.statistics.draws_power import CHOICES, DEVIATIONS, Told, at_temperature, deviated, moments, of_tree
 
 Shares = npt.NDArray[np.float64]
 PURE = {"asked": "pure", "temperature": 1.0}
@@ -30,14 +31,16 @@ def run_of(
     n: int = 10,
     end: bool = True,
     concentration: float = 0.3,
-) -> Verdict:
+    power: bool = False,
+) -> DrawsVerdict:
     draws = []
     for _ in range(documents):
         p = np.maximum(chance.dirichlet(np.full(12, concentration)), 1e-12)
         p /= p.sum()
         drawn = chance.choice(len(p), n, p=served(p))
         draws.append([answer(i, told(min(math.log(p[i]), 0.0)), end=end) for i in drawn])
-    return verdict_on(draws, PURE)
+    verdict = verdict_on(draws, PURE)
+    return with_power(verdict, draws) if power else verdict
 
 
 def top_2(p: Shares) -> Shares:
@@ -87,8 +90,8 @@ def test_the_mean_deviation_is_zero_and_its_variance_the_stated_one() -> None:
 @pytest.mark.parametrize(("documents", "end"), [(10, True), (60, True), (60, False)])
 def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     chance = np.random.default_rng(7)
-    alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(500))
-    assert alarms <= 12  # of 500 at .01, more have a probability of .002
+    alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(150))
+    assert alarms <= 6  # of 150 at .01, more have a probability of .001
 
 
 def test_rare_repeats_are_no_alarm() -> None:
@@ -146,3 +149,55 @@ def test_an_empty_answer_is_its_end_token_and_thoughts_are_left_out() -> None:
     assert log_probability(Answer("", -0.7, 0, "stop", end_logprob=-0.7)) == -0.7
     assert log_probability(Answer("a", -0.7, 1, end_logprob=-0.1, thought=Thought(3))) is None
     assert log_probability(Answer("a", -0.7, 1)) is None
+
+
+# --- power ------------------------------------------------------------------------------------------------------------
+
+
+def test_moments_under_a_deviation_by_enumeration() -> None:
+    told = Told(np.array([0, 1, 0]), np.array([0.5, 0.2, 0.3]), np.array([0.6, 0.4, 0.1]))
+    n, expected = 3, []
+    for drawn in np.ndindex(3, 3, 3):
+        weight = float(np.prod(told.q[list(drawn)]))
+        texts = told.text[list(drawn)].tolist()
+        deviation = sum(texts.count(told.text[i]) - 1 - (n - 1) * told.p[i] for i in drawn) / n
+        expected.append((weight, deviation))
+    mean = sum(w * d for w, d in expected)
+    found = moments(told, n)
+    assert found[0] == pytest.approx(mean)
+    assert found[1] == pytest.approx(sum(w * (d - mean) ** 2 for w, d in expected))
+
+
+def test_words_are_chosen_one_after_another() -> None:
+    texts = [("upper", "left"), ("upper", "right"), ("none", "")]
+    p = np.array([0.3, 0.3, 0.4])
+    # Of the first word .6 and .4, of the second the halves.
+    sharp = 0.6**2 / (0.6**2 + 0.4**2)
+    assert of_tree(texts, p, at_temperature(0.5)) == pytest.approx([sharp / 2, sharp / 2, 1 - sharp])
+    # The likeliest of two words at every step: "upper left" although "none" is likelier than any whole text.
+    assert of_tree(texts, p, CHOICES["top_k 2"]) == pytest.approx(p)
+    assert of_tree(texts, p, CHOICES["top_p .8"]) == pytest.approx(p)
+
+
+def test_outcomes_under_every_deviation_are_distributions() -> None:
+    p = np.array([0.5, 0.25, 0.15, 0.1])
+    found = deviated([("a",), ("b",), ("c",), ("d",)], p)
+    assert tuple(found) == DEVIATIONS
+    assert all(told.q.sum() == pytest.approx(1) for told in found.values())
+    assert found["top_k 2"].q == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert found["top_p .8"].q == pytest.approx([5 / 9, 2.5 / 9, 1.5 / 9, 0])
+    assert found["base 10"].p == pytest.approx(p ** (1 / math.log(10)))
+
+
+def test_the_stated_power_is_that_of_the_test() -> None:
+    """Of T 0.7 at 40 documents, where it is neither 0 nor 1; benchmarks/draws_power.py has more."""
+    chance = np.random.default_rng(17)
+    seen = np.mean([run_of(chance, cold, documents=40, concentration=1.0).state == "contradicted" for _ in range(100)])
+    stated = [run_of(chance, documents=40, concentration=1.0, power=True).power["T 0.7"] for _ in range(5)]
+    assert np.mean(stated) == pytest.approx(seen, abs=0.15)
+    assert 0.1 < seen < 0.9
+
+
+def test_no_power_is_told_where_nothing_was_tested() -> None:
+    draws = [[answer(10 * d + i, -12.0) for i in range(10)] for d in range(60)]
+    assert with_power(verdict_on(draws, PURE), draws).power == {}

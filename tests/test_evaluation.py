@@ -139,7 +139,7 @@ def test_the_results_file_says_what_produced_it(demo: Run) -> None:
     assert settings["documents"]["judge"]["judge"] == "rule"
     outcome = settings["outcome"]
     assert (outcome["documents"], outcome["unlabelled"], outcome["without_logprobs"]) == (24, 0, 0)
-    assert outcome["sampled"]["decoding"]["in_force"]["top_p"] == 1.0
+    assert outcome["sampled"]["decoding"]["sent"]["top_p"] == 1.0
     assert outcome["sampled"]["probe"]["varied"] is outcome["sampled"]["probe"]["raw_logprobs"] is True
     assert outcome["health"]["draws"] == 24 * 7
     assert outcome["health"]["unreliable"] is None

@@ -16,7 +16,7 @@ from test_report_questions import related_run
 
 from hedge_tasks.clustering.said import LooksUp, Said
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.report import Options, build_report
+from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import analyse
 from hedge_tasks.report.risk import rules_of
 from hedge_tasks.runs.evidence import keep
@@ -24,7 +24,7 @@ from hedge_tasks.runs.run_files import Run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 pytestmark = pytest.mark.slow
-QUICK = Options(pictures=False, curves=False)
+QUICK = ReportOptions(pictures=False, curves=False)
 
 
 def two_clusterings(n: int = 60) -> Run:
@@ -230,7 +230,7 @@ def test_noisy_pictures_stand_beside_the_clean_one(tmp_path: Path, open_page: An
 
     path = tmp_path / "report.html"
     run = demo_run(6)
-    path.write_text(build_report([run], options=Options(curves=False, noisy_pictures=1)), "utf-8")
+    path.write_text(build_report([run], options=ReportOptions(curves=False, noisy_pictures=1)), "utf-8")
     page = open_page(path)
     page.locator("select[name=seen]").select_option("noisy")
     assert count(page) == "1 of 6 questions"

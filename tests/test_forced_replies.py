@@ -10,12 +10,23 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from openai_server import Response, Script, completion, serve
 
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import REVERSED, Answer, AnswerSet, option_logprobs
+from hedge_tasks.data.option_order import lettered, reversed_letters, reversed_question
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.measures.forced_options import forced_measures, offered_facts
+from hedge_tasks.measures.measure import by_name
 from hedge_tasks.models.base import whole_reply
 from hedge_tasks.models.first_token import first_tokens
-from hedge_tasks.sampling.forced import made_passes
+from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.conversations import Conversation
+from hedge_tasks.sampling.forced import made_passes, passes_needed
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.serving.completion import PromptToken
 
 TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
@@ -122,6 +133,139 @@ def test_a_distribution_over_some_of_the_options_is_none() -> None:
     assert len(made_passes({"option:A": cut, "option:B": cut})) == 2
 
 
+# --- two orders -------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.text("abc xyz", min_size=1).map(str.strip).filter(bool), min_size=2, max_size=6),
+    st.sampled_from(["{}. {}", "({}) {}", "{}) {}", "{}: {}"]),
+    st.booleans(),
+)
+def test_the_other_order_twice_is_the_given_one(texts: list[str], form: str, on_lines: bool) -> None:
+    assume(on_lines or form == "({}) {}")
+    between = "\n" if on_lines else " "
+    options = between.join(form.format(chr(ord("A") + i), text) for i, text in enumerate(texts))
+    question = f"Which one?{between}{options}\nAnswer with the letter."
+    assert [option.text for option in lettered(question)] == texts
+    other = reversed_question(question)
+    assert other is not None
+    assert [option.text for option in lettered(other)] == texts[::-1]
+    assert reversed_question(other) == question
+    letters = reversed_letters(question)
+    shown, given_order = ({o.letter: o.text for o in lettered(q)} for q in (other, question))
+    assert all(shown[letters[letter]] == text for letter, text in given_order.items())
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Is it (A) red?", "A. one\nB. two\n\nQ: other\nA. three\nB. four", "B. x\nC. y", "Is there a dog?", ""],
+)
+def test_options_that_cannot_be_told_for_sure_are_left_alone(question: str) -> None:
+    assert reversed_question(question) is None
+
+
+SCORES = Scores("q", 1, None, None, {}, "uniform", (0,))
+
+
+class Placer:
+    """Answers "A" with probability .8 whatever it means, and "B" with .2; each as a whole reply."""
+
+    rank, is_simple, answer_identity = 0, False, "placer"
+    task_dict: dict[str, Any] = {"task": {"test": [{}]}}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, str, str]] = []
+
+    def generate_draws(self, draws: Any) -> Any:
+        yield [(i, Answer("A", -0.5, 2)) for i, draw in enumerate(draws)]
+
+    def reply_logprobs(self, conversations: Any, texts: Any) -> list[Answer]:
+        said = [conversation[-1]["content"][-1]["text"] for conversation in conversations]
+        self.asked += zip(map(id, conversations), said, texts, strict=True)
+        return [Answer(text, math.log({"A": 0.8, "B": 0.2}[text]), 1) for text in texts]
+
+
+def two_orders(conversation: Conversation | None = None) -> tuple[AnswerSet, Placer]:
+    question = "Which? (A) red (B) blue"
+    request = SampleRequest(
+        "q",
+        "key",
+        question,
+        Prompt("p", "{question}"),
+        SamplingPlan(n=1, n_noisy=0, probe=False),
+        lambda document: [],
+        forced=passes_needed(["forced_reversed"]),
+        options=("A", "B"),
+        conversation=conversation,
+    )
+    model = Placer()
+    [line] = generate_samples(model, [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))])
+    return AnswerSet.from_json(line), model
+
+
+def test_a_liking_for_places_is_averaged_out_and_told() -> None:
+    answers, model = two_orders()
+    assert [(said, text) for _, said, text in model.asked] == [
+        *(("Which? (A) red (B) blue", letter) for letter in "AB"),
+        *(("Which? (A) blue (B) red", letter) for letter in "BA"),  # by what they mean: red, blue
+    ]
+    assert len({number for number, *_ in model.asked}) == 2  # each order is read once
+    assert option_logprobs(answers.forced, REVERSED)["A"] == pytest.approx(math.log(0.2))
+    numbers = by_name(forced_measures())
+    document = offered_facts(answers, "A")
+    record = {
+        name: measure.record(SCORES, {"label": 1, "category": "b"}, document)["value"]
+        for name, measure in numbers.items()
+    }
+    assert record == pytest.approx(
+        {
+            "forced_accuracy": 0.5,  # red and blue are even
+            "forced_gap": 0.5,  # the written reply is wrong
+            "forced_differs_rate": 0.0,
+            "option_brier": 0.5,
+            "option_overconfidence": 0.0,
+            "option_entropy_mean": math.log(2),
+            "option_order_gap": 0.6,
+        }
+    )
+
+
+def test_messages_of_another_task_are_turned_in_the_one_text_that_has_the_options() -> None:
+    parts = [{"type": "text", "text": text} for text in ("Look.", "Which?\nA. red\nB. blue")]
+    whole, _ = Conversation.of([{"role": "user", "content": parts}])
+    answers, model = two_orders(whole)
+    assert "reversed:A" in answers.forced
+    assert model.asked[-1][1] == "Which?\nA. blue\nB. red"
+    split, _ = Conversation.of(
+        [{"role": "user", "content": [{"type": "text", "text": t} for t in ("A. red", "B. blue")]}]
+    )
+    answers, _ = two_orders(split)
+    assert sorted(answers.forced) == ["option:A", "option:B"]
+
+
+def test_numbers_of_the_distribution() -> None:
+    numbers = by_name(forced_measures())
+
+    def of(name: str, verdict: dict[str, Any] | None = None, right: str = "A", **logprobs: float) -> Any:
+        document = {"offered": logprobs, "offered_reversed": {}, "right_option": right}
+        return numbers[name].record(SCORES, {"label": 0, "category": "a", **(verdict or {})}, document)["value"]
+
+    sure = {"A": math.log(0.09), "B": math.log(0.01)}
+    assert of("forced_accuracy", **sure) == 1
+    assert of("option_brier", **sure) == pytest.approx(0.02)
+    assert of("option_overconfidence", **sure) == pytest.approx(-0.1)
+    assert of("option_entropy_mean", **sure) == pytest.approx(-0.9 * math.log(0.9) - 0.1 * math.log(0.1))
+    assert of("forced_differs_rate", verdict={"category": "B"}, **sure) == 1
+    assert of("forced_differs_rate", verdict={"category": None}, **sure) is None
+    assert of("forced_gap", verdict={"label": None}, **sure) is None
+    assert of("option_order_gap", **sure) is None
+    assert of("forced_accuracy", A=-math.inf, B=-math.inf) is None
+    assert of("forced_accuracy") is None
+    assert of("forced_accuracy", right="C", **sure) is None
+    empty = numbers["forced_accuracy"].estimate([{"value": None, "group": None}])
+    assert "does not tell how likely each option" in str(empty.reason)
+
+
 # --- servers ----------------------------------------------------------------------------------------------------------
 
 
@@ -186,10 +330,27 @@ def test_a_server_that_tells_nothing_gives_reasons() -> None:
     for reply, says in (
         (completion("x"), "tells no likeliest first tokens"),
         (Response({"error": {"message": "not today"}}, 400), "does not tell how likely replies"),
+        (Response({"error": {"message": "You may not ask for logprobs of this model"}}, 403), "how likely replies"),
     ):
         with serve(Script(reply)) as url:
             found = HedgeOpenAI(model="m", base_url=url, max_retries=0).reply_logprobs([TURNS] * 2, ["A", "B"])
         assert all(isinstance(one, str) and says in one for one in found), found
+
+
+@pytest.mark.framework
+def test_what_is_refused_of_first_tokens_is_asked_for_again_and_not_left_out_of_draws() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    def reply(body: dict[str, Any]) -> Response:
+        if body.get("top_logprobs", 0) > 5:
+            return Response({"error": {"message": "logprobs must be at most 5"}}, 400)
+        return openai_server(Yes=-0.1, No=-3.0)(body)
+
+    with serve(reply) as url:
+        model = HedgeOpenAI(model="m", base_url=url)
+        found = model.reply_logprobs([TURNS] * 2, ["Yes", "No"])
+        assert model._client.takes("logprobs")
+    assert [total(one) for one in found] == pytest.approx([-0.1, -3.0])
 
 
 # --- in process -------------------------------------------------------------------------------------------------------

@@ -152,10 +152,10 @@ def test_our_request_is_not_kept_by_the_response_cache(tasks: Any) -> None:
 def test_an_aggregation_may_bring_its_standard_error(tasks: Any) -> None:
     from lmms_eval import evaluator_utils
 
-    from hedge_tasks.lmms.rows import Row
+    from hedge_tasks.lmms.rows import Aggregation
     from hedge_tasks.measures.known import detector_auroc
 
-    metric = Row(detector_auroc("se"))
+    metric = Aggregation(detector_auroc("se"))
     assert evaluator_utils.stderr_for_metric(metric, 100) == metric.stderr
     assert evaluator_utils.stderr_for_metric(metric, 0) is None
 

@@ -17,6 +17,7 @@ from hedge_tasks.guard.calibrate import calibrate, check
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_value
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 
@@ -104,8 +105,19 @@ def test_the_widest_of_several_detectors_wins_and_all_are_corrected_for() -> Non
     assert found.policy is not None
     shares = {name: one.chosen.share for name, one in found.tried.items() if one.chosen}
     assert shares[found.policy.detector] == max(shares.values())
-    n = found.policy.promise.n_hypotheses
-    assert n == 3 * len(found.tried[found.policy.detector].candidates)
+    promise = found.policy.promise
+    assert promise.n_detectors == 3
+    assert promise.p_value <= promise.level <= 0.2 / 3 + 1e-12
+
+
+def test_a_promise_follows_from_its_counts() -> None:
+    promise = POLICY.promise
+    if promise.n_groups is None:
+        assert promise.p_value == binomial_p_value(promise.n_accepted, promise.n_wrong, promise.risk)
+    else:
+        assert promise.p_value == grouped_p_value(promise.kinds, promise.largest, promise.risk)
+        assert sum(a * g for a, _, g in promise.kinds) == promise.n_accepted
+        assert sum(w * g for _, w, g in promise.kinds) == promise.n_wrong
 
 
 def test_a_detector_without_scores_is_left_out_with_the_reason() -> None:

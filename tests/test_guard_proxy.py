@@ -28,7 +28,7 @@ from hedge_tasks.guard.policy import save_policy
 from hedge_tasks.guard.proxy.metrics import Metrics
 from hedge_tasks.guard.proxy.server import listen
 from hedge_tasks.guard.proxy.settings import ProxySettings
-from hedge_tasks.guard.verdict import Verdict
+from hedge_tasks.guard.verdict import GuardVerdict
 
 POLICY = of_server(policy())
 
@@ -503,9 +503,9 @@ def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
     assert re.search(r"hedge_guard_accepted_share 0\.\d+", metrics.text().decode())
 
 
-def verdict(*, accepted: bool) -> Verdict:
+def verdict(*, accepted: bool) -> GuardVerdict:
     state = "accepted" if accepted else "rejected"
-    return Verdict("a", state, "", None, 0.9, 0.0, 0.3, (), 4, 10, 0.1)  # type: ignore[arg-type]
+    return GuardVerdict("a", state, "", None, 0.9, 0.0, 0.3, (), 4, 10, 0.1)  # type: ignore[arg-type]
 
 
 def test_the_prompt_is_found_around_the_question() -> None:

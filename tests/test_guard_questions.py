@@ -20,7 +20,7 @@ import hedge_tasks.guard
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError
-from hedge_tasks.guard import Guard, Verdict
+from hedge_tasks.guard import Guard, GuardVerdict
 from hedge_tasks.guard.models import served_name
 from hedge_tasks.guard.policy import Policy, save_policy
 from hedge_tasks.sampling.requests import DrawRequest
@@ -66,7 +66,7 @@ def test_many_awaited_and_single_questions_get_the_same_verdicts(server: str) ->
         many = guard.ask_many([(PICTURE, question) for question in QUESTIONS])
         assert [untimed(verdict) for verdict in many] == single
 
-        async def together() -> list[Verdict]:
+        async def together() -> list[GuardVerdict]:
             return await asyncio.gather(*(guard.ask_async(PICTURE, question) for question in QUESTIONS))
 
         assert [untimed(verdict) for verdict in asyncio.run(together())] == single
@@ -83,7 +83,7 @@ def test_a_question_that_fails_takes_no_other_one_with_it(tmp_path: Path) -> Non
     with serve(picky) as url, Guard.load(of_server(policy()), endpoint=url) as guard:
         guard._others_answer = lambda: False  # type: ignore[method-assign]  # this server names every model "local"
         found = guard.ask_many([(PICTURE, "0.0"), (broken, "0.0"), (PICTURE, "0.4"), (PICTURE, "0.2")])
-    assert [type(one) for one in found] == [Verdict, DataError, DrawsFailed, Verdict]
+    assert [type(one) for one in found] == [GuardVerdict, DataError, DrawsFailed, GuardVerdict]
 
 
 class InProcess(Model):
@@ -143,7 +143,7 @@ def test_time_is_over_between_two_waves_too() -> None:
     model = Slow()
     with Guard(policy(0.9, "n_clusters"), model, within=0.1) as guard:
         [verdict] = guard.ask_many([(PICTURE, "0.0")])
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GuardVerdict)
     assert verdict.state == "undecided"
 
 
@@ -205,7 +205,7 @@ def test_the_embedded_model_answers_the_command_line(tmp_path: Path, capsys: pyt
     with Guard.load(file, model="hedge_tiny") as guard:
         guard.warm()
         verdicts = guard.ask_many([(scan, "What colour is it?"), (scan, "How many circles are there?")])
-        assert all(isinstance(one, Verdict) for one in verdicts)
+        assert all(isinstance(one, GuardVerdict) for one in verdicts)
         assert verdicts[0].answer == text.splitlines()[0]  # type: ignore[union-attr]
 
 

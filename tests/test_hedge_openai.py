@@ -20,6 +20,7 @@ from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
 from hedge_tasks.models.hedge_openai import NEUTRAL, HedgeOpenAI
 from hedge_tasks.perturb import perturb_image
 from hedge_tasks.sampling import Answer, AnswerSet, Draw, SamplingPlan
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS, UNSEEDED
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.probe import DRAWS
 from hedge_tasks.sampling.prompts import Prompt
@@ -477,11 +478,12 @@ def test_a_whole_evaluation_beside_a_stock_task(
     assert 0 <= run.values("stock_text")["exact_match,none"] <= 1
     bodies = [body for body in script.bodies if "seed" in body]
     probed = DRAWS + DRAWS // 2
-    assert len({body["seed"] for body in bodies}) == 4 * 5 + probed
-    assert len(script.bodies) == 4 * 5 + probed + 1 + 4 + 2
+    # The same seed is asked for alone and beside a long prompt.
+    assert len({body["seed"] for body in bodies}) == 4 * 5 + probed + MOST_REQUESTS - UNSEEDED - 1
+    assert len(script.bodies) == 4 * 5 + probed + 1 + MOST_REQUESTS + 4 + 2
     outcome = run.results["configs"]["hedge_demo"]["hedge"]["outcome"]
     assert outcome["sampled"]["probe"]["varied"] is True
-    assert outcome["sampled"]["decoding"]["in_force"] == {**NEUTRAL, "repetition_penalty": "unknown"}
+    assert outcome["sampled"]["decoding"]["sent"] == {**NEUTRAL, "repetition_penalty": "unknown"}
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"tiny" in written
     assert KEY.encode() not in written

@@ -354,10 +354,10 @@ def test_clean_lets_go_of_the_engine(engines: list[Engine], tmp_path: Path) -> N
 def test_decoding_is_pure_unless_the_model_is_asked_for_its_own(engines: list[Engine], tmp_path: Path) -> None:
     model = adapter(tmp_path)
     pure = {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.05}
-    assert model.effective_decoding(SamplingPlan().limits()) == pure
+    assert model.sent_decoding(SamplingPlan().limits()) == pure
     # The stand-in's generation config has a top_p of 0.001, as Qwen2-VL's has.
-    assert model.effective_decoding(SamplingPlan(decoding="model").limits()) == {**pure, "top_p": 0.001}
-    assert model.effective_decoding(SamplingPlan(decoding="model", top_p=0.9).limits()) == {**pure, "top_p": 0.9}
+    assert model.sent_decoding(SamplingPlan(decoding="model").limits()) == {**pure, "top_p": 0.001}
+    assert model.sent_decoding(SamplingPlan(decoding="model", top_p=0.9).limits()) == {**pure, "top_p": 0.9}
     generate_samples(model, requests(1, decoding="model"))
     [(_, params)] = engines[0].calls
     assert {p.top_p for p in params} == {0.001}

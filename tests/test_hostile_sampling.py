@@ -261,7 +261,7 @@ def test_a_sample_of_pairs_is_said_in_the_result(tmp_path: Path, capsys: pytest.
     file = tmp_path / "a.jsonl"
     file.write_text(answers(101).to_json(), "utf-8")
     assert main(["score", str(file), "--clustering", "exact"]) == 0
-    assert "lexical: a sample of the pairs of answers, for 1 questions" in capsys.readouterr().out
+    assert "lexical: a sample of the pairs of answers, for 1 question" in capsys.readouterr().out
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

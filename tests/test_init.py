@@ -17,7 +17,7 @@ from PIL import Image
 
 from hedge_tasks.cli import main
 from hedge_tasks.data import cells
-from hedge_tasks.data.columns import Asked, find_roles
+from hedge_tasks.data.columns import ColumnSettings, find_roles
 from hedge_tasks.data.own_data import look_at, write_data
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError, DataError
@@ -153,7 +153,7 @@ def test_columns_are_told_by_names_and_values(here: Path) -> None:
                 index=[1] * 6,  # not unique: no id
             ),
         ),
-        Asked(),
+        ColumnSettings(),
     )
     assert (found.question, found.answer, found.images) == ("question", "answer", ("picture",))
     assert (found.group, found.id, found.question_type) == ("patient_id", "qid", "category")
@@ -161,16 +161,16 @@ def test_columns_are_told_by_names_and_values(here: Path) -> None:
 
 def test_bytes_that_are_no_picture_and_names_that_do_not_end_like_one_are_none(here: Path) -> None:
     table = table_of(here, **rows(blob=[b"PDF"] * 6, file=["a.txt"] * 6, mixed=["a.png"] * 5 + ["b"]))
-    assert find_roles(table, Asked()).images == ()
+    assert find_roles(table, ColumnSettings()).images == ()
 
 
 def test_the_user_s_word_counts_more(here: Path) -> None:
     table = table_of(here, **rows(text=["t"] * 6, a=names(), b=names(), patient_id=["p"] * 3 + ["q"] * 3))
-    found = find_roles(table, Asked("text", "question", ("b", "a"), "none", "none", "answer"))
+    found = find_roles(table, ColumnSettings("text", "question", ("b", "a"), "none", "none", "answer"))
     assert (found.question, found.answer, found.images, found.group) == ("text", "question", ("b", "a"), None)
     assert (found.question_type, found.id) == ("answer", None)
     with pytest.raises(ConfigError, match=r"unknown column of .*'pic', did you mean 'picture'"):
-        find_roles(table_of(here, **rows(picture=names())), Asked(images=("pic",)))
+        find_roles(table_of(here, **rows(picture=names())), ColumnSettings(images=("pic",)))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_pictures_groups_and_repetitions_are_counted(here: Path) -> None:
     columns = rows(image=names())
     columns["question"][1], columns["answer"][1] = columns["question"][0], columns["answer"][0]  # and the same picture
     table = table_of(here, **columns)
-    found = look_at(table, find_roles(table, Asked()), here)
+    found = look_at(table, find_roles(table, ColumnSettings()), here)
     assert (found.faults, found.pictures, found.groups, found.repeated) == ({}, 3, 3, 1)
 
 
@@ -252,7 +252,7 @@ def test_pictures_are_written_as_they_are(here: Path) -> None:
     stored = [png(1), {"bytes": png(2), "path": None}, {"bytes": None, "path": "bilder/é 4.png"}]
     for value in stored:
         table = table_of(here, question=["a"], answer=[1.0], image=[value], extra=["x"])
-        write_data(table, find_roles(table, Asked()), here, (), here / "out" / "test.parquet")
+        write_data(table, find_roles(table, ColumnSettings()), here, (), here / "out" / "test.parquet")
         [row] = pq.read_table(here / "out" / "test.parquet").to_pylist()
         content = value if isinstance(value, bytes) else value["bytes"] or Path(value["path"]).read_bytes()
         assert row == {"question": "a", "answer": "1", "image": {"bytes": content, "path": None}}

@@ -18,7 +18,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.judging.examples import (
     REFERENCE,
-    Example,
+    TrainingExample,
     balanced,
     conversation,
     from_references,
@@ -35,14 +35,14 @@ def case(number: int, answer: str = "a cat", reference: str = "a dog") -> Case:
     return Case(str(number), f"What is on picture {number}?", reference, answer)
 
 
-def judged(outcomes: dict[str, int]) -> list[Example]:
+def judged(outcomes: dict[str, int]) -> list[TrainingExample]:
     keys = [key for key, count in outcomes.items() for _ in range(count)]
-    return [Example(case(number), key, f"picture {number % 50}") for number, key in enumerate(keys)]
+    return [TrainingExample(case(number), key, f"picture {number % 50}") for number, key in enumerate(keys)]
 
 
 def test_the_conversation_is_word_for_word_that_of_the_judge() -> None:
     prompt = load_judge_prompt("medhallmark")
-    row = conversation(Example(case(1), "critical", "g"), prompt, "images/1.png")
+    row = conversation(TrainingExample(case(1), "critical", "g"), prompt, "images/1.png")
     asked = prompt.messages(case(1), ["the picture"])
     texts = [[part["text"] for part in turn["content"] if part["type"] == "text"] for turn in asked]
     assert [[part["text"] for part in turn["content"] if part["type"] == "text"] for turn in row["prompt"]] == texts
@@ -76,7 +76,7 @@ def test_references_fill_the_class_that_people_rarely_gave() -> None:
 
 def test_sentences_of_reports_are_right_answers() -> None:
     prompt = load_judge_prompt("medhallmark")
-    report = Example(case(1, reference="The heart is normal. There is no effusion."), "critical", "g")
+    report = TrainingExample(case(1, reference="The heart is normal. There is no effusion."), "critical", "g")
     assert [e.case.answer for e in from_reports([report], prompt)] == ["The heart is normal.", "There is no effusion."]
     assert from_reports(judged({"critical": 2}), prompt) == []
 

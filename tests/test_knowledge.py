@@ -23,13 +23,13 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.making import knowledge
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
-from hedge_tasks.making.knowledge import Fact, Relation, kept_facts, read_facts, usable_label
+from hedge_tasks.making.knowledge import Fact, RelationQuery, kept_facts, read_facts, usable_label
 from hedge_tasks.making.shale.proposing import proposals, propose
 from hedge_tasks.making.shale.records import own_elements, relations_of
 from hedge_tasks.making.shale.scenes import painted_scenes
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
-CAPITAL = Relation("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))
+CAPITAL = RelationQuery("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))
 
 
 def triple(subject: str, predicate: str, value: str) -> str:
@@ -107,7 +107,7 @@ WIKIDATA = [
     '{"id": "Q9", "P36": [',
     "]",
 ]
-CAPITAL_WIKIDATA = Relation("capital", frozenset({"P36"}), frozenset({"Q6256"}))
+CAPITAL_WIKIDATA = RelationQuery("capital", frozenset({"P36"}), frozenset({"Q6256"}))
 
 
 def test_facts_of_wikidata_the_best_known_first(tmp_path: Path) -> None:

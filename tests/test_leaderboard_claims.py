@@ -21,10 +21,10 @@ from hedge_tasks.leaderboard import build_site, check, make_submission, read_ent
 from hedge_tasks.leaderboard.board import BoardNumber, cell_of
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.export import as_model_index
-from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.leaderboard.units import of_run
-from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.kept_units import measured_claims, scored_kept
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.runs.run_files import Run, read_run, save_run
@@ -63,7 +63,7 @@ def submissions(run: Run) -> dict[bool, Json]:
     return {texts: make_submission(run, texts=texts) for texts in (True, False)}
 
 
-def found(submission: Json) -> Findings:
+def found(submission: Json) -> ValidationFindings:
     return check(submission, manifests=lambda task: [])
 
 
@@ -211,7 +211,7 @@ def test_answers_scored_by_a_support_that_is_only_said_are_not_verified(
         assert ("support" in dict(cell.reported)) is not verified
         assert facts_of(read.findings)["claims"]["support"]["verified"] is verified
         # With labels that are judged again nothing but the support stands in the way.
-        exported = as_model_index(submission, replace(read.findings, labels=Part(True, "")))
+        exported = as_model_index(submission, replace(read.findings, labels=PartStatus(True, "")))
         [result] = yaml.safe_load(exported.strip().strip("-"))["model-index"][0]["results"]
         aurocs = [one["args"]["checked"] for one in result["metrics"] if "of claims" in one["name"]]
         assert set(aurocs) == {"verified" if verified else "self-reported"}

@@ -23,7 +23,7 @@ from hedge_tasks.leaderboard import check, make_submission
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
-from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.of_run import estimate_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 
@@ -124,7 +124,7 @@ def medhallmark_run() -> Run:
 RUNS: dict[str, Callable[[], Run]] = {"shale": shale_run, "vope": vope_run, "medhallmark": medhallmark_run}
 
 
-def checked(submission: Json, run: Run) -> Findings:
+def checked(submission: Json, run: Run) -> ValidationFindings:
     known = {
         a.id: Digests(
             text_digest(a.question), text_digest(a.reference), grouping_digest(a.group, a.question_type), None

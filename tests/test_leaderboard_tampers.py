@@ -39,7 +39,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
 from hedge_tasks.leaderboard.chain import check_with_texts, prove_labels, prove_run, prove_store
 from hedge_tasks.leaderboard.submission import digest_of
-from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.leaderboard.validation import ValidationFindings
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world(tmp_path_factory.mktemp("world"))
 
 
-def outcome(findings: Findings, part: str) -> str:
+def outcome(findings: ValidationFindings, part: str) -> str:
     if findings.problems:
         return REFUSED
     if findings.set_aside:
@@ -55,7 +55,7 @@ def outcome(findings: Findings, part: str) -> str:
     return MISSED if is_verified(findings, part) else REPORTED
 
 
-def is_verified(findings: Findings, part: str) -> bool:
+def is_verified(findings: ValidationFindings, part: str) -> bool:
     """Whether a reader is told that a part was computed again; of answers nobody is told so."""
     what, *names = part.split() or ("",)
     if what == "labels":
@@ -65,7 +65,7 @@ def is_verified(findings: Findings, part: str) -> bool:
     return findings.detectors[names[0]][names[1]].verified if what == "scores" else False
 
 
-def of_chain(made: World, tampered: Json, findings: Findings, part: str) -> str:
+def of_chain(made: World, tampered: Json, findings: ValidationFindings, part: str) -> str:
     if not findings.problems:
         links = [prove_run(tampered, made.run), prove_store(made.run, made.store)]
         if any(link.problems for link in links):

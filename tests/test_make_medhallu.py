@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from datasets import Dataset
 from making import attempt_of, play, question
 from once import python
 from openai_server import Response, Script, serve
@@ -23,8 +24,8 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.making.medhallu.checks import Vote, allowed_length, difficulty
 from hedge_tasks.making.medhallu.pipeline import MedHallu
-from hedge_tasks.making.medhallu.questions import Question, read_questions
-from hedge_tasks.making.output import load_made
+from hedge_tasks.making.medhallu.questions import SourceQuestion, read_questions
+from hedge_tasks.making.output import DATA
 from hedge_tasks.making.production import Production, produce
 from hedge_tasks.making.shortcuts import alarms, shortcuts
 
@@ -53,9 +54,9 @@ class Likeness:
         return np.array([[len(text), text.count("~")] for text in texts], dtype=float)
 
 
-def questions(count: int) -> list[Question]:
+def questions(count: int) -> list[SourceQuestion]:
     rows = (question(number) for number in range(count))
-    return [Question(r["id"], r["question"], r["answer"], tuple(r["knowledge"])) for r in rows]
+    return [SourceQuestion(r["id"], r["question"], r["answer"], tuple(r["knowledge"])) for r in rows]
 
 
 def make(url: str, folder: Path, count: int = 10, **options: Any) -> Production:
@@ -330,8 +331,8 @@ def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
     report = json.loads(capsys.readouterr().out)
     assert report["asked"]["requests"] == 0
     assert report["asked"]["cached"] > 0
-    made = load_made(tmp_path / "out")
-    assert made.to_list() == load_made(tmp_path / "shared").to_list()
+    made = Dataset.from_parquet(str(tmp_path / "out" / DATA), keep_in_memory=True)
+    assert made.to_list() == Dataset.from_parquet(str(tmp_path / "shared" / DATA), keep_in_memory=True).to_list()
     documents = process_docs(made, show="both")
     assert len(documents) == 20
     assert Counter(documents["truth"]) == {"0": 10, "1": 10}
@@ -400,7 +401,7 @@ def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
     }
     path.write_text(json.dumps(row) + "\n")
     [found] = read_questions(str(path), licence="mit")
-    assert found == Question("7", "q?", "yes, it does", ("a", "b"), "s.jsonl, mit")
+    assert found == SourceQuestion("7", "q?", "yes, it does", ("a", "b"), "s.jsonl, mit")
 
 
 def test_two_records_of_one_id_are_refused(tmp_path: Path) -> None:

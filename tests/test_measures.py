@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.measures.measure import Count, Mean, Measure, OfSums, Rate, bounds_of
 from hedge_tasks.measures.of_run import Document, compare_documents
@@ -56,14 +56,29 @@ def test_a_number_says_why_it_is_undefined_and_lmms_eval_shows_it() -> None:
     measure = Mean(name="m", nothing="nobody was asked", unit="report")
     number = measure.estimate([{"value": None, "group": "a"}])
     assert (number.value, number.reason, number.unit) == (None, "nobody was asked", "report")
-    assert Row(measure)([]) == "undefined: nobody was asked"
-    assert Row(measure).stderr([]) == "N/A"
-    assert Row(measure).stderr([{"value": 1.0, "group": "a"}]) == "N/A"  # a single group
+    assert Aggregation(measure)([]) == "undefined: nobody was asked"
+    assert Aggregation(measure).stderr([]) == "N/A"
+    assert Aggregation(measure).stderr([{"value": 1.0, "group": "a"}]) == "N/A"  # a single group
     assert Count(name="n").estimate([{"value": 2}, {"value": 3}]) == Number(5.0, n=2)
     with pytest.raises(TypeError, match="Measure is abstract"):
         Measure(name="m").estimate([])
     with pytest.raises(ConfigError, match="cannot be compared by m"):
         Measure(name="m").compare([], [], [])
+
+
+def test_value_and_error_of_a_row_are_of_one_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimates: list[int] = []
+    original = Mean.estimate
+    monkeypatch.setattr(Mean, "estimate", lambda self, *given: estimates.append(1) or original(self, *given))
+    row, records = Aggregation(Mean(name="m")), [{"value": v, "group": None} for v in (0.0, 1.0, 1.0)]
+    assert (row(records), row.stderr(records)) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert len(estimates) == 1
+    assert row(records[:2]) == 0.5
+
+
+def test_a_rate_takes_zeros_and_ones_alone() -> None:
+    with pytest.raises(ValueError, match="0 or 1"):
+        Rate(name="r").estimate([{"value": v, "group": None} for v in (0.7, 1)])
 
 
 def test_the_ends_of_an_interval_are_rows() -> None:

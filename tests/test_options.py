@@ -349,3 +349,20 @@ def test_real_models_have_the_numbers_of_an_independent_computation() -> None:
             auroc = mannwhitneyu(values[wrong], values[~wrong]).statistic / (wrong.sum() * (~wrong).sum())
             # Other draws, of the baseline as well: 2,844 questions leave about 0.006 of chance.
             assert ours[name] == pytest.approx(auroc, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "outcome"),
+    [
+        *(("None of the above", "B", "declined"), ("I don't know.", "B", "declined"), ("Not sure", "A", "declined")),
+        *(("None of the above", "C", "supported"), ("none", "B", "hallucinated"), ("A mass", "B", "hallucinated")),
+    ],
+)
+def test_an_option_that_declines_is_declined_unless_it_is_right(text: str, right: str, outcome: str) -> None:
+    from hedge_tasks.adjudication.outcomes import outcome_of
+    from hedge_tasks.runs.from_options import run_from_options
+
+    logits, options = {"A": 0.0, "B": 0.0, "C": 80.0}, {"A": "cyst", "B": "clip", "C": text}
+    run = run_from_options("set", "model", [OptionQuestion("q", right, logits, options=options)], OptionSampling(n=1))
+    assert outcome_of(run.verdicts["q"]) == outcome
+    assert run.answer_sets[0].label == {"declined": None, "supported": 0, "hallucinated": 1}[outcome]

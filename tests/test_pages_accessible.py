@@ -38,16 +38,16 @@ class PageKind:
 def report(folder: Path) -> Path:
     from test_explorer_browser import RUN
 
-    from hedge_tasks.report import Options, build_report
+    from hedge_tasks.report import ReportOptions, build_report
 
-    return written(folder / "report.html", build_report([RUN], options=Options(pictures=False, curves=False)))
+    return written(folder / "report.html", build_report([RUN], options=ReportOptions(pictures=False, curves=False)))
 
 
 def report_of_two(folder: Path) -> Path:
-    from hedge_tasks.report import Options, build_report
+    from hedge_tasks.report import ReportOptions, build_report
 
     runs = [suite_run(40, seed=i, model=f"model {i}") for i in range(2)]
-    return written(folder / "report.html", build_report(runs, options=Options(pictures=False)))
+    return written(folder / "report.html", build_report(runs, options=ReportOptions(pictures=False)))
 
 
 def detectors(folder: Path) -> Path:
@@ -103,9 +103,11 @@ def live(folder: Path) -> Path:
 def review(folder: Path) -> Path:
     from PIL import Image
 
-    from hedge_tasks.making.review import Item, write_review
+    from hedge_tasks.audit.review import ReviewItem, write_review
 
-    items = [Item(str(i), {"Question": "What is it?"}, "Is it so?", [Image.new("RGB", (64, 64))]) for i in range(2)]
+    items = [
+        ReviewItem(str(i), {"Question": "What is it?"}, "Is it so?", [Image.new("RGB", (64, 64))]) for i in range(2)
+    ]
     write_review(folder / "review.html", "Made records", items)
     return folder / "review.html"
 

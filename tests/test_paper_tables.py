@@ -22,9 +22,9 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.measures.paper import (
-    Cell,
     CellResult,
     Key,
+    PublishedNumber,
     at_equal_draws,
     place_runs,
     published,
@@ -100,28 +100,28 @@ def test_every_row_stands_in_the_paper(table: int, paper_text: str) -> None:
     ("cell", "value"),
     [
         # First and last of Table 2, and what §5.3 and §5.5 quote of it.
-        (Cell(2, "VQA-RAD", "minimal-label", "LLaVA-Med", "SE", "A+Q", "NLI", 10), 0.734),
-        (Cell(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "AO", "Embed", 10), 0.819),
-        (Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "VASE", "A+Q", "NLI", 10), 0.756),
-        (Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "VASE", "A+Q", "Embed", 10), 0.707),
-        (Cell(2, "KvasirVQA-x1", "minimal-label", "Qwen2.5-VL", "VASE", "AO", "NLI", 10), 0.783),
-        (Cell(2, "KvasirVQA-x1", "minimal-label", "Qwen2.5-VL", "VASE", "AO", "Embed", 10), 0.800),
-        (Cell(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "A+Q", "NLI", 10), 0.851),
-        (Cell(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "A+Q", "Embed", 10), 0.825),
-        (Cell(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "AO", "NLI", 10), 0.841),
-        (Cell(2, "KvasirVQA-x1", "minimal-label", "LLaVA-Med", "VASE", "A+Q", "NLI", 10), 0.732),
-        (Cell(2, "KvasirVQA-x1", "minimal-label", "LLaVA-Med", "VASE", "A+Q", "Embed", 10), 0.705),
-        (Cell(2, "KvasirVQA-x1", "default", "Qwen2.5-VL", "SE", "AO", "Embed", 10), 0.876),
-        (Cell(2, "KvasirVQA-x1", "default", "Qwen2.5-VL", "RadFlag", "AO", "Embed", 10), 0.853),
-        (Cell(2, "VQA-RAD", "default", "LLaVA-Med", "SE", "A+Q", "NLI", 10), 0.753),
-        (Cell(2, "VQA-RAD", "default", "LLaVA-Med", "VASE", "A+Q", "NLI", 10), 0.725),
+        (PublishedNumber(2, "VQA-RAD", "minimal-label", "LLaVA-Med", "SE", "A+Q", "NLI", 10), 0.734),
+        (PublishedNumber(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "AO", "Embed", 10), 0.819),
+        (PublishedNumber(2, "VQA-RAD", "default", "Qwen2.5-VL", "VASE", "A+Q", "NLI", 10), 0.756),
+        (PublishedNumber(2, "VQA-RAD", "default", "Qwen2.5-VL", "VASE", "A+Q", "Embed", 10), 0.707),
+        (PublishedNumber(2, "KvasirVQA-x1", "minimal-label", "Qwen2.5-VL", "VASE", "AO", "NLI", 10), 0.783),
+        (PublishedNumber(2, "KvasirVQA-x1", "minimal-label", "Qwen2.5-VL", "VASE", "AO", "Embed", 10), 0.800),
+        (PublishedNumber(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "A+Q", "NLI", 10), 0.851),
+        (PublishedNumber(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "A+Q", "Embed", 10), 0.825),
+        (PublishedNumber(2, "KvasirVQA-x1", "one-sentence", "Qwen2.5-VL", "VASE", "AO", "NLI", 10), 0.841),
+        (PublishedNumber(2, "KvasirVQA-x1", "minimal-label", "LLaVA-Med", "VASE", "A+Q", "NLI", 10), 0.732),
+        (PublishedNumber(2, "KvasirVQA-x1", "minimal-label", "LLaVA-Med", "VASE", "A+Q", "Embed", 10), 0.705),
+        (PublishedNumber(2, "KvasirVQA-x1", "default", "Qwen2.5-VL", "SE", "AO", "Embed", 10), 0.876),
+        (PublishedNumber(2, "KvasirVQA-x1", "default", "Qwen2.5-VL", "RadFlag", "AO", "Embed", 10), 0.853),
+        (PublishedNumber(2, "VQA-RAD", "default", "LLaVA-Med", "SE", "A+Q", "NLI", 10), 0.753),
+        (PublishedNumber(2, "VQA-RAD", "default", "LLaVA-Med", "VASE", "A+Q", "NLI", 10), 0.725),
         # First and last of Table 3, and one in the middle.
-        (Cell(3, "VQA-RAD", "minimal-label", "Qwen2.5-VL", "SE", "AO", "Embed", 1), 0.50),
-        (Cell(3, "VQA-RAD", "default", "Qwen2.5-VL", "RadFlag", "AO", "Embed", 30), 0.72),
-        (Cell(3, "VQA-RAD", "one-sentence", "Qwen2.5-VL", "VASE", "AO", "NLI", 30), 0.74),
+        (PublishedNumber(3, "VQA-RAD", "minimal-label", "Qwen2.5-VL", "SE", "AO", "Embed", 1), 0.50),
+        (PublishedNumber(3, "VQA-RAD", "default", "Qwen2.5-VL", "RadFlag", "AO", "Embed", 30), 0.72),
+        (PublishedNumber(3, "VQA-RAD", "one-sentence", "Qwen2.5-VL", "VASE", "AO", "NLI", 30), 0.74),
     ],
 )
-def test_spot_values(cell: Cell, value: float) -> None:
+def test_spot_values(cell: PublishedNumber, value: float) -> None:
     assert published(cell.table)[cell] == value
 
 
@@ -129,7 +129,7 @@ def test_the_best_cell_is_the_one_that_the_text_names() -> None:
     """§5.5: default, answer only, embeddings, VASE of Qwen2.5-VL on KvasirVQA-x1, 0.891."""
     cells = published(2)
     best = max(cells, key=cells.__getitem__)
-    assert best == Cell(2, "KvasirVQA-x1", "default", "Qwen2.5-VL", "VASE", "AO", "Embed", 10)
+    assert best == PublishedNumber(2, "KvasirVQA-x1", "default", "Qwen2.5-VL", "VASE", "AO", "Embed", 10)
     assert cells[best] == 0.891
 
 
@@ -204,7 +204,7 @@ def run(
     return replace(Run(task, model, answer_sets(n), {}, settings, created), **fields)  # type: ignore[arg-type]
 
 
-def results_of(table: int, *runs: Run, **options: object) -> dict[Cell, CellResult]:
+def results_of(table: int, *runs: Run, **options: object) -> dict[PublishedNumber, CellResult]:
     placed = place_runs(runs)
     scored = score_cells(published_cells(table), placed.runs, **options)  # type: ignore[arg-type]
     results = {result.cell: result for result in scored}
@@ -266,7 +266,7 @@ def test_cells_are_the_aurocs_of_the_scores() -> None:
     labels = [answer_set.label for answer_set in finished.answer_sets]
     results = results_of(2, finished, scorers=lambda _: EXACT)
     for score, name in SCORES.items():
-        cell = Cell(2, "VQA-RAD", "minimal-label", "Qwen2.5-VL", score, "A+Q", "Embed", 10)
+        cell = PublishedNumber(2, "VQA-RAD", "minimal-label", "Qwen2.5-VL", score, "A+Q", "Embed", 10)
         assert results[cell].ours == pytest.approx(roc_auc_score(labels, [s[name] for s in scores]))
         assert results[cell].difference == pytest.approx(results[cell].ours - published(2)[cell])
         assert results[cell].reason == ""
@@ -278,7 +278,7 @@ def test_a_column_is_clustered_by_the_method_of_its_name() -> None:
     by_length = {name: Scorer(name, FirstOnly(i), bool(i % 2)) for i, name in enumerate(FILTERS.values())}
     results = results_of(2, run(), scorers=lambda _: by_length)
     for (inputs, clustering), name in FILTERS.items():
-        cell = Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "SE", inputs, clustering, 10)
+        cell = PublishedNumber(2, "VQA-RAD", "default", "Qwen2.5-VL", "SE", inputs, clustering, 10)
         alone = results_of(2, run(), scorers=lambda _, name=name: {name: by_length[name]})
         assert alone[cell].ours == results[cell].ours
         assert sum(result.ours is not None for result in alone.values()) == 3
@@ -319,7 +319,7 @@ def test_fewer_answers_are_those_of_a_run_with_fewer() -> None:
     assert results_of(2, finished)[BASE].ours == many[BASE._replace(table=3)].ours
 
 
-BASE = Cell(2, "VQA-RAD", "default", "Qwen2.5-VL", "VASE", "AO", "NLI", 10)
+BASE = PublishedNumber(2, "VQA-RAD", "default", "Qwen2.5-VL", "VASE", "AO", "NLI", 10)
 
 
 def test_missing_cells_say_why() -> None:
@@ -424,7 +424,7 @@ def test_one_table_may_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_without_a_run_of_the_paper_everything_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_run(run("hedge_demo"), tmp_path)
-    assert main(["paper", "hedge", str(tmp_path)]) == 0
+    assert main(["paper", "hedge", str(tmp_path)]) == 1
     printed = capsys.readouterr().out
     assert "missing: 624 of 624 cells" in printed
     assert "Table 2: " not in printed

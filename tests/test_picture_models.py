@@ -18,13 +18,13 @@ from picture_models import save_clip, save_grounding_dino, save_owlv2, save_sigl
 from PIL import Image, ImageDraw, ImageFont
 
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.pictures.checkers import checker_from
 from hedge_tasks.making.pictures.checkers.boxes import Box, distinct
 from hedge_tasks.making.pictures.inspection import inspect
 from hedge_tasks.making.pictures.painters import painter_from
 from hedge_tasks.making.pictures.specs import model_named
-from hedge_tasks.making.pictures.store import Picture, PictureStore
+from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 from hedge_tasks.models.tiny import vlm_path
 from hedge_tasks.serving.loading import ModelUnavailableError
 
@@ -49,8 +49,8 @@ def test_a_diffusion_model_paints_each_picture_by_its_own_seed(tmp_path: Path) -
         together = other.paint(painter, orders[::-1], batch=3)[::-1]
         reseeded = other.paint(painter, [Order("0", "a house 0", 9, {})])
     assert alone == together
-    assert len({p.digest for p in [*alone, *reseeded] if isinstance(p, Picture)}) == 4
-    images = [p.open() for p in alone if isinstance(p, Picture)]
+    assert len({p.digest for p in [*alone, *reseeded] if isinstance(p, StoredPicture)}) == 4
+    images = [p.open() for p in alone if isinstance(p, StoredPicture)]
     assert {image.size for image in images} == {(32, 32)}
     # The reference: one picture by the pipeline itself.
     import diffusers
@@ -103,9 +103,9 @@ def test_what_decides_the_pictures_of_a_diffusion_model_is_in_its_name(
 
 
 QUESTIONS = [
-    Question("a red house", "statement", {"instead": ["a blue house", "a cat"]}),
-    Question("a dog", "existence", {"object": "dog"}),
-    Question("two dogs", "count", {"object": "dog", "count": 2}),
+    PictureQuestion("a red house", "statement", {"instead": ["a blue house", "a cat"]}),
+    PictureQuestion("a dog", "existence", {"object": "dog"}),
+    PictureQuestion("two dogs", "count", {"object": "dog", "count": 2}),
 ]
 
 
@@ -170,11 +170,11 @@ def test_detectors_give_boxes_in_pixels(tmp_path: Path, save: Any) -> None:
         assert all(-side < x < 2 * side for box in many for x in (box.left, box.top, box.right, box.bottom))
         assert max(box.right for box in many) > 2
     objects = len(distinct(together[0]))
-    counts = [Question("dogs", "count", {"object": "dog", "count": n}) for n in (objects, objects + 1)]
+    counts = [PictureQuestion("dogs", "count", {"object": "dog", "count": n}) for n in (objects, objects + 1)]
     assert detector.check(PICTURES[:1] * 2, counts) == [1.0, 0.0]
     certain = checker_from(f"detector:{folder},threshold=1.0")
-    assert certain.check(PICTURES[:1], [Question("a dog", "existence", {"object": "dog"})]) == [0.0]
-    assert certain.check(PICTURES[:1], [Question("a sentence", "statement", {})]) == [None]
+    assert certain.check(PICTURES[:1], [PictureQuestion("a dog", "existence", {"object": "dog"})]) == [0.0]
+    assert certain.check(PICTURES[:1], [PictureQuestion("a sentence", "statement", {})]) == [None]
 
 
 @pytest.mark.slow
@@ -210,10 +210,10 @@ def test_stub_boxes_become_scores_by_question(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(detector, "_detect", detect)
     questions = [
-        Question("two dogs", "count", {"object": "dog", "count": 2}),  # two of three boxes are one dog
-        Question("a cat", "existence", {"object": "cat"}),
-        Question("a sentence", "statement", {}),
-        Question("a dog left of a cat", "relation", {"subject": "dog", "relation": "left of", "object": "cat"}),
+        PictureQuestion("two dogs", "count", {"object": "dog", "count": 2}),  # two of three boxes are one dog
+        PictureQuestion("a cat", "existence", {"object": "cat"}),
+        PictureQuestion("a sentence", "statement", {}),
+        PictureQuestion("a dog left of a cat", "relation", {"subject": "dog", "relation": "left of", "object": "cat"}),
     ]
     assert detector.check([PICTURES[0]] * 4, questions) == [1.0, 0.0, None, 0.0]
     assert asked == ["dog", "cat", "dog", "cat"]
@@ -230,7 +230,7 @@ def test_vqascore_is_the_models_own_probability_and_noise_is_held_back(tmp_path:
     assert checker.name.startswith("vqascore:hedge_hf,pretrained=vlm@")
     assert checker.name == checker_from("vqascore:pretrained=package://hedge_tasks.models.tiny/vlm").name
     pictures = [noise(1), noise(2), Image.new("RGB", (64, 64))]
-    statements = [Question(text, "statement", {}) for text in ("a small mass", "an effusion", "nothing")]
+    statements = [PictureQuestion(text, "statement", {}) for text in ("a small mass", "an effusion", "nothing")]
     scores = checker.check(pictures, statements)
     # By hand: the model reads the conversation with each word at its end, and the words' tokens are multiplied.
     model = AutoModelForImageTextToText.from_pretrained(vlm_path(), dtype=torch.float32).eval()
@@ -252,7 +252,7 @@ def test_vqascore_is_the_models_own_probability_and_noise_is_held_back(tmp_path:
         likely[word] = math.exp(max(spelled))
     assert scores[0] == pytest.approx(likely["Yes"] / (likely["Yes"] + likely["No"]), abs=1e-3)
     with PictureStore(tmp_path) as store:
-        verdicts = inspect(store, [checker], [Picture.of(p) for p in pictures], [[s] for s in statements])
+        verdicts = inspect(store, [checker], [StoredPicture.of(p) for p in pictures], [[s] for s in statements])
     assert {verdict.outcome for verdict in verdicts} == {"review"}
 
 
@@ -273,7 +273,7 @@ def test_a_failed_forced_pass_is_asked_again_and_changes_no_neighbour(tmp_path: 
             Response({"error": {"message": "no"}}, 400) if name in broken else Response(forced_reply(body, odds[name]))
         )
 
-    pictures, asked = [Picture.of(p) for p in PICTURES], [Question(name, "statement", {}) for name in odds]
+    pictures, asked = [StoredPicture.of(p) for p in PICTURES], [PictureQuestion(name, "statement", {}) for name in odds]
     with serve(reply) as url, PictureStore(tmp_path) as store:
         checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
         first = store.check(checker, pictures, asked, batch=3)
@@ -290,7 +290,7 @@ def test_a_server_without_forced_passes_is_told_apart(tmp_path: Path) -> None:
     with serve(lambda body: Response(plain)) as url, PictureStore(tmp_path) as store:
         checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
         with pytest.raises(HedgeError, match="give by=answer"):
-            store.check(checker, [Picture.of(PICTURES[0])], QUESTIONS[:1])
+            store.check(checker, [StoredPicture.of(PICTURES[0])], QUESTIONS[:1])
     assert store.asked == 0
     with pytest.raises(ConfigError, match="did you mean 'answer'"):
         checker_from("vqascore:adapter=hedge_openai,model=tiny,by=anser")
@@ -309,7 +309,7 @@ def test_vqascore_of_a_server_that_tells_no_given_words() -> None:
 
     with serve(lambda body: Response(reply(body))) as url:
         checker = checker_from(f"vqascore:adapter=hedge_openai,by=answer,model=tiny,base_url={url},max_retries=0")
-        scores = checker.check(PICTURES, [Question(name, "statement", {}) for name in answers])
+        scores = checker.check(PICTURES, [PictureQuestion(name, "statement", {}) for name in answers])
     assert url not in checker.name
     assert ",by=answer," in checker.name
     assert scores[:2] == pytest.approx([0.9, 0.4], abs=1e-4)
@@ -332,10 +332,10 @@ def test_a_model_that_reads_is_compared_and_not_told(tmp_path: Path) -> None:
         bodies.append(json.dumps(body))
         return '{"text": "EXIT\\nkeep clear"}'
 
-    words = [Question("a sign", "text", {"text": t}) for t in ("exit", "EDIT")]
+    words = [PictureQuestion("a sign", "text", {"text": t}) for t in ("exit", "EDIT")]
     with serve(reply) as url:
         checker = checker_from(f"ocr:model=reader,url={url},max_retries=0")
-        scores = checker.check([sign("EXIT")] * 3, [*words, Question("a dog", "existence", {"object": "dog"})])
+        scores = checker.check([sign("EXIT")] * 3, [*words, PictureQuestion("a dog", "existence", {"object": "dog"})])
     assert scores == [1.0, 0.75, None]
     assert len(bodies) == 2
     assert not any("exit" in body or "EDIT" in body for body in bodies)
@@ -349,7 +349,7 @@ def test_tesseract_reads_what_is_written(tmp_path: Path) -> None:
     if shutil.which("tesseract") is None:
         pytest.skip("tesseract is not installed")
     checker = checker_from("ocr:engine=tesseract")
-    asked = [Question("a sign", "text", {"text": text}) for text in ("EXIT", "FISH", "EXIT")]
+    asked = [PictureQuestion("a sign", "text", {"text": text}) for text in ("EXIT", "FISH", "EXIT")]
     right, wrong, none = checker.check([sign("EXIT"), sign("EXIT"), noise(0, 120)], asked)
     assert right == 1.0
     assert wrong is not None
@@ -365,7 +365,7 @@ def test_rapidocr_reads_the_signs_that_are_drawn_by_code() -> None:
 
     checker = checker_from("ocr")
     drawn = draw("sign", {"color": "red", "answer": "EXIT"}, ground=1)
-    asked = [Question("a sign", "text", {"text": text}) for text in ("EXIT", "EDIT", "EXIT")]
+    asked = [PictureQuestion("a sign", "text", {"text": text}) for text in ("EXIT", "EDIT", "EXIT")]
     assert checker.check([drawn, drawn, noise(0, 64)], asked) == [1.0, 0.75, 0.0]
 
 
@@ -387,7 +387,7 @@ def test_without_an_engine_the_error_says_what_to_install(
 @pytest.mark.parametrize("spec", ["clip:/nowhere/at/all", "detector:/nowhere/at/all"])
 def test_a_model_that_is_not_there_is_explained(spec: str) -> None:
     with pytest.raises(ModelUnavailableError, match=r"(?s)cannot load .* or give as `model` a local folder"):
-        checker_from(spec).check(PICTURES[:1], [Question("a dog", "existence", {"object": "dog"})])
+        checker_from(spec).check(PICTURES[:1], [PictureQuestion("a dog", "existence", {"object": "dog"})])
 
 
 def test_a_folder_is_named_by_its_content(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from PIL import Image
 
 from hedge_tasks.data.pictures import at_most
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.perturb import Wording
+from hedge_tasks.perturb import Wording, perturb_image
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
-from hedge_tasks.sampling.requests import SampleRequest, clean_images
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest, clean_images
 
 
 def test_default_is_the_papers_protocol() -> None:
@@ -127,3 +127,26 @@ def test_pictures_are_made_smaller_before_anything_else_and_answers_know_it() ->
     assert Definition.read(definitions[0].model_dump()).key("k", "q", draw) in keys
     with pytest.raises(ConfigError, match="max_image_side"):
         SamplingPlan(max_image_side=0)
+
+
+def test_pictures_perturbed_at_another_size_are_other_answers_and_clean_ones_stay() -> None:
+    picture = Image.effect_noise((300, 200), 60).convert("RGB")
+    plans = {side: SamplingPlan(n=1, n_noisy=1, perturb_at=side) for side in (None, 150, 400)}
+    prompt = Prompt("p", "{question}")
+    seen, keys = {}, {}
+    for side, plan in plans.items():
+        request = SampleRequest("1", "k", "q", prompt, plan, lambda _: [picture])
+        draws = [DrawRequest(request, draw, dict, ("t", "s", 0)) for draw in plan.draws("k")]
+        seen[side] = [[image.tobytes() for image in draw.images()] for draw in draws]
+        definition = Definition.read(Definition.of("m", "t", prompt, plan).model_dump())
+        keys[side] = [definition.key("k", "q", draw.draw) for draw in draws]
+        assert len({draw.asked for draw in draws}) == 2
+    assert seen[None][:2] == seen[150][:2] == seen[400][:2] == [[picture.tobytes()]] * 2
+    assert seen[150][2] == [perturb_image(at_most(picture, 150), seed=plans[150].draws("k")[2].seed).tobytes()]
+    assert seen[400] == seen[None]
+    assert seen[150] != seen[None]
+    assert keys[None][:2] == keys[150][:2]
+    assert len({of[2] for of in keys.values()}) == 3
+    assert "perturb_at" not in plans[None].settings()
+    with pytest.raises(ConfigError, match="perturb_at: expected an integer of at least 1"):
+        SamplingPlan(perturb_at=0)

@@ -15,6 +15,7 @@ from test_hook import ForeignModel, OwnModel, requests
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, Refused, read_report, read_response
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling import Answer, archive
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport, announce
 from hedge_tasks.sampling.requests import DrawRequest
@@ -91,7 +92,7 @@ def test_missing_logprobs_and_seeds_that_do_not_hold_are_told() -> None:
 def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: Path) -> None:
     model = Scripted(sound)
     lines = generate_samples(model, requests(2, tmp_path, probe=True))
-    assert len(model.seen) == DRAWS + 1 + DRAWS // 2 + 2 * 5
+    assert len(model.seen) == DRAWS + 1 + DRAWS // 2 + MOST_REQUESTS + 2 * 5
     with AnswerStore(tmp_path) as store:
         assert len(store) == 2 * 5
         [report] = store.reports.values()
@@ -107,13 +108,13 @@ def test_foreign_models_are_not_asked_for_seeds() -> None:
     assert "seeds_repeat" not in found
 
 
-def test_what_is_in_force_is_recorded() -> None:
+def test_what_is_sent_is_recorded() -> None:
     model = Scripted(sound)
-    model.effective_decoding = lambda limits: {"top_p": limits.get("top_p", 1.0)}  # type: ignore[attr-defined]
+    model.sent_decoding = lambda limits: {"top_p": limits.get("top_p", 1.0)}  # type: ignore[attr-defined]
     decoding = report_of(model, top_p=0.9)["decoding"]
     asked = {"asked": "pure", "temperature": 1.0, "baseline_temperature": 0.1}
-    assert decoding == {**asked, "restricted": True, "in_force": {"top_p": 0.9}}
-    assert report_of(model)["decoding"] == {**asked, "in_force": {"top_p": 1.0}}
+    assert decoding == {**asked, "restricted": True, "sent": {"top_p": 0.9}}
+    assert report_of(model)["decoding"] == {**asked, "sent": {"top_p": 1.0}}
 
 
 def test_what_comes_to_light_while_sampling_is_recorded_too(tmp_path: Path) -> None:
@@ -125,11 +126,11 @@ def test_what_comes_to_light_while_sampling_is_recorded_too(tmp_path: Path) -> N
 
     model = Scripted(answer)
     model.sampling_facts = lambda: {"refused": dict(refused)}  # type: ignore[attr-defined]
-    model.effective_decoding = lambda limits: {"refused": sorted(refused)}  # type: ignore[attr-defined]
+    model.sent_decoding = lambda limits: {"refused": sorted(refused)}  # type: ignore[attr-defined]
     report = read_report(generate_samples(model, requests(2, tmp_path, probe=False))[0])
     assert report is not None
     assert report["server"] == {"refused": {"min_p": "unknown field"}}
-    assert report["decoding"]["in_force"] == {"refused": ["min_p"]}
+    assert report["decoding"]["sent"] == {"refused": ["min_p"]}
 
 
 def test_the_block_in_the_log_says_what_the_server_refuses(said: list[str]) -> None:

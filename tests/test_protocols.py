@@ -20,7 +20,7 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.settings import DocumentSettings
-from hedge_tasks.measures.fidelity import Fact, fidelity, merged
+from hedge_tasks.measures.fidelity import ProtocolSetting, fidelity, merged
 from hedge_tasks.runs.protocols import OURS, PROTOCOLS, protocol_of
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.trust import Untrusted
@@ -195,7 +195,7 @@ def run_under(protocol: str, judge: dict[str, Any] | None = None) -> Run:
     )
 
 
-def differing(facts: list[Fact], name: str) -> set[str]:
+def differing(facts: list[ProtocolSetting], name: str) -> set[str]:
     return {fact.setting for fact in facts if name in fact.differs}
 
 

@@ -29,6 +29,7 @@ NEEDS = (
     "a chat server",
     "a browser",
     "runs of a suite",
+    "a run of hedge_vqarad",
     "a run of hedge_vope",
     "a run of hedge_shale",
     "a run of hedge_medhallu",

@@ -10,7 +10,7 @@ import pytest
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.registry import Entry, Registry
+from hedge_tasks.registry import Registration, Registry
 
 GROUP = "hedge_tasks.shapes"
 
@@ -89,5 +89,5 @@ def test_a_name_can_be_registered_once() -> None:
 
 
 def test_more_entries_can_come_from_elsewhere() -> None:
-    registry: Registry = Registry("shape", "no.such.group", {}, also=lambda: [("row", Entry("builtins:tuple"))])
+    registry: Registry = Registry("shape", "no.such.group", {}, also=lambda: [("row", Registration("builtins:tuple"))])
     assert registry.names() == ["row"]

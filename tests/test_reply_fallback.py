@@ -47,7 +47,7 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
         verdicts = judge.judge([Case(str(i), "q", "1", reply) for i, reply in enumerate(replies)])
     assert [v.category for v in verdicts] == ["hallucinated", "hallucinated", *[None] * 4, "hallucinated", None, None]
     assert [v.label for v in verdicts] == [0, 0, None, None, None, None, 0, None, None]
-    assert [outcome_of(v) for v in verdicts[2:5]] == ["declined"] * 3
+    assert [outcome_of(v) for v in verdicts[2:5]] == ["declined", "cut off", "declined"]
     assert [v.basis for v in verdicts[5:]] == ["no answer", "model", "disagreement", "unconfirmed"]
     assert [outcome_of(v) for v in verdicts[5:]] == ["unread", "supported", "unconfirmed", "unconfirmed"]
     assert verdicts[1].reason == "right: hallucinated (model)"

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedge_tasks.adjudication.outcomes import OUTCOMES, outcome_of, three_parts
-from hedge_tasks.adjudication.prompt import load_judge_prompt, prompt_names
+from hedge_tasks.adjudication.base import Case, build_judge
+from hedge_tasks.adjudication.outcomes import outcome_of
+from hedge_tasks.adjudication.prompt import load_judge_prompt, prompt_files
+from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.io.outside import parse_json
+from hedge_tasks.measures.known import known_measures
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
-from hedge_tasks.replies.declining import declined
+from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.reading import BASES, CONTRADICTION, SOFT, STATED
 
 DOG = "Is there a dog in the image?"
@@ -258,7 +264,7 @@ def test_what_is_no_plain_answer_is_never_read_firmly(read: Callable[[str], Read
 # --- judges -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", prompt_names())
+@pytest.mark.parametrize("name", sorted(prompt_files()))
 def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
     prompt = load_judge_prompt(name)
     keys = [outcome.key for outcome in prompt.outcomes]
@@ -310,7 +316,7 @@ DISCLAIMERS = (
 @pytest.mark.parametrize("saying", SAYINGS)
 @pytest.mark.parametrize("disclaimer", DISCLAIMERS)
 def test_a_disclaimer_takes_no_answer_away(saying: str, disclaimer: str) -> None:
-    assert declined(saying + disclaimer) is None
+    assert unanswered(saying + disclaimer) is None
 
 
 @pytest.mark.parametrize(
@@ -329,21 +335,38 @@ def test_a_disclaimer_takes_no_answer_away(saying: str, disclaimer: str) -> None
     ],
 )
 def test_what_is_no_answer_says_why(answer: str, why: str) -> None:
-    assert declined(answer) == why
+    assert unanswered(answer) == why
 
 
-@given(st.lists(st.sampled_from(list(OUTCOMES)), min_size=1))
+def shares(outcomes: list[str]) -> dict[str, float | None]:
+    """The three parts, as tables have them."""
+    labels = {"supported": 0, "hallucinated": 1}
+    found = {}
+    for name in ("supported", "hallucinated", "declined"):
+        measure = known_measures()[f"{name}_share"]
+        records = []
+        for outcome in outcomes:
+            label = labels.get(outcome)
+            scores = Scores(outcome, label, None, None, {}, "uniform", ())
+            basis = {"declined": "refusal", "cut off": "cut off", "failed": "failed request"}.get(outcome)
+            records.append(measure.record(scores, {"label": label, "basis": basis}, {}))
+        found[name] = measure.estimate(records).value
+    return found
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.sampled_from(["supported", "hallucinated", "declined", "cut off", "failed", "undecided"]), min_size=1)
+)
 def test_the_supported_part_never_grows_by_declining(outcomes: list[str]) -> None:
-    before = three_parts(outcomes)
-    if before is None:
-        return
-    assert abs(before.supported + before.hallucinated + before.declined - 1) < 1e-12
+    counted = [outcome for outcome in outcomes if outcome in ("supported", "hallucinated", "declined")]
+    before = shares(outcomes)
+    assert before == {name: counted.count(name) / len(counted) if counted else None for name in before}
     for i, outcome in enumerate(outcomes):
         if outcome in ("supported", "hallucinated"):
-            after = three_parts([*outcomes[:i], "declined", *outcomes[i + 1 :]])
-            assert after is not None
-            assert after.supported <= before.supported
-            assert after.declined > before.declined
+            after = shares([*outcomes[:i], "declined", *outcomes[i + 1 :]])
+            assert after["supported"] <= before["supported"]
+            assert after["declined"] > before["declined"]
 
 
 @pytest.mark.parametrize(
@@ -354,10 +377,89 @@ def test_the_supported_part_never_grows_by_declining(outcomes: list[str]) -> Non
         *(({"label": None, "category": "no_answer"}, "declined"), ({"label": None, "basis": "no answer"}, "unread")),
         *(({"label": None, "basis": "judge unread"}, "judge unread"), ({"label": None, "category": "no"}, "undecided")),
         ({"label": None, "votes": [{"label": None, "basis": "empty"}] * 2}, "declined"),
+        *(({"label": None, "basis": "failed request"}, "failed"), ({"label": None, "basis": "cut off"}, "cut off")),
+        *(({"label": None, "basis": "unfinished thought", "category": "unclear"}, "cut off"),),
+        (
+            {"label": None, "votes": [{"label": None, "basis": "cut off"}, {"label": None, "basis": "empty"}]},
+            "undecided",
+        ),
     ],
 )
 def test_every_verdict_has_one_outcome(fields: dict[str, object] | None, outcome: str) -> None:
     assert outcome_of(fields) == outcome
+
+
+FAILURE = "[LMMS_EVAL_REQUEST_FAILED after 3 retries: timeout]"
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"), [(FAILURE, "failed"), ("<think>Is it", "cut off"), ("I cannot help with that.", "declined")]
+)
+def test_a_failed_request_and_a_cut_thought_are_no_decision_of_the_model(answer: str, outcome: str) -> None:
+    case = Case("1", "Is there a mass?", "no", answer)
+    for judge in (RuleJudge(), build_judge("llm", model="never asked")):
+        [verdict] = judge.judge([case])
+        assert (verdict.label, outcome_of(verdict)) == (None, outcome), judge.name
+        assert verdict.category == ("no_answer" if outcome == "declined" else None)
+
+
+# --- plain answers in many forms --------------------------------------------------------------------------------------
+
+MODALITIES = {"A": "CT", "B": "MRI", "C": "X-ray", "D": "Ultrasound"}
+VARIANTS = [json.loads(line) for line in (Path(__file__).parent / "replies" / "variants.jsonl").open(encoding="utf-8")]
+
+
+def variant(row: dict[str, str]) -> Reading:
+    if row["kind"] == "judge":
+        outcome, _ = load_judge_prompt("hedge_binary").read(row["reply"])
+        return Reading(outcome.key if outcome else None, STATED)
+    if row["kind"] == "option":
+        return read_option(row["reply"], MODALITIES)
+    return read_verdict(row["reply"]) if row["kind"] == "verdict" else read_yes_no(row["reply"], row["question"])
+
+
+@pytest.mark.parametrize("kind", ["yes_no", "verdict", "option", "judge"])
+def test_plain_answers_in_many_forms_are_read_and_never_as_something_else(kind: str) -> None:
+    read = [(row, variant(row)) for row in VARIANTS if row["kind"] == kind]
+    assert not [(row, one) for row, one in read if one.value not in (None, row["meaning"])]
+    said = [one.readable for row, one in read if row["meaning"] is not None]
+    assert len(said) > 30
+    assert sum(said) >= 0.9 * len(said)
+
+
+@pytest.mark.parametrize(
+    ("reply", "meaning"),
+    [
+        *(("La respuesta correcta es la B.", "B"), ("Die richtige Antwort ist B.", "B"), ("正解はBです。", "B")),
+        *(
+            ("정답은 B입니다.", "B"),
+            ("Правильный ответ: B (MRI)", "B"),
+            ("所以选B。", "B"),
+            ("Doğru cevap B şıkkı", "B"),
+        ),
+        *(("正解はBではない。", None), ("La respuesta no es B.", None), ("답은 B가 아니다", None), ("B型", None)),
+        *(("Das kann ich leider nicht beurteilen.", None), ("不应选B。", None), ("Die Antwort ist nicht B.", None)),
+    ],
+)
+def test_another_language_is_read_where_it_states_its_answer_and_nothing_denies_it(
+    reply: str, meaning: str | None
+) -> None:
+    assert read_option(reply, MODALITIES).value == meaning
+
+
+def test_a_verdict_in_prose_is_firm_or_asked_for_again() -> None:
+    prompt = load_judge_prompt("hedge_binary")
+    for reply in (
+        *("The answer is supported, but the side is wrong.", "One might call it supported.", "If so, it is supported."),
+        *("It is neither supported nor hallucinated.", "The answer contradicts the reference, so it is supported."),
+        *(
+            "Supported claims are rare. The finding is a hallucination? I cannot tell.",
+            "The answer is mostly supported.",
+        ),
+    ):
+        assert prompt.read(reply)[0] is None, reply
+    said = "The verdict is supported because it is right."
+    assert prompt.read(said, judged=said)[0] is None
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
@@ -382,7 +484,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "verdict": verdict,
     "option": colour,
     "judge": load_judge_prompt("hedge").read,
-    "declined": declined,
+    "unanswered": unanswered,
     "sentences": split_sentences,
 }
 
@@ -442,7 +544,7 @@ def test_a_key_given_twice_in_a_large_object_is_found_in_linear_time() -> None:
     ],
 )
 def test_courtesy_around_an_answer_is_no_declining(answer: str) -> None:
-    assert declined(answer) is None
+    assert unanswered(answer) is None
 
 
 @pytest.mark.parametrize(
@@ -462,4 +564,4 @@ def test_courtesy_around_an_answer_is_no_declining(answer: str) -> None:
     ],
 )
 def test_courtesy_alone_and_notices_say_nothing(answer: str) -> None:
-    assert declined(answer) is not None
+    assert unanswered(answer) is not None

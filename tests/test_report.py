@@ -23,7 +23,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.numbers import PERCENT
-from hedge_tasks.report import Options, build_report, result_files
+from hedge_tasks.report import ReportOptions, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, hallucination_rate, warnings_of
 from hedge_tasks.report.explorer import explorer_data
@@ -37,7 +37,7 @@ from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
 
-QUICK = Options(pictures=False, curves=False)
+QUICK = ReportOptions(pictures=False, curves=False)
 RUN = finished_run(60)
 
 

@@ -11,7 +11,7 @@ from finished_runs import finished_run, hostile_run
 from test_report import DEMO
 
 from hedge_tasks.data.splits import load_split
-from hedge_tasks.report import Options, build_report
+from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.runs.run_files import Run
 
 playwright = pytest.importorskip(
@@ -26,7 +26,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [finished_run(60, seed=i, model=f"model {i}") for i in range(2)]
     unlabelled = tuple(a.with_label(None) if i < 5 else a for i, a in enumerate(runs[0].answer_sets))
     path.write_text(
-        build_report([replace(runs[0], answer_sets=unlabelled), runs[1]], options=Options(pictures=False)), "utf-8"
+        build_report([replace(runs[0], answer_sets=unlabelled), runs[1]], options=ReportOptions(pictures=False)),
+        "utf-8",
     )
     return path
 
@@ -102,7 +103,7 @@ def test_without_scripts_the_numbers_are_there(report: Path, open_page: Any) -> 
 
 def test_hostile_texts_stay_texts(tmp_path: Path, open_page: Any) -> None:
     path = tmp_path / "report.html"
-    path.write_text(build_report([hostile_run()], options=Options(pictures=False, curves=False)), "utf-8")
+    path.write_text(build_report([hostile_run()], options=ReportOptions(pictures=False, curves=False)), "utf-8")
     page = open_page(path, viewport={"width": 360, "height": 740})
     for _ in range(17):
         page.keyboard.press("j")
@@ -133,7 +134,7 @@ def with_pictures(n: int) -> Run:
 
 def test_pictures_are_shown(tmp_path: Path, open_page: Any) -> None:
     path = tmp_path / "report.html"
-    path.write_text(build_report([with_pictures(8)], options=Options(curves=False)), "utf-8")
+    path.write_text(build_report([with_pictures(8)], options=ReportOptions(curves=False)), "utf-8")
     page = open_page(path)
     assert page.locator("img.small").count() == 8
     for image in page.locator("img.small").all():

@@ -80,7 +80,7 @@ def test_a_document_of_another_key_is_left_out_with_the_reason(stored: list[Stor
     other = replace(second, drawn=replace(second.drawn, document="0" * 32))
     found = made(replace(run, answer_sets=(replace(first, drawn=None), other, third)), stored, 3)
     assert list(found.of_document) == [third.id]
-    assert "Those of 1 questions are left out: the run keeps no key" in found.note
+    assert "Those of 1 question are left out: the run keeps no key" in found.note
     assert "others than those that were asked about" in found.note
     changed = [replace(d, texts={**d.texts, "answer": "another"}) for d in stored]
     assert not made(run, changed).of_document

@@ -12,12 +12,13 @@ from finished_runs import finished_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.report import Options, build_report
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import analyse
-from hedge_tasks.report.risk import RISKS, Rule, best_thresholds, risk_panel, rules_of
+from hedge_tasks.report.risk import RISKS, ThresholdRule, best_thresholds, risk_panel, rules_of
 from hedge_tasks.report.texts import script_json
 
-QUICK = Options(pictures=False, curves=False)
+QUICK = ReportOptions(pictures=False, curves=False)
 
 
 def most_accepted(pairs: list[tuple[int, int]], risk: float) -> int:
@@ -34,7 +35,9 @@ def most_accepted(pairs: list[tuple[int, int]], risk: float) -> int:
 def test_no_threshold_accepts_more_at_that_risk(pairs: list[tuple[int, int]], thousandths: int) -> None:
     risk = thousandths / 1000
     scores, labels = zip(*pairs, strict=True)
-    rule = Rule("c", "d", "D", len(pairs), sum(labels), best_thresholds(scores, labels))
+    rule = ThresholdRule(
+        "c", "d", "D", len(pairs), sum(labels), sum(labels) / max(len(labels), 1), best_thresholds(scores, labels)
+    )
     point = rule.at(risk)
     assert (point.n if point else 0) == most_accepted(pairs, risk)
     if point:
@@ -97,3 +100,16 @@ def test_the_table_is_there_without_script_and_the_page_promises_nothing() -> No
         for risk, cell in zip(RISKS, re.findall(r"<td.*?</td>", cells), strict=True):
             point = rule.at(risk)
             assert (f"{100 * point.n / rule.n:.1f} %" if point else ">none<") in cell
+
+
+def test_a_declined_answer_is_kept_at_no_threshold() -> None:
+    from hedge_tasks.measures.curves import labelled, risk_coverage
+    from hedge_tasks.plots import risk_coverage_chart
+
+    scores = [Scores(str(i), i % 2, None, None, {"se": i / 4}, "uniform", ()) for i in range(4)]
+    data = labelled(scores, "se")
+    whole, with_declined = risk_coverage(data), risk_coverage(data, 4)
+    assert with_declined.x.tolist() == [x / 2 for x in whole.x.tolist()]
+    assert with_declined.y.tolist() == whole.y.tolist()
+    [series] = risk_coverage_chart(scores, ["se"], declined=4).series
+    assert max(series.x) == 0.5

@@ -15,13 +15,13 @@ import pytest
 from finished_runs import finished_run, hostile_run
 
 from hedge_tasks.plots.figures import roc_chart
-from hedge_tasks.report import Options, build_report
+from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import analyse
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 pytestmark = pytest.mark.slow
 
-QUICK = Options(pictures=False, curves=False)
+QUICK = ReportOptions(pictures=False, curves=False)
 MODELS = ("/very/long/path/of/some/machine/models/model-zero (hedge_hf)", "org/model-one (hedge_vllm)")
 RUNS = [finished_run(60, seed=i, model=model) for i, model in enumerate(MODELS)]
 SVG = "{http://www.w3.org/2000/svg}"

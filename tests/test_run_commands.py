@@ -201,14 +201,15 @@ def test_show_marks_where_every_answer_comes_from(run: Path, capsys: pytest.Capt
 
 def test_show_says_how_it_was_decoded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     finished = finished_run()
-    decoding = {"asked": "pure", "temperature": 1.0, "in_force": {"top_p": 1.0, "top_k": 0}}
+    decoding = {"asked": "pure", "temperature": 1.0, "sent": {"top_p": 1.0, "top_k": 0}}
     first, *rest = finished.answer_sets
     cut = replace(first, baseline=Answer("a long sto", finish="length"))
     sampled = {**finished.settings, "sampled": {"decoding": decoding}}
     save_run(replace(finished, answer_sets=(cut, *rest), settings=sampled), tmp_path)
     assert main(["show", str(tmp_path), "--id", first.id]) == 0
     printed = capsys.readouterr().out
-    assert "decoding   pure, T 1.0; in force: top_p 1.0, top_k 0\n" in printed
+    # Its log-probabilities are made up, and the draws say so.
+    assert "decoding   pure, T 1.0; contradicted: temperature, top_k, top_p, min_p, penalties, log-prob" in printed
     assert "a long sto  [cut at the token limit]\n" in printed
 
 

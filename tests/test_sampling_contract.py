@@ -65,7 +65,7 @@ def test_fields_that_a_server_refuses_are_left_out_one_by_one_and_said(refusal: 
         model = adapter(url)
         assert sample(model, draws(2)) == [STOPPED] * 3
     assert sent(script) == {name: value for name, value in NEUTRAL.items() if name not in foreign}
-    decoding = model.effective_decoding(SamplingPlan().limits())
+    decoding = model.sent_decoding(SamplingPlan().limits())
     assert decoding["refused"] == ["min_p", "top_k"]
     # A server that takes a configuration has that in force, and no defaults.
     assert ("rest" in decoding) == ("generation_config" not in script.bodies[-1])
@@ -113,8 +113,8 @@ def test_penalties_that_a_server_refuses_even_at_0_are_left_out_and_said(reply: 
         model = adapter(url, num_concurrent=1)
         assert sample(model, draws(1)) == [STOPPED] * 2
     assert len(script.bodies) == 2 + 2
-    in_force = model.effective_decoding(SamplingPlan().limits())
-    assert in_force["refused"] == ["frequency_penalty", "presence_penalty"]
+    sent = model.sent_decoding(SamplingPlan().limits())
+    assert sent["refused"] == ["frequency_penalty", "presence_penalty"]
     assert sum("its own presence_penalty applies" in line for line in said) == 1
 
 
@@ -125,7 +125,7 @@ def test_no_top_k_is_0_for_a_server_to_which_it_must_not_be_negative(said: list[
         assert sample(model, draws(1)) == [STOPPED] * 2
         assert isinstance(sample(model, draws(1, top_k=5))[0], Answer)
     assert [body["top_k"] for body in script.bodies] == [-1, 0, 0, 5, 5]
-    assert "refused" not in model.effective_decoding(SamplingPlan().limits())
+    assert "refused" not in model.sent_decoding(SamplingPlan().limits())
     assert not any("its own top_k applies" in line for line in said)
 
 
@@ -147,7 +147,7 @@ def test_a_repetition_penalty_of_the_model_is_sent_recorded_and_part_of_the_iden
         sample(model, draws(1))
         assert model.answer_identity.endswith("|repetition_penalty=1.05")
     assert script.bodies[-1]["repetition_penalty"] == 1.05
-    assert model.effective_decoding(SamplingPlan().limits()) == {**NEUTRAL, "repetition_penalty": 1.05}
+    assert model.sent_decoding(SamplingPlan().limits()) == {**NEUTRAL, "repetition_penalty": 1.05}
 
 
 def test_llama_cpp_has_another_name_for_it(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_repetition_penalty_that_nobody_knows_is_called_unknown(tmp_path: Path
     with serve(refusing) as url:
         for model in (adapter(url), adapter(url, model=str(_documented(tmp_path)))):
             sample(model, draws(1))
-            assert model.effective_decoding(SamplingPlan().limits())["repetition_penalty"] == "unknown"
+            assert model.sent_decoding(SamplingPlan().limits())["repetition_penalty"] == "unknown"
     assert any("whether the model's own repetition_penalty applies is not known" in line for line in said)
     assert adapter("http://localhost:1/v1").answer_identity == "hedge_openai:tiny"
     stated = adapter("http://localhost:1/v1", repetition_penalty=1.0)
@@ -290,17 +290,34 @@ def test_transformers_serve_is_told_to_sample() -> None:
     assert "greedy" not in answers
     assert own == ["greedy"] * 4
     pure, greedy = SamplingPlan(), SamplingPlan(decoding="model")
-    assert model.effective_decoding(pure.limits()) == {
+    assert model.sent_decoding(pure.limits()) == {
         "top_p": 1.0,
         "frequency_penalty": 0.0,
         "generation_config": {"do_sample": True, "top_p": 1.0, "top_k": 0},
         "repetition_penalty": 1.0,  # the configuration that is sent replaces the model's own
         "refused": ["min_p", "presence_penalty", "top_k"],
     }
-    assert model.effective_decoding(greedy.limits()) == {
+    assert model.sent_decoding(greedy.limits()) == {
         "rest": "the server's defaults",
         "repetition_penalty": "unknown",
     }
+
+
+@pytest.mark.parametrize("num_concurrent", [1, 4])
+def test_transformers_serve_samples_every_draw_of_a_request_for_several(num_concurrent: int) -> None:
+    """It refuses fields, knows no `n`, and decodes greedily unless a configuration says otherwise."""
+
+    def reply(body: dict[str, Any]) -> Any:
+        names = {"top_k", "min_p"} & body.keys()
+        if names:
+            return Response({"detail": f"Unexpected fields in the request: {names}"}, 422)
+        return completion(f"seed {body['seed']}" if "generation_config" in body else "greedy")
+
+    with serve(Script(reply)) as url:
+        model = adapter(url, num_concurrent=num_concurrent, draws_per_request=3)
+        answers = [answer.text for answer in sample(model, draws(3)[1:])]
+    assert "greedy" not in answers
+    assert len(set(answers)) == 3
 
 
 def test_a_repetition_penalty_that_the_model_documents_stays(tmp_path: Path) -> None:
@@ -438,7 +455,6 @@ def test_headers_that_trickle_in_are_too_late() -> None:
 
 def test_answers_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(border, "LARGEST_REPLY", 2**20)
-    monkeypatch.setattr(border.bounded, "__defaults__", (2**20,))
     [outcome] = ask(Script(completion("x" * 2**21)), max_retries=0)
     assert outcome == "the answer is larger than 1 MiB"
 

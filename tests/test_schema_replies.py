@@ -107,7 +107,7 @@ def test_vllm_is_told_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm.sampling_params", parameters)  # type: ignore[arg-type]
     bare: Any = object.__new__(HedgeVLLM)
     bare._vllm = SimpleNamespace(SamplingParams=lambda **settings: settings)
-    monkeypatch.setattr(HedgeVLLM, "effective_decoding", lambda self, limits: {})
+    monkeypatch.setattr(HedgeVLLM, "sent_decoding", lambda self, limits: {})
     made = bare._sampling_of(Draw("clean", 0, 0.0, 0), {"max_new_tokens": 5}, schema=SCHEMA)
     assert made["structured_outputs"] == {"json": SCHEMA}
     assert "structured_outputs" not in bare._sampling_of(Draw("clean", 0, 0.0, 0), {"max_new_tokens": 5})

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from email.utils import formatdate
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from openai_server import Response, Script, completion, error, rate_limited, serve
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.serving.border import HttpReply
 from hedge_tasks.serving.chat import ChatClient
 from hedge_tasks.serving.completion import Completion
 from hedge_tasks.serving.dialect import Dialect, spell
@@ -212,11 +213,18 @@ def test_what_every_request_would_meet_is_an_error_that_says_what_to_do(reply: R
     assert len(script.bodies) == 1
 
 
-def test_azure_is_asked_for_its_deployment() -> None:
-    with serve(Script(LEFT)) as url:
-        client = ChatClient("tiny", url.removesuffix("/v1"), KEY, api_version="2024-02-15-preview", max_retries=0)
-        assert client._client.base_url.path.endswith("/openai/")
-        assert isinstance(client.ask(HELLO, {"temperature": 0}), Completion)
+def test_azure_is_asked_for_its_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    async def post(self: Any, path: str, body: bytes) -> HttpReply:
+        asked.append((f"{self.url}{path}{self._query}", self._headers["api-key"]))
+        return HttpReply(200, {}, json.dumps(LEFT).encode())
+
+    monkeypatch.setattr("hedge_tasks.serving.border.HttpClient.post", post)
+    client = ChatClient("tiny", "http://here/", KEY, api_version="2024-02-15-preview", max_retries=0)
+    assert isinstance(client.ask(HELLO, {"temperature": 0}), Completion)
+    path = "/openai/deployments/tiny/chat/completions?api-version=2024-02-15-preview"
+    assert asked == [(f"http://here{path}", KEY)]
 
 
 @pytest.mark.parametrize(
@@ -240,15 +248,11 @@ def test_milliseconds_go_before_seconds() -> None:
 def test_pauses_grow_and_differ() -> None:
     client = ChatClient("tiny", "http://localhost:1/v1", backoff_s=1.0)
 
-    def pause(attempt: int, failure: RequestFailed) -> float:
-        outcome = SimpleNamespace(exception=lambda: failure)
-        return client.pause_s(SimpleNamespace(attempt_number=attempt, outcome=outcome))  # type: ignore[arg-type]
-
     for attempt, least in ((1, 1), (2, 2), (3, 4), (9, 60)):
-        pauses = {pause(attempt, RequestFailed("wait", "busy")) for _ in range(20)}
+        pauses = {client.pause_s(RequestFailed("wait", "busy"), attempt) for _ in range(20)}
         assert len(pauses) > 1
         assert all(least <= seconds <= least + 1 for seconds in pauses)
-    assert 20 <= pause(1, RequestFailed("wait", "busy", retry_after_s=20)) <= 21
+    assert 20 <= client.pause_s(RequestFailed("wait", "busy", retry_after_s=20), 1) <= 21
 
 
 # --- secrets --------------------------------------------------------------------------------------------------------

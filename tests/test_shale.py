@@ -30,7 +30,7 @@ from hedge_tasks.evaluations.shale.items import (
     DATASET,
     NOISY_SCENARIOS,
     SCENARIOS,
-    Item,
+    ShaleItem,
     options_of,
     read_item,
 )
@@ -453,9 +453,9 @@ def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
 
 def test_copies_of_a_scene_are_one_group() -> None:
     """By picture or by description, whatever links them, and whatever the scenario."""
-    base = Item("1", "clean", "ynq", "", "sports", "", "a.png", "?", "Yes")
+    base = ShaleItem("1", "clean", "ynq", "", "sports", "", "a.png", "?", "Yes")
 
-    def item(id: str, image: str, description: str = "", scenario: str = "clean") -> Item:
+    def item(id: str, image: str, description: str = "", scenario: str = "clean") -> ShaleItem:
         return replace(base, id=id, image=image, description=description, scenario=scenario)
 
     groups = scene_groups(

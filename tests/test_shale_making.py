@@ -22,18 +22,18 @@ from hedge_tasks.evaluations.shale.items import (
     KNOWLEDGE,
     SCENARIOS,
     TASKS,
-    Item,
+    ShaleItem,
     options_of,
 )
 from hedge_tasks.evaluations.shale.released import read_released
-from hedge_tasks.making.pictures.base import Order, Question, Verdict
-from hedge_tasks.making.pictures.store import Picture
+from hedge_tasks.making.pictures.base import Order, PictureQuestion, PictureVerdict
+from hedge_tasks.making.pictures.store import StoredPicture
 from hedge_tasks.making.shale.blind import _forms
 from hedge_tasks.making.shale.drawing import draw
 from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnPainter, question_of
 from hedge_tasks.making.shale.items import all_items, clean_items
 from hedge_tasks.making.shale.making import ShaleMaking
-from hedge_tasks.making.shale.pictures import Shown
+from hedge_tasks.making.shale.pictures import ScenePictures
 from hedge_tasks.making.shale.records import Scene, own_elements, pools, scene_of, templates
 from hedge_tasks.making.shale.released import images_of, write_queries
 from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
@@ -45,7 +45,7 @@ from hedge_tasks.perturb.induction_image import draw_style
 EVERY_ELEMENT = 8
 """Scenes an aspect, so that every element of every pool is drawn."""
 
-ACCEPTED = Verdict({}, 1.0, 0.0, "accepted")
+ACCEPTED = PictureVerdict({}, 1.0, 0.0, "accepted")
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,10 @@ def all_scenes() -> list[Scene]:
     return [scene for aspect in ASPECTS for scene in drawn_scenes(aspect, EVERY_ELEMENT)]
 
 
-def shown(scene: Scene, digest: str = "") -> Shown:
+def shown(scene: Scene, digest: str = "") -> ScenePictures:
     """A scene with an accepted picture, which nobody looks at."""
-    picture = Picture(digest or scene.id, lambda: Image.new("RGB", (1, 1)))
-    return Shown(scene, {CLEAN: picture}, {CLEAN: ACCEPTED})
+    picture = StoredPicture(digest or scene.id, lambda: Image.new("RGB", (1, 1)))
+    return ScenePictures(scene, {CLEAN: picture}, {CLEAN: ACCEPTED})
 
 
 def test_every_aspect_of_the_paper_has_a_pool() -> None:
@@ -175,7 +175,7 @@ def test_siblings_come_first_and_no_answer_is_a_kind_of_another() -> None:
 def test_what_is_checked_follows_from_the_record() -> None:
     scene = next(s for s in painted_scenes("count", 40) if s.answer == "three")
     things = scene.prompt.split()[2]
-    assert scene.checks[1] == Question(f"three {things}", "count", {"object": things, "count": 3})
+    assert scene.checks[1] == PictureQuestion(f"three {things}", "count", {"object": things, "count": 3})
     scene = painted_scenes("spatial_relation", 1)[0]
     relation = scene.checks[-1]
     assert relation.statement == scene.prompt == " ".join(relation.expected.values())
@@ -185,9 +185,9 @@ def test_what_is_checked_follows_from_the_record() -> None:
 
 
 def test_what_fills_a_template_is_no_template() -> None:
-    from hedge_tasks.making.shale.records import Record
+    from hedge_tasks.making.shale.records import PictureRecord
 
-    scene = scene_of(Record("color", "a {answer} {entity}", "red", "{relation}", ("{answer}", "b", "c")))
+    scene = scene_of(PictureRecord("color", "a {answer} {entity}", "red", "{relation}", ("{answer}", "b", "c")))
     assert scene.ffq == "What is the color of the {answer} {entity} in the image?"
 
 
@@ -221,7 +221,7 @@ def test_the_drawing_of_another_answer_is_none() -> None:
 
 @pytest.mark.slow
 def test_the_same_arguments_give_the_same_set_and_another_seed_another(tmp_path: Path) -> None:
-    def run(folder: str, seed: int) -> tuple[list[Item], dict[str, bytes]]:
+    def run(folder: str, seed: int) -> tuple[list[ShaleItem], dict[str, bytes]]:
         making = ShaleMaking(DrawnPainter(48), aspects=["count"], scenarios=["crp", "txt", "pfx"], seed=seed)
         made = making.run(tmp_path / folder)
         return list(made.items), images_of(made)
@@ -233,7 +233,7 @@ def test_the_same_arguments_give_the_same_set_and_another_seed_another(tmp_path:
     assert [item.question for item in one[0]] != [item.question for item in other[0]]
 
 
-def by_scenario(scenario: str) -> dict[str, Item]:
+def by_scenario(scenario: str) -> dict[str, ShaleItem]:
     return {item.id: item for item in small_set().items if item.scenario == scenario}
 
 

@@ -19,7 +19,7 @@ from shale_set import small_set
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.shale.building import build
-from hedge_tasks.evaluations.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, Item, options_of
+from hedge_tasks.evaluations.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, ShaleItem, options_of
 from hedge_tasks.evaluations.shale.tables import tables_of
 from hedge_tasks.evaluations.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 from hedge_tasks.lmms.catalogue import task_folder
@@ -51,7 +51,7 @@ def digest(image: Image.Image) -> str:
     return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
 
 
-def known_items() -> dict[tuple[str, str], Item]:
+def known_items() -> dict[tuple[str, str], ShaleItem]:
     """What is asked with which picture -> the item."""
     made = small_set()
     digests = {name: digest(Image.open(io.BytesIO(content))) for name, content in made.images.items()}
@@ -60,13 +60,13 @@ def known_items() -> dict[tuple[str, str], Item]:
     return known
 
 
-def wrong_reply(item: Item) -> str:
+def wrong_reply(item: ShaleItem) -> str:
     if item.task == "ynq":
         return "No" if item.answer == "Yes" else "Yes"
     return next(f"({letter})" for letter in "ABCD" if letter != item.answer[1])
 
 
-def oracle(is_right: Callable[[Item], bool]) -> Callable[[dict[str, Any]], str]:
+def oracle(is_right: Callable[[ShaleItem], bool]) -> Callable[[dict[str, Any]], str]:
     """A model that knows each item and is wrong where it should be. Pictures it has never seen it does not answer."""
     known = known_items()
 
@@ -94,7 +94,7 @@ def tables(run: Run, task: str) -> Mapping[int, Mapping[str, Number]]:
 def failing_in_some(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Right in clean; wrong in CRP and PFX always, in TXT about colours only. Clean questions about flags are wrong."""
 
-    def is_right(item: Item) -> bool:
+    def is_right(item: ShaleItem) -> bool:
         if item.aspect == "geography":
             return item.scenario != CLEAN
         if item.scenario in ("crp", "pfx"):

@@ -10,6 +10,7 @@ import pytest
 from loguru import logger
 from PIL import Image
 
+from hedge_tasks.adjudication.base import Case
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.stock.names import StockName
 from hedge_tasks.sampling.conversations import Conversation
@@ -54,10 +55,10 @@ def numbers_of(aggregations: dict[str, Any], **higher: bool) -> Any:
 
 def rule_of(probes: list[dict[str, Any]], aggregations: dict[str, Any], asked: dict[str, Any], **higher: bool) -> Any:
     from hedge_tasks.lmms.stock.options import StockOptions
-    from hedge_tasks.lmms.stock.scoring import Outcome
+    from hedge_tasks.lmms.stock.scoring import StockOutcome
 
     numbers = numbers_of(aggregations, **higher)
-    return numbers.rule([Outcome(p) for p in probes], StockOptions.from_mapping(asked, "hedge:x"), "hedge:x")
+    return numbers.rule([StockOutcome(p) for p in probes], StockOptions.from_mapping(asked, "hedge:x"), "hedge:x")
 
 
 def share_right(records: list[Any]) -> float:
@@ -129,9 +130,13 @@ def test_what_is_better_when_lower_is_only_taken_when_asked_for() -> None:
 
 
 def test_labels_of_numbers() -> None:
-    from hedge_tasks.lmms.stock.numbers import Rule
+    from hedge_tasks.lmms.stock.numbers import ReadingRule
 
-    plain, graded, errors = Rule("m", "value"), Rule("m", "value", at_least=0.5), Rule("m", "value", at_most=0.1)
+    plain, graded, errors = (
+        ReadingRule("m", "value"),
+        ReadingRule("m", "value", at_least=0.5),
+        ReadingRule("m", "value", at_most=0.1),
+    )
     assert [plain.label(x) for x in (1, 100, 0, 0.3, -1)] == [0, 0, 1, None, None]
     assert [graded.label(x) for x in (0.5, 0.49, 3)] == [0, 1, 0]
     assert [errors.label(x) for x in (0.1, 0.2)] == [0, 1]
@@ -139,12 +144,12 @@ def test_labels_of_numbers() -> None:
 
 def test_a_missing_number_is_no_label() -> None:
     from hedge_tasks.lmms.stock.judge import StockJudge
-    from hedge_tasks.lmms.stock.numbers import Rule
-    from hedge_tasks.lmms.stock.scoring import Outcome
+    from hedge_tasks.lmms.stock.numbers import ReadingRule
+    from hedge_tasks.lmms.stock.scoring import StockOutcome
 
-    outcomes = {"a": Outcome({"acc": 1}), "b": Outcome({"acc": math.nan}), "c": Outcome({"other": 1})}
-    judge = StockJudge(Rule("acc", "value"), numbers_of({"acc": max}), {}, outcomes)
-    verdicts = judge.judge([SimpleNamespace(id=id_) for id_ in "abcd"])  # type: ignore[misc]
+    outcomes = {"a": StockOutcome({"acc": 1}), "b": StockOutcome({"acc": math.nan}), "c": StockOutcome({"other": 1})}
+    judge = StockJudge(ReadingRule("acc", "value"), numbers_of({"acc": max}), {}, outcomes)
+    verdicts = judge.judge([Case(id_, "q", "stop", "go") for id_ in "abcd"])
     assert [verdict.label for verdict in verdicts] == [0, None, None, None]
     assert "it gave other" in verdicts[2].reason
     judge.withdraw("the judge is gone")
@@ -286,3 +291,21 @@ def test_a_hedge_task_refuses_what_it_would_ignore(key: str) -> None:
     config = {"task": "mine", "hedge": {"prompt": "medical_vqa/default"}, key: "SHOUTED {{question}}"}
     with pytest.raises(ConfigError, match=rf"mine: '{key}' .* hedge:TASK"):
         HedgeTask(config)
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "outcome"),
+    [
+        *(("stop", "I cannot tell.", "declined"), ("", "I cannot tell.", "declined"), ("stop", "stop", "supported")),
+        *(("unanswerable", "I cannot tell.", "supported"), ("unanswerable", "[LMMS_EVAL_REQUEST_FAILED]", "failed")),
+    ],
+)
+def test_declining_is_right_only_where_the_reference_declines(reference: str, answer: str, outcome: str) -> None:
+    from hedge_tasks.adjudication.outcomes import outcome_of
+    from hedge_tasks.lmms.stock.judge import StockJudge
+    from hedge_tasks.lmms.stock.numbers import ReadingRule
+    from hedge_tasks.lmms.stock.scoring import StockOutcome
+
+    judge = StockJudge(ReadingRule("acc", "value"), numbers_of({"acc": max}), {}, {"1": StockOutcome({"acc": 1})})
+    [verdict] = judge.judge([Case("1", "What does the sign say?", reference, answer)])
+    assert outcome_of(verdict) == outcome

@@ -90,7 +90,7 @@ def test_documents_without_all_their_answers_are_counted_not_exported(
     code, facts = hedge("export", store, "--out", tmp_path / "some.jsonl")
     assert (code, facts["documents"], len(facts["incomplete"])) == (0, DOCUMENTS - 1, 1)
     assert main(["store", "export", str(store), "--out", str(tmp_path / "some.jsonl")]) == 0
-    assert "partial: 1 documents have not all their answers yet" in capsys.readouterr().out
+    assert "partial: 1 document without all answers yet" in capsys.readouterr().out
 
 
 def test_an_import_spares_the_model_every_draw(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hedge_tasks.evaluations.shale.items import CLEAN, NOISY_SCENARIOS
 from hedge_tasks.evaluations.vope import measures, objects
 from hedge_tasks.evaluations.vope import tables as vope
 from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
@@ -59,7 +59,7 @@ def test_medhallus_tables_have_the_reports_intervals() -> None:
         assert (cell.value, cell.stderr, cell.interval) == (theirs.value, theirs.stderr, theirs.interval), name
         # lmms-eval's table has the same standard error.
         [metric] = [m for m in sums_of(run.settings) if m.name == name]
-        assert Row(metric).stderr([d.record for d in documents_of(run, metric)]) == theirs.stderr
+        assert Aggregation(metric).stderr([d.record for d in documents_of(run, metric)]) == theirs.stderr
     assert suite_numbers(run)["f1"].n_groups < 41
 
 

@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import brought_measures, evaluations
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.measures.of_run import compare_documents, documents_of, measures_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
@@ -74,7 +74,7 @@ def test_columns_of_another_form_are_refused(tmp_path: Path, columns: Any) -> No
 def test_the_number_of_the_table_is_the_number_of_the_run_file() -> None:
     run = suite_run(60, mute=0.1, metrics=tuple(METRICS))
     for measure, number in numbers_of_run(run):
-        records, row = [document.record for document in documents_of(run, measure)], Row(measure)
+        records, row = [document.record for document in documents_of(run, measure)], Aggregation(measure)
         assert (row(records), row.stderr(records)) == (number.value, number.stderr)
 
 

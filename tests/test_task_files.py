@@ -22,7 +22,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import included_file
 from hedge_tasks.lmms.documents import Documents, load_documents
 from hedge_tasks.lmms.settings import DocumentSettings
-from hedge_tasks.runs.trust import Source, read_task
+from hedge_tasks.runs.trust import DocumentSource, read_task
 
 COLOURS = ((250, 0, 0), (0, 250, 0), (250, 0, 0))
 """Of three documents; the first and the last show the same."""
@@ -208,10 +208,10 @@ def test_an_include_that_no_package_has(tmp_path: Path) -> None:
 
 def test_files_are_part_of_where_a_run_s_documents_are() -> None:
     config = {"dataset_path": "parquet", "test_split": "test", "dataset_kwargs": {"data_files": {"test": "/x.parquet"}}}
-    source = Source.of(config)
+    source = DocumentSource.of(config)
     assert source is not None
     assert (source.files, source.trusted) == ({"test": "/x.parquet"}, False)
-    hub = Source.of({**config, "dataset_path": "org/name"})
+    hub = DocumentSource.of({**config, "dataset_path": "org/name"})
     assert hub is not None
     assert hub.files is None
 

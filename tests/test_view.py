@@ -15,7 +15,7 @@ from finished_runs import HOSTILE, finished_run
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.keyed_log import KeyedLog, Line, log_files, read_lines
-from hedge_tasks.report import Options
+from hedge_tasks.report import ReportOptions
 from hedge_tasks.report.live import site as site_module
 from hedge_tasks.report.live.server import ViewServer
 from hedge_tasks.report.live.site import Site, duration, output_folders
@@ -193,7 +193,7 @@ def test_pages_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(site_module, "build_report", lambda *given: (made.append(given), build(*given))[1])
     folder = filled(tmp_path)
     assert output_folders(folder) == [folder, folder / "inner"]
-    site = Site(folder, Options(pictures=False, curves=False))
+    site = Site(folder, ReportOptions(pictures=False, curves=False))
     first = site.page("/") or ""
     assert "5 of 8 draws, 1 of 2 documents complete" in first
     assert "<script>window.hacked" not in first

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hedge_tasks.adjudication.base import Verdict
-from hedge_tasks.claims import ENTAILMENT, Asked, Passage, build_decomposition, build_entailment
+from hedge_tasks.claims import ENTAILMENT, Passage, SupportQuery, build_decomposition, build_entailment
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get
 from hedge_tasks.errors import DataError
@@ -74,7 +74,7 @@ def test_support_is_the_radflag_of_object_records() -> None:
 
 def test_claims_that_are_no_objects_are_refused() -> None:
     with pytest.raises(DataError, match="COCO object"):
-        build_entailment("object").support([Asked(("There is no effusion.",), ("x",))])
+        build_entailment("object").support([SupportQuery(("There is no effusion.",), ("x",))])
 
 
 @pytest.mark.slow

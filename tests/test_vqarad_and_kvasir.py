@@ -17,7 +17,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.vqarad import documents as vqarad
 from hedge_tasks.lmms.catalogue import list_tasks, task_folder
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.measures.paper.published import FILTERS, PROMPTS
 
@@ -293,16 +293,16 @@ def test_a_metric_of_one_kind_sees_only_that_kind() -> None:
         *((0.1, 0, "closed"), (0.2, 0, "closed"), (0.3, 1, "closed"), (0.4, 1, "closed")) * 3,
         *((0.9, 0, "open"), (0.8, 0, "open"), (0.1, 1, "open"), (0.0, 1, "open"), (0.5, None, "open")) * 3,
     )
-    closed, opened = (Row(of_question_type(detector_auroc("se"), kind)) for kind in ("closed", "open"))
+    closed, opened = (Aggregation(of_question_type(detector_auroc("se"), kind)) for kind in ("closed", "open"))
     assert (closed(rows), opened(rows)) == (1.0, 0.0)
     assert closed.__name__ == "se_auroc_closed"
     assert isinstance(closed.stderr(rows), float)
-    rate = Row(of_question_type(HALLUCINATION_RATE, "open"))
+    rate = Aggregation(of_question_type(HALLUCINATION_RATE, "open"))
     assert (rate(rows), rate.higher_is_better, closed.higher_is_better) == (0.5, False, True)
 
 
 def test_a_kind_without_documents_is_undefined() -> None:
-    metric = Row(of_question_type(detector_auroc("se"), "maybe"))
+    metric = Aggregation(of_question_type(detector_auroc("se"), "maybe"))
     assert metric(records((0.1, 0, "closed"))) == "undefined: no document is of the kind 'maybe'"
     assert metric.stderr(records((0.1, 0, "closed"))) == "N/A"
 

@@ -22,7 +22,7 @@ SUPPORTED = 0
 
 _OPTIONAL = ("category", "basis", "raw", "key")
 NO_ANSWER = "no_answer"
-"""Category of answers that claim nothing (of `rule`, and of the prompt `hedge`): a verdict without a label."""
+"""Category of declined answers (of `rule`, and of the prompt `hedge`): a verdict without a label."""
 
 JUDGE_UNREAD = "judge unread"
 """Basis of a verdict where a model judge was asked and wrote something that cannot be read."""

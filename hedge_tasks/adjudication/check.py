@@ -62,7 +62,7 @@ class Recall:
 
 
 @dataclass(frozen=True)
-class Check:
+class JudgeCheck:
     """What a judge's verdicts have in common with people's.
 
     Attributes:
@@ -84,7 +84,7 @@ class Check:
     confusion: tuple[tuple[int, ...], ...]
     kappa: Agreement
     agreement: Agreement
-    of_type: Mapping[str, Check] = field(default_factory=dict)
+    of_type: Mapping[str, JudgeCheck] = field(default_factory=dict)
     wrong: tuple[tuple[Case, str, Verdict], ...] = field(repr=False, default=())
 
     @property
@@ -200,7 +200,7 @@ def check(
     human: Sequence[HumanLabel],
     verdicts: Sequence[Verdict],
     about: Sequence[Facet] | None = None,
-) -> Check:
+) -> JudgeCheck:
     """Compare labels: hallucinated and supported. Cases that people gave no label (only a category) are left out.
 
     Args:
@@ -220,7 +220,7 @@ def check_categories(
     verdicts: Sequence[Verdict],
     scheme: str,
     about: Sequence[Facet] | None = None,
-) -> Check:
+) -> JudgeCheck:
     """Compare categories, those of a scheme such as `medhallmark`."""
     rows = [
         _Row(c, h.category, v.category, v, facet)
@@ -233,14 +233,14 @@ def check_categories(
     return _compare(rows, classes)
 
 
-def _compare(rows: Sequence[_Row], classes: Sequence[str]) -> Check:
+def _compare(rows: Sequence[_Row], classes: Sequence[str]) -> JudgeCheck:
     kinds: dict[str, list[_Row]] = {}
     for row in rows:
         kinds.setdefault(row.facet.kind, []).append(row)
     return replace(_compared(rows, classes), of_type={name: _compared(kinds[name], classes) for name in sorted(kinds)})
 
 
-def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> Check:
+def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> JudgeCheck:
     counts = Counter((row.people, row.judged) for row in rows)
     recall = {
         of: Recall(
@@ -253,7 +253,7 @@ def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> Check:
     }
     pairs = [(row.people, row.judged) for row in rows if row.judged is not None]
     groups = [row.facet.group for row in rows if row.judged is not None]
-    return Check(
+    return JudgeCheck(
         n=len(rows),
         judged=len(pairs),
         correct=sum(one == other for one, other in pairs),

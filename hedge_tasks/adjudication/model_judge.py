@@ -11,7 +11,8 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.adjudication.base import JUDGE_UNREAD, NO_ANSWER, Case, Verdict
+from hedge_tasks.adjudication.base import JUDGE_UNREAD, Case, Verdict
+from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.adjudication.prompt import JudgePrompt, load_judge_prompt
 from hedge_tasks.asking.account import Account
 from hedge_tasks.asking.asker import Asker, Query, QueryResult
@@ -21,7 +22,7 @@ from hedge_tasks.asking.reading import Unreadable
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.replies import read_free
-from hedge_tasks.replies.declining import declined
+from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.judgement import bounded
 from hedge_tasks.replies.reading import CUT
 
@@ -143,8 +144,10 @@ class ModelJudge:
         """The verdict on a case that nobody needs to be asked about; None where somebody does."""
         if why := self._not_asked(case):
             return self._verdict(None, f"not asked: {why}")
-        if why := declined(case.answer):
-            return self._verdict(None, f"declined: {why}", category=NO_ANSWER, basis=why)
+        if why := unanswered(case.answer):
+            return of_unanswered(why, self.title, self.version)
+        if self.prompt.answers_only and read_free(case.answer, cut=case.cut).basis == CUT:
+            return of_unanswered(CUT, self.title, self.version)
         return None
 
     def _not_asked(self, case: Case) -> str | None:
@@ -154,9 +157,6 @@ class ModelJudge:
             return "there is no image"
         if missing := self.prompt.missing(case, shown):
             return f"there is no {missing}"
-        if self.prompt.answers_only:
-            read = read_free(case.answer, cut=case.cut)
-            return str(read) if read.basis == CUT else None
         return None
 
     def _read(self, case: Case, reply: Reply) -> Verdict:

@@ -140,11 +140,6 @@ class JudgePrompt(Template):
         return next((outcome for outcome in self.outcomes if outcome.key == key), None)
 
 
-def prompt_names() -> list[str]:
-    """Names of the prompts that come with this package and with evaluations."""
-    return sorted(_files())
-
-
 def load_judge_prompt(name: str) -> JudgePrompt:
     """Load a prompt of this room or of an evaluation by name, or a file of that form by a path that ends in `.json`.
 
@@ -160,7 +155,7 @@ def load_judge_prompt(name: str) -> JudgePrompt:
         except DataError as error:
             raise ConfigError(f"prompt: {error}") from None
         return parse_judge_prompt(text, name, foreign=True)
-    files = _files()
+    files = prompt_files()
     if name not in files:
         raise unknown("judge prompt", name, files)
     return _named(name, files[name])
@@ -171,7 +166,8 @@ def _named(name: str, path: Path) -> JudgePrompt:
     return parse_judge_prompt(path.read_text("utf-8"), f"prompt {name}")
 
 
-def _files() -> dict[str, Path]:
+def prompt_files() -> dict[str, Path]:
+    """The prompts that come with this package and with evaluations, by name."""
     ours = Path(str(resources.files("hedge_tasks.adjudication"))) / "prompts"
     return {**judge_prompt_files(), **{path.stem: path for path in ours.glob("*.json")}}
 

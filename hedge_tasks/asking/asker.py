@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 DEFAULT_TOKENS = 512
 
+_OF_THE_REQUEST = frozenset({"refused", "unsent"})
+"""Failures that say nothing about other requests."""
+
 
 @dataclass(frozen=True)
 class Query(Generic[T]):
@@ -62,6 +65,8 @@ class Query(Generic[T]):
                 "prompt": self.prompt.digest,
                 "values": dict(self.values),
                 "images": list(self.image_keys),
+                "schema": None if self.schema is None else dict(self.schema),
+                "max_tokens": self.max_tokens,
                 "sampling": dict(self.sampling),
                 "seed": self._seed(attempt),
                 "attempt": attempt,
@@ -164,9 +169,10 @@ class Asker:
                 for at, outcome in chain.from_iterable(batches):
                     found[left[at]] = self._taken(queries[left[at]], outcome, found[left[at]].attempts)
                     bar.update()
-        failed = [one for one in found.values() if one.failure is not None]
-        if failed and len(failed) == len(found):
-            raise HedgeError(f"{self.model.who} answered none of {len(failed)} requests; one: {failed[0].problem}")
+        failed = [one.failure.kind for one in found.values() if one.failure is not None]
+        if len(failed) == len(found) and (len(failed) > 1 or not _OF_THE_REQUEST.issuperset(failed)):
+            problem = next(iter(found.values())).problem
+            raise HedgeError(f"{self.model.who} answered none of {len(failed)} requests; one: {problem}")
         return [found[i] for i in places]
 
     def _open(self, found: QueryResult[T]) -> bool:

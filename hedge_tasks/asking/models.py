@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -14,8 +15,9 @@ from hedge_tasks.asking.log import Reply
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.io import options
+from hedge_tasks.serving.concurrency import ask_each
+from hedge_tasks.serving.event_loop import run
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
-from hedge_tasks.serving.thread_pool import ask_each
 
 if TYPE_CHECKING:
     from hedge_tasks.asking.servers import Server
@@ -142,14 +144,16 @@ class ServedModel:
         """Nothing is loaded."""
 
     def reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
-        from hedge_tasks.serving.messages import to_openai
+        _ = self._server  # a key that is not there is no failure of a request
+        return run(self._reply(request, stop))
 
+    async def _reply(self, request: Request, stop: threading.Event) -> ReplyOrFailure:
         try:
-            messages = to_openai(request.conversation())
+            messages = await asyncio.to_thread(_messages, request)  # pictures are read for it
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
         began = time.monotonic()
-        found = self._server(messages, self._settings(request), stop)
+        found = await self._server(messages, self._settings(request), stop)
         if isinstance(found, RequestFailed):
             return found
         if self._on_usage is not None and found.prompt_tokens is not None:
@@ -157,10 +161,10 @@ class ServedModel:
         return replace(found, seconds=round(time.monotonic() - began, 3))
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
-        def call(position: int, stop: threading.Event) -> ReplyOrFailure:
-            return self.reply(requests[position], stop)
+        async def call(position: int, stop: threading.Event) -> ReplyOrFailure:
+            return await self._reply(requests[position], stop)
 
-        _ = self._server  # a key that is not there is no failure of a thread
+        _ = self._server  # a key that is not there is no failure of a request
         try:
             yield from ask_each(call, len(requests), min(self.concurrency, len(requests)), unreachable=_unreachable)
         except ServerGone as gone:
@@ -191,6 +195,12 @@ class ServedModel:
             # Of vLLM and SGLang; Qwen3 would else think for a thousand tokens before it says yes or no.
             settings["chat_template_kwargs"] = {"enable_thinking": False}
         return settings
+
+
+def _messages(request: Request) -> list[dict[str, Any]]:
+    from hedge_tasks.serving.messages import to_openai
+
+    return to_openai(request.conversation())
 
 
 class LocalModel:
@@ -263,7 +273,7 @@ class LocalModel:
         self, adapter: Any, settings: Request, shown: Sequence[Any], seeds: Sequence[Any]
     ) -> Sequence[ReplyOrFailure]:
         more: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
-        if self._keeps and settings.schema and getattr(adapter, "keeps_schemas", False):
+        if self._keeps and settings.schema and adapter.keeps_schemas():
             more["schema"] = settings.schema
         # No top_p: the adapters sample from the model itself.
         more |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
@@ -309,12 +319,11 @@ def adapter_model(adapter: str, **arguments: Any) -> LocalModel:
     if not hasattr(kind, "answer_conversations"):
         raise ConfigError(f"adapter {adapter!r} answers no conversations that belong to no task")
     name = str(arguments.get("pretrained") or arguments.get("model") or adapter)
-    loaded = kind(**arguments)
     # A reply that was kept to its schema is another one.
-    kept = {"schema": "kept"} if getattr(loaded, "keeps_schemas", False) else {}
+    kept = {"schema": "kept"} if kind.keeps_schemas() else {}
     told = {key: value for key, value in arguments.items() if key not in _NOT_OF_THE_MODEL}
     identity = {"adapter": adapter, **told, **kept}
-    return LocalModel(name, lambda: identity, lambda: loaded, keeps_schemas=True)
+    return LocalModel(name, lambda: identity, lambda: kind(**arguments), keeps_schemas=True)
 
 
 def model_from(spec: str) -> Model:

@@ -9,8 +9,9 @@ and those that somebody registered) is asked as it is.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from threading import Event
 from typing import Any
@@ -39,7 +40,7 @@ _AZURE_VERSION = "2024-02-15-preview"
 """Of the API; what lmms-eval takes where API_VERSION is not set."""
 
 
-Server = Callable[[Sequence[Mapping[str, Any]], Mapping[str, Any], Event], Reply | RequestFailed]
+Server = Callable[[Sequence[Mapping[str, Any]], Mapping[str, Any], Event], Awaitable[Reply | RequestFailed]]
 """Whoever answers: a reply, or why a request failed.
 
 Its arguments are messages as `to_openai` makes them, further fields of the request's body, and an event that ends the
@@ -103,9 +104,11 @@ def _chat_server(model: str, url: str, key: str, who: str, **options: Any) -> Se
     client = ChatClient(model, url, key, name=f"{who} at {url}", **how, **options)
     hosted = "api_version" in options or urlsplit(url).hostname == urlsplit(OPENAI).hostname
 
-    def ask(messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event) -> Reply | RequestFailed:
+    async def ask(
+        messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event
+    ) -> Reply | RequestFailed:
         known = {key: value for key, value in settings.items() if not (hosted and key in _NOT_HOSTED)}
-        found = client.ask(messages, known, optional=_OPTIONAL, stop=stop)
+        found = await client.ask_async(messages, known, optional=_OPTIONAL, stop=stop)
         if isinstance(found, RequestFailed):
             return Reply("", found.kind, problem=str(found)) if found.kind in _SAYS_NOTHING else found
         tokens = {} if found.usage is None else asdict(found.usage)
@@ -133,4 +136,9 @@ def _foreign_server(name: str, model: str, *, timeout: float, max_retries: int) 
             return RequestFailed(f"the request failed ({redact.shown(error)})", "garbled")
         return Reply(redact(str(response.content or "")))
 
-    return ask
+    async def ask_in_thread(
+        messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event
+    ) -> Reply | RequestFailed:
+        return await asyncio.to_thread(ask, messages, settings, stop)
+
+    return ask_in_thread

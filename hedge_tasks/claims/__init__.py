@@ -28,13 +28,13 @@ from hedge_tasks.claims.base import (
     Support,
 )
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces, build_decomposition
-from hedge_tasks.claims.entailment import Asked, build_entailment
+from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 
 __all__ = [
     "CONTRADICTION",
     "ENTAILMENT",
     "NEUTRAL",
-    "Asked",
+    "SupportQuery",
     "Claim",
     "ClaimEvidence",
     "Passage",

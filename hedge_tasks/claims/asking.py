@@ -1,4 +1,4 @@
-"""What of this room asks a model on a server: a prompt of the room, and replies that are kept in the cache on disk."""
+"""Questions to a model on a server: a prompt of the room, and replies that are kept in the cache on disk."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class ClaimAsker:
         self.model.check()
 
     def settings(self) -> dict[str, Any]:
-        """What decides what is said, ready for JSON."""
+        """Return what decides what is said, ready for JSON."""
         prompt = {"prompt": self.prompt.id, "prompt_digest": self.prompt.digest[:16]}
         return {"model": self.model.name, "thinking": self.model.thinking, **prompt}
 
     def _answers(self, questions: Sequence[Query[T]]) -> list[QueryResult[T]]:
-        """What came of each question.
+        """Return what came of each question.
 
         Raises:
             HedgeError: the server is gone, or refuses all.

@@ -41,7 +41,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What one draw says of a claim.
+    """Support of a claim by one draw.
 
     Attributes:
         claim: its id.
@@ -68,7 +68,7 @@ class Support:
 
 @dataclass(frozen=True, eq=False)
 class ClaimEvidence:
-    """What is known of the K claims of one answer. Labels are not part of it.
+    """Evidence on the K claims of one answer. Labels are not part of it.
 
     Supports have the probabilities of contradiction, neutral and entailment of each claim (row) by each draw (column).
 
@@ -154,7 +154,7 @@ class ClaimEvidence:
         return replace(self, clean=self.clean[:, :n], noisy=self.noisy[:, :m], graph=None, graph_rows=())
 
     def supports(self, number: int) -> list[Support]:
-        """What every draw says of one claim: the clean ones, then the noisy ones."""
+        """Return what every draw says of one claim: the clean ones, then the noisy ones."""
         found = []
         for condition in ("clean", "noisy"):
             for j, row in enumerate(getattr(self, condition)[number].tolist()):
@@ -163,7 +163,7 @@ class ClaimEvidence:
         return found
 
     def shared(self, function: Callable[[ClaimEvidence], Result]) -> Result:
-        """What the function makes of this evidence, computed once."""
+        """Return what the function makes of this evidence, computed once."""
         if function not in self._made:
             self._made[function] = function(self)
         return cast(Result, self._made[function])

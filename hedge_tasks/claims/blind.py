@@ -1,4 +1,4 @@
-"""What is known of claims without a look at the image or at a draw about it."""
+"""Facts about claims that need no look at the image or at a draw about it."""
 
 from __future__ import annotations
 

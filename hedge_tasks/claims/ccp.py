@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, FloatArray, Matrix
-from hedge_tasks.claims.entailment import Asked
+from hedge_tasks.claims.entailment import SupportQuery
 from hedge_tasks.claims.tokens import token_places
 from hedge_tasks.data.answers import Answer
 
@@ -75,9 +75,9 @@ def token_choices(answer: Answer, claims: Sequence[Claim]) -> list[list[TokenCho
     return found
 
 
-def questions(choice: TokenChoice) -> tuple[Asked, Asked]:
-    """What an engine is asked of one token: the others given the token, and the token given the others."""
-    return Asked(choice.others, (choice.said,)), Asked((choice.said,), choice.others)
+def questions(choice: TokenChoice) -> tuple[SupportQuery, SupportQuery]:
+    """Return what an engine is asked of one token: the others given the token, and the token given the others."""
+    return SupportQuery(choice.others, (choice.said,)), SupportQuery((choice.said,), choice.others)
 
 
 def token_ccp(choice: TokenChoice, given: Matrix, reverse: Matrix) -> float:

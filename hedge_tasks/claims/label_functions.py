@@ -51,7 +51,7 @@ def label_function(name: str) -> LabelFunction:
 def function_labels(
     answer_sets: Sequence[AnswerSet], decomposed: Sequence[Decomposed], function: LabelFunction
 ) -> dict[str, tuple[LabelledSpan, ...]]:
-    """What a function says of every claim, as labelled spans by the answer's id.
+    """Return what a function says of every claim, as labelled spans by the answer's id.
 
     Raises:
         DataError: it says something else than a label of each claim; names the answer.

@@ -13,6 +13,7 @@ from loguru import logger
 from hedge_tasks import __version__
 from hedge_tasks.cli import (
     ask,
+    audit,
     calibrate,
     claims,
     compare,
@@ -49,7 +50,7 @@ COMMANDS = {
     "start here (tasks, data and answers of your own)": (init, tasks, score, completion),
     "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
     "compare (detectors, runs, settings)": (detectors, compare, sweep, tune),
-    "decide (label answers, and say which are safe to use)": (judge, calibrate, ask, serve),
+    "decide (label answers, and say which are safe to use)": (judge, audit, calibrate, ask, serve),
     "publish (a leaderboard)": (leaderboard, manifest, verify),
     "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),
     "papers (their tables beside your runs)": (paper,),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.guard import Verdict
+    from hedge_tasks.guard import GuardVerdict
 
 
 def add(commands: Parser) -> None:
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if verdict.accepted else PROBLEMS_FOUND
 
 
-def _text(verdict: Verdict) -> str:
+def _text(verdict: GuardVerdict) -> str:
     from hedge_tasks.numbers import WHOLE_PERCENT, Format
 
     lines = [verdict.answer if verdict.answer is not None else "(no answer in time)", ""]

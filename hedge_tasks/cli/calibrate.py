@@ -11,7 +11,7 @@ from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
-    from hedge_tasks.guard.calibrate import Calibration, Check
+    from hedge_tasks.guard.calibrate import PolicyCheck, PolicySearch
     from hedge_tasks.guard.policy import Policy
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
@@ -70,7 +70,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
 
 
-def _table(calibration: Calibration) -> Table:
+def _table(calibration: PolicySearch) -> Table:
     from hedge_tasks.numbers import FOUR_DIGITS, PERCENT, Cell, Column, Table
 
     rows: list[dict[str, Cell]] = []
@@ -91,7 +91,7 @@ def _table(calibration: Calibration) -> Table:
     return Table(columns, rows)
 
 
-def _text(finished: Run, calibration: Calibration, out: Path | None) -> str:
+def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> str:
     lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
     lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
     lines += [f"{name}: {_no(control)}" for name, control in calibration.tried.items() if control.chosen is None]
@@ -113,7 +113,8 @@ def _promise(policy: Policy) -> str:
 
     promise = policy.promise
     about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
-    tried = f"{promise.n_hypotheses} thresholds were tried and are corrected for"
+    some = f"all {promise.n_detectors} detectors that were tried" if promise.n_detectors > 1 else "one detector"
+    tried = f"every threshold of {some} could have been chosen, which is part of the promise"
     early = (
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )
@@ -136,7 +137,7 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
     return PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
 
 
-def _checked(finished: Run, policy: Policy, checked: Check) -> str:
+def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
     from hedge_tasks.numbers import PERCENT, format_number
 
     lines = [finished.title]

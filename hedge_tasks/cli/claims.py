@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from hedge_tasks.claims.label_functions import LabelFunction
     from hedge_tasks.data.spans import LabelledSpan
     from hedge_tasks.runs.run_files import Run
-    from hedge_tasks.scoring.claims import Price, Supported, Teller
+    from hedge_tasks.scoring.claim_files import KeptSupport
+    from hedge_tasks.scoring.claims import Supported, SupportPrice, SupportSource
 
 
 def add(commands: Parser) -> None:
@@ -150,7 +151,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError("choose one of --labels and --judge")
 
 
-_Found = tuple["Sequence[Supported]", "Teller", "Price", "Mapping[str, Any]", "Path | None", "Sequence[object]"]
+_Found = tuple[
+    "Sequence[Supported]", "SupportSource", "SupportPrice", "Mapping[str, Any]", "Path | None", "Sequence[object]"
+]
 """Support, who gave it, its price, the settings, where it is kept from now on, and what may have asked a model."""
 
 
@@ -178,7 +181,11 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     kept = kept_of(finished, fits)
     if kept is None:
         return None
-    say(f"price: nothing; the support is kept with the run: {kept.title} ({kept.price})", sys.stderr)
+    return _of_kept(kept)
+
+
+def _of_kept(kept: KeptSupport) -> _Found:
+    say(f"nothing is asked: the support is kept with the run ({kept.title})", sys.stderr)
     return kept.supported, kept, kept.price, kept.settings, None, ()
 
 
@@ -194,8 +201,7 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     asking |= {"ccp": True} if arguments.ccp else {}
     settings = {**unit.settings(), **engine.settings(), **asking}
     if not arguments.price and (kept := kept_support(finished, settings)) is not None:
-        say(f"price: nothing; the support is kept with the run: {kept.title} ({kept.price})", sys.stderr)
-        return kept.supported, kept, kept.price, kept.settings, None, ()
+        return _of_kept(kept)
     if arguments.unit == "atomic":
         draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
         texts = {"texts": len(finished.answer_sets) + draws}

@@ -16,7 +16,7 @@ from hedge_tasks.io.commands import Parser, command, show
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.measures.comparisons import Overlap
-    from hedge_tasks.measures.detector_table import Column
+    from hedge_tasks.measures.detector_table import PricedScores
     from hedge_tasks.measures.measure import Measure
     from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.runs.run_files import Run
@@ -58,25 +58,30 @@ def run(arguments: argparse.Namespace) -> int:
 
     first = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     if arguments.other is None:
-        heading, rows, facts = _within(first, arguments)
+        heading, rows, by_experts, facts = _within(first, arguments)
     else:
-        heading, rows, facts = _between(
+        heading, rows, by_experts, facts = _between(
             first, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
     table = _table(rows, heading)
-    show(arguments, {**facts, "comparisons": table}, table)
+    experts = _table(by_experts, "against experts") if by_experts else None
+    facts |= {"comparisons": table} | ({"by_experts": experts} if experts else {})
+    show(arguments, facts, table, experts or "")
     return 0
 
 
 _Rows = list[tuple[str, "Comparison | None"]]
-_Found = tuple[str, _Rows, dict[str, Any]]
+_Found = tuple[str, _Rows, _Rows, dict[str, Any]]
+"""Heading, comparisons by the judge's labels and by experts', and facts for JSON."""
 
 
 def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.measures.audited import compare_runs_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
     from hedge_tasks.measures.of_run import compare_documents, documents_of
+    from hedge_tasks.runs.audit_files import audit_of
 
     for option in ("against", "against_filter"):
         if getattr(arguments, option) is not None:
@@ -93,6 +98,8 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
     _warn_of_differences(first, second, scorers)
     columns = [_priced(s, e, detectors, arguments.budget) for s, e in zip(scorers, (first, second), strict=False)]
     rows: _Rows = []
+    by_experts: _Rows = []
+    audits = audit_of(first), audit_of(second)
     silent = [] if arguments.metric else [name for name in detectors if any(_is_silent(of, name) for of in columns)]
     for name in names:
         if name in silent:
@@ -106,6 +113,9 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
             ours, theirs = (of[name] for of in columns)
             label = f"{name}_auroc" + _at(ours, arguments.budget)
             rows.append((label, compare_two_runs(ours.scores, theirs.scores, name)))
+            if audits[0] is not None and audits[1] is not None:
+                found = compare_runs_by_experts(ours.scores, audits[0], theirs.scores, audits[1], name)
+                by_experts.append((label, found))
     clustered = f"filter {scorers[0].name}; " if scorers else ""
     heading = [
         f"a: {first.title}",
@@ -113,12 +123,14 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
         f"{clustered}{overlap.both} documents in both" + _partly(overlap),
         *_silence(silent),
     ]
+    if rows:
+        heading += [f"a: {whose_labels(first, audits[0])}", f"b: {whose_labels(second, audits[1])}"]
     facts = {
         "a": _facts(first, scorers[0] if scorers else None),
         "b": _facts(second, scorers[1] if scorers else None),
         "documents": overlap,
     }
-    return "\n".join(heading), rows, facts
+    return "\n".join(heading), rows, by_experts, facts
 
 
 def _shared_suite(first: Run, second: Run) -> dict[str, Measure]:
@@ -136,7 +148,9 @@ def _suite(run: Run) -> dict[str, Measure]:
 
 def _within(run: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.measures.audited import compare_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import compare_two_scores
+    from hedge_tasks.runs.audit_files import audit_of
     from hedge_tasks.scoring.scorers import scorer_of
 
     if arguments.against is None and arguments.against_filter is None:
@@ -152,6 +166,8 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Found:
     first = _priced(scorers[0], run, detectors, arguments.budget)
     second = first if arguments.against_filter is None else _priced(scorers[1], run, detectors, arguments.budget)
     rows: _Rows = []
+    by_experts: _Rows = []
+    audit = audit_of(run)
     pairs = list(zip(names, against, strict=True))
     silent = [] if arguments.metric else [a for a, b in pairs if _is_silent(first, a) or _is_silent(second, b)]
     for name, reference in pairs:
@@ -162,9 +178,13 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Found:
         a, b = (f"{n}_auroc{_at(of[n], arguments.budget)}" for n, of in ((name, first), (reference, second)))
         compared = compare_two_scores(first[name].scores, name, second[reference].scores, reference)
         rows.append((a if name == reference else f"{a} - {b}", compared))
+        if audit is not None:
+            found = compare_by_experts(first[name].scores, name, second[reference].scores, reference, audit)
+            by_experts.append((rows[-1][0], found))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(run, scorers[0]), "b": _facts(run, scorers[1])}
-    return "\n".join([f"{run.title}; filter {filters}", *_silence(silent)]), rows, facts
+    heading = [f"{run.title}; filter {filters}", *_silence(silent), *([whose_labels(run, audit)] if rows else [])]
+    return "\n".join(heading), rows, by_experts, facts
 
 
 def _asked_within(run: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -188,7 +208,7 @@ def _of_table(run: Run) -> list[str]:
     return [name for name in listed if name in known] or list(SCORE_NAMES)
 
 
-def _is_silent(columns: Mapping[str, Column], name: str) -> bool:
+def _is_silent(columns: Mapping[str, PricedScores], name: str) -> bool:
     """Whether no document has this score, as none has one of samples where one draw a document was made."""
     return all(scores[name] is None for scores in columns[name].scores)
 
@@ -197,7 +217,7 @@ def _silence(names: Sequence[str]) -> list[str]:
     return [f"no document has a score of {', '.join(dict.fromkeys(names))}: left out"] if names else []
 
 
-def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, Column]:
+def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, PricedScores]:
     """The scores of each detector, with all answers or those that it can pay.
 
     Raises:
@@ -213,7 +233,7 @@ def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) 
     return columns
 
 
-def _at(column: Column, budget: int | None) -> str:
+def _at(column: PricedScores, budget: int | None) -> str:
     return "" if budget is None else f" ({column.draws} draws)"
 
 
@@ -221,7 +241,9 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Found:
     """Every two detectors of a run that differ in one thing: in the score, or in the clustering."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.measures.audited import compare_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import compare_two_scores
+    from hedge_tasks.runs.audit_files import audit_of
     from hedge_tasks.scoring.scorers import scorers_of
 
     names = list(dict.fromkeys(_metric_within(name, run) for name in arguments.metric or SCORE_NAMES))
@@ -241,14 +263,20 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Found:
     if not pairs and not silent:
         raise ConfigError("there is only one detector; give a second run, or another --metric")
     rows: _Rows = []
+    by_experts: _Rows = []
+    audit = audit_of(run)
     for pair in pairs:
         a, b = (columns[clustering][score] for clustering, score in pair)
         first, second = (f"{of} {score}{_at(c, arguments.budget)}" for (of, score), c in zip(pair, (a, b), strict=True))
         rows.append((f"{first} - {second}", compare_two_scores(a.scores, pair[0][1], b.scores, pair[1][1])))
+        if audit is not None:
+            found = compare_by_experts(a.scores, pair[0][1], b.scores, pair[1][1], audit)
+            by_experts.append((rows[-1][0], found))
     heading = f"{run.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
     return (
-        "\n".join([heading, *_silence(silent)]),
+        "\n".join([heading, *_silence(silent), *([whose_labels(run, audit)] if rows else [])]),
         rows,
+        by_experts,
         {"detectors": {name: scorer.settings() for name, scorer in scorers.items()}},
     )
 

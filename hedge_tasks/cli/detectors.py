@@ -79,7 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
     tables = [
-        detector_table(each_run, chosen_scorer(arguments, each_run), detectors, **options, only_kept=only_kept)
+        detector_table(
+            each_run,
+            chosen_scorer(arguments, each_run),
+            detectors,
+            **options,
+            only_kept=only_kept,
+            # Nobody who asks for less is told more.
+            blind=arguments.detectors is None,
+        )
         for each_run in progress(finished, name="Scoring", unit="run")
     ]
     fusions = [fuse(each_run.scores) if arguments.fuse else None for each_run in tables]
@@ -109,41 +117,33 @@ def run(arguments: argparse.Namespace) -> int:
 def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
     about = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
     facts = {**about, "detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
+    facts |= {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
     return facts | ({"fusion": fusion} if fusion else {})
 
 
 def _table(table: DetectorTable) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Table, reason_lines
+    from hedge_tasks.measures.detector_columns import numbers_table
+    from hedge_tasks.numbers import Cell, reason_lines
 
-    columns = [
-        Column("detector"),
-        Column("draws"),
-        Column("seconds"),
-        Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
-        Column("interval", "95 %", show="interval", of="estimate"),
-        Column("within", "within types", format=FOUR_DIGITS),
-        Column("difference", f"- {table.against}", format=SIGNED_FOUR),
-        Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
-        Column("p_adjusted", "p (max-T)", show="p"),
-    ]
-    rows: list[dict[str, Cell]] = []
-    for row in table.rows:
-        cells: dict[str, Cell] = {
-            "detector": row.detector,
-            "title": row.title,
-            "draws": row.draws,
-            "seconds": row.seconds,
-            "estimate": row.estimate,
-            "within": row.within,
+    blind = table.blind
+    baselines: list[dict[str, Cell]] = [
+        {
+            "detector": f"{one.name}{'*' if one.reversed else ''} (blind)",
+            "title": one.title,
+            "draws": 0,
+            "estimate": one.estimate,
         }
-        if row.difference is not None:
-            compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
-            cells |= {**compared, "difference": row.difference.number, "p_value": row.difference.p_value}
-        rows.append({**cells, "p_adjusted": row.p_adjusted})
-    notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
-    notes += reason_lines("left out", table.left_out.items())
-    notes += [table.advice] if table.advice else []
-    return Table(columns, rows, f"{table.run.title}; filter {table.scorer.name}", notes)
+        for one in (blind.rows if blind else ())
+    ]
+    seconds = "seconds: of the evidence (looked up where it was kept) and the score, for all questions"
+    notes = [*([seconds] if table.rows or baselines else []), *reason_lines("left out", table.left_out.items())]
+    if blind:
+        notes += ["* turned round"] if any(one.reversed for one in blind.rows) else []
+        notes += reason_lines("left out", blind.left_out.items())
+    notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
+    about: dict[str, Any] = {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes}
+    about |= {"experts": table.experts, "baselines": baselines}
+    return numbers_table(table.rows, against=table.against, within="within types", **about)
 
 
 def _fusion(fusion: Fusion) -> Table:

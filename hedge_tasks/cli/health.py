@@ -46,8 +46,9 @@ def _groups(health: Health) -> dict[str, object]:
 
 
 def _text(run: Run, health: Health) -> str:
+    from hedge_tasks.adjudication.outcomes import readings_line
     from hedge_tasks.numbers import PERCENT, Format, format_value
-    from hedge_tasks.runs.health import decoding_line, draws_line
+    from hedge_tasks.runs.health import draws_line
 
     shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable")
     values: dict[str, object] = {
@@ -58,7 +59,6 @@ def _text(run: Run, health: Health) -> str:
         "distinct clean answers a document": format_value(health.distinct_clean, Format(digits=2)),
         **{name.replace("_", " "): format_value(getattr(health, name), PERCENT) for name in shares},
         **{f"outcome: {name}": n for name, n in health.outcomes.items()},
-        **{f"read by: {name}": n for name, n in health.readings.items()},
         **{f"zero entropy, {name}": format_value(share, PERCENT) for name, share in health.zero_entropy.items()},
         **{f"picture check: {key.replace('_', ' ')}": value for key, value in health.image_use.items()},
     }
@@ -67,9 +67,12 @@ def _text(run: Run, health: Health) -> str:
     findings = [f"{'UNRELIABLE' if f.unreliable else 'note'}: {f.text}" for f in health.findings] or [
         "nothing to remark"
     ]
-    decoding_text = decoding_line(health.decoding)
-    # Below the table: it is long, and would push the numbers off the screen.
-    decoding = [f"decoding: {decoding_text}"] if decoding_text else []
+    # Below the table: they are long, and would push the numbers off the screen.
+    asked = health.decoding.get("asked")
+    decoding = [f"decoding: {asked}, T {health.decoding.get('temperature')}"] if asked else []
+    decoding += [f"  {verdict.line()}" for verdict in health.setting_verdicts]
+    if readings := readings_line(health.readings):
+        decoding.append(f"readings: {readings}")
     if health.draws_verdict is not None:
         decoding.append(f"draws against their own log-probabilities: {draws_line(health.draws_verdict)}")
     return "\n".join([run.title, *rows, *decoding, "", *findings])

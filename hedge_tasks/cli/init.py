@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.io.commands import Parser, add_out, command, say, show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
     from hedge_tasks.data.columns import Roles
-    from hedge_tasks.data.own_data import Findings
-    from hedge_tasks.data.tables import Table
+    from hedge_tasks.data.own_data import RowFindings
+    from hedge_tasks.data.tables import StoredTable
     from hedge_tasks.lmms.own_task.files import OwnTask
     from hedge_tasks.lmms.own_task.trial import Trial
 
@@ -57,7 +58,7 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.columns import Asked, find_roles
+    from hedge_tasks.data.columns import ColumnSettings, find_roles
     from hedge_tasks.data.own_data import look_at, write_data
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, write_files
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     table = read_table(arguments.data)
     roles = find_roles(
         table,
-        Asked(
+        ColumnSettings(
             arguments.question,
             arguments.answer,
             tuple(arguments.image),
@@ -83,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     findings = look_at(table, roles, folder)
     facts = _facts(table, roles, findings)
     say(
-        "\n".join([f"{table.name}: {table.n_rows} rows, {table.read_as}", *(f"  {fact}" for fact in facts)]), sys.stderr
+        "\n".join([f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}", *(f"  {f}" for f in facts)]),
+        sys.stderr,
     )
     left_out = _left_out(findings, table, arguments.drop)
     task = OwnTask(arguments.task, table.name, roles, arguments.prompt, tuple(facts), table.n_rows - len(left_out))
@@ -121,7 +123,7 @@ def _check_folder(out: Path) -> None:
         raise DataError(f"{out.parent} is not a folder")
 
 
-def _left_out(findings: Findings, table: Table, drop: bool) -> list[int]:
+def _left_out(findings: RowFindings, table: StoredTable, drop: bool) -> list[int]:
     from hedge_tasks.data.own_data import describe
     from hedge_tasks.errors import DataError
 
@@ -136,17 +138,17 @@ def _left_out(findings: Findings, table: Table, drop: bool) -> list[int]:
     return list(findings.faults)
 
 
-def _facts(table: Table, roles: Roles, findings: Findings) -> list[str]:
+def _facts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
     """Return how each column was taken, a line each."""
     kinds = [f"question: column {roles.question!r}", f"answer: column {roles.answer!r}{_values(table, roles.answer)}"]
     columns = " and ".join(map(repr, roles.images))
     kinds.append(f"pictures: column {columns}, {findings.pictures} different" if roles.images else "pictures: none")
     if roles.group:
-        kinds.append(f"group: column {roles.group!r}, {findings.groups} groups")
+        kinds.append(f"group: column {roles.group!r}, {count_of(findings.groups, 'group')}")
     elif roles.images:
-        kinds.append(f"group: questions that show the same, {findings.groups} groups")
+        kinds.append(f"group: questions that show the same, {count_of(findings.groups, 'group')}")
     else:
-        kinds.append(f"group: questions in the same words, {findings.groups} groups")
+        kinds.append(f"group: questions in the same words, {count_of(findings.groups, 'group')}")
     kinds.append(f"id: column {roles.id!r}" if roles.id else "id: the number of the row, from 0")
     kind = f"column {roles.question_type!r}{_values(table, roles.question_type)}" if roles.question_type else "none"
     kinds.append(f"question type: {kind}")
@@ -154,11 +156,11 @@ def _facts(table: Table, roles: Roles, findings: Findings) -> list[str]:
         listed = ", ".join(f"{column!r}{_values(table, column)}" for column in unused)
         kinds.append(f"not used, and not seen by the model: {listed}")
     if findings.repeated:
-        kinds.append(f"repeated: {findings.repeated} rows ask and show what one before them does")
+        kinds.append(f"repeated: {count_of(findings.repeated, 'row')} with question and pictures of one before")
     return kinds
 
 
-def _values(table: Table, column: str | None) -> str:
+def _values(table: StoredTable, column: str | None) -> str:
     """A column's values in brackets where they are few."""
     from hedge_tasks.data import cells
     from hedge_tasks.errors import DataError
@@ -187,7 +189,8 @@ def _tried(folder: Path, name: str) -> Trial:
 def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:
     judged = trial.judged
     lines = [
-        f"{out}/ holds the task {task.name}, {task.n_documents} documents. The first {len(trial.shown)} were asked:"
+        f"{out}/ holds the task {task.name}, {count_of(task.n_documents, 'document')}. What a model is shown -> the "
+        "reference, which it is not:"
     ]
     for document in trial.shown:
         pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""

@@ -13,6 +13,7 @@ from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
 from hedge_tasks.cli.judge_check import run_check, write_lines
 from hedge_tasks.cli.question import printable
 from hedge_tasks.io.commands import Parser, add_label_store, add_out, command, show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Judge, Verdict
@@ -184,7 +185,7 @@ def _run_text(facts: Mapping[str, Any]) -> str:
     n = facts["documents"]
     lines = [
         f"{facts['task']} of {facts['model'] or 'an unknown model'}, judged anew: {facts['run']}",
-        f"{n} answers: {facts['hallucinated']} hallucinated, {facts['supported']} supported, "
+        f"{count_of(n, 'answer')}: {facts['hallucinated']} hallucinated, {facts['supported']} supported, "
         f"{facts['without_a_label']} without a label",
     ]
     if facts["categories"]:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.commands import show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication import Case, Judge, Verdict
     from hedge_tasks.adjudication.baselines import Beside
-    from hedge_tasks.adjudication.check import Check, Facet, Recall
+    from hedge_tasks.adjudication.check import Facet, JudgeCheck, Recall
     from hedge_tasks.adjudication.label_files import HumanLabel
     from hedge_tasks.numbers import Table
 
@@ -133,7 +134,7 @@ def _pair(text: str) -> tuple[str, str]:
     return key, column
 
 
-def _check_json(check: Check) -> dict[str, Any]:
+def _check_json(check: JudgeCheck) -> dict[str, Any]:
     return {
         "n": check.n,
         "judged": check.judged,
@@ -154,13 +155,13 @@ def _shares(recall: Recall) -> dict[str, float | None]:
     return {"recall": recall.recall, "recall_of_all": recall.recall_of_all, "precision": recall.precision}
 
 
-def _check_text(name: str, check: Check) -> str:
+def _check_text(name: str, check: JudgeCheck) -> str:
     from hedge_tasks.numbers import Column, Table, format_number, format_value
 
     kappa = format_number(check.kappa, interval=True)
     why = f" ({check.kappa.reason})" if check.kappa.value is None else ""
     heading = (
-        f"{name}: {check.n} answers, {check.judged} judged\n"
+        f"{name}: {count_of(check.n, 'answer')}, {check.judged} judged\n"
         f"coverage {format_value(check.coverage)}, accuracy of the judged {format_value(check.accuracy)}, "
         f"Cohen's kappa {kappa}{why}"
     )

@@ -11,7 +11,7 @@ from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication.prompt import JudgePrompt
-    from hedge_tasks.making.judging.examples import Example
+    from hedge_tasks.making.judging.examples import TrainingExample
 
 
 def add(commands: Parser) -> None:
@@ -72,10 +72,10 @@ def run_data(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[Example]:
+def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
     """Answers that somebody judged, out of a file of labels or a run."""
     from hedge_tasks.adjudication.check import read_checked
-    from hedge_tasks.making.judging.examples import Example
+    from hedge_tasks.making.judging.examples import TrainingExample
 
     if path.is_dir() or path.name.startswith("run-"):
         return _of_run(path, prompt)
@@ -88,12 +88,12 @@ def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> l
         image = label.row.get("image")
         file = _image(arguments, str(image), label.where) if image else None
         group = str(image) if image else case.question
-        examples.append(Example(replace(case, id=f"{path.stem}/{number_}"), outcome, group, image=file))
+        examples.append(TrainingExample(replace(case, id=f"{path.stem}/{number_}"), outcome, group, image=file))
     return examples
 
 
-def _of_run(path: Path, prompt: JudgePrompt) -> list[Example]:
-    from hedge_tasks.making.judging.examples import Example
+def _of_run(path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
+    from hedge_tasks.making.judging.examples import TrainingExample
     from hedge_tasks.runs.run_files import load_run
     from hedge_tasks.scoring.relabel import cases_of
 
@@ -106,7 +106,7 @@ def _of_run(path: Path, prompt: JudgePrompt) -> list[Example]:
         if outcome is None and answers.label is not None:
             outcome = _outcome_of(answers.label, prompt)
         if outcome is not None:
-            examples.append(Example(case, outcome, answers.group or case.question))
+            examples.append(TrainingExample(case, outcome, answers.group or case.question))
     return examples
 
 
@@ -124,11 +124,11 @@ def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
     return keys[0]
 
 
-def _tasks(arguments: argparse.Namespace, path: Path) -> list[Example]:
+def _tasks(arguments: argparse.Namespace, path: Path) -> list[TrainingExample]:
     from hedge_tasks.adjudication.base import Case
     from hedge_tasks.data.cells import first_of
     from hedge_tasks.data.tables import read_rows
-    from hedge_tasks.making.judging.examples import TASK, Example
+    from hedge_tasks.making.judging.examples import TASK, TrainingExample
 
     examples = []
     for number_, (where, row) in enumerate(read_rows(path)):
@@ -137,7 +137,7 @@ def _tasks(arguments: argparse.Namespace, path: Path) -> list[Example]:
         image = row.get("image")
         file = _image(arguments, str(image), where) if image else None
         case = Case(f"{path.stem}/{number_}", question, answer, answer)
-        examples.append(Example(case, None, str(image) if image else question, TASK, file))
+        examples.append(TrainingExample(case, None, str(image) if image else question, TASK, file))
     return examples
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_run, add_task, chosen_run
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, say, show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
-    from hedge_tasks.leaderboard.validation import Findings
+    from hedge_tasks.leaderboard.validation import ValidationFindings
 
 
 def add(commands: Parser) -> None:
@@ -115,7 +116,8 @@ def submit(arguments: argparse.Namespace) -> int:
         facts,
         "\n".join(
             [
-                f"{out}: {run.title}, {len(run.answer_sets)} documents, {texts_note}, {submission['digest']}",
+                f"{out}: {run.title}, {count_of(len(run.answer_sets), 'document')}, {texts_note}, "
+                f"{submission['digest']}",
                 "The pull request:",
                 *(f"  {line}" for line in commands),
             ]
@@ -127,21 +129,21 @@ def submit(arguments: argparse.Namespace) -> int:
 def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
     from hedge_tasks.io.progress import progress
-    from hedge_tasks.leaderboard import Findings, check, read_submission
+    from hedge_tasks.leaderboard import ValidationFindings, check, read_submission
 
     options = options_of(arguments)
-    findings_by_path: dict[str, Findings] = {}
+    findings_by_path: dict[str, ValidationFindings] = {}
     for path in progress(arguments.submissions, name="Checking", unit="entry"):
         try:
             findings_by_path[str(path)] = check(read_submission(path), **options)
         except DataError as error:
-            findings_by_path[str(path)] = Findings((str(error),))
+            findings_by_path[str(path)] = ValidationFindings((str(error),))
     text = "\n".join(line for path, findings in findings_by_path.items() for line in lines_of(path, findings))
     show(arguments, {path: facts_of(findings) for path, findings in findings_by_path.items()}, text)
     return PROBLEMS_FOUND if any(findings.problems for findings in findings_by_path.values()) else 0
 
 
-def facts_of(findings: Findings) -> dict[str, Any]:
+def facts_of(findings: ValidationFindings) -> dict[str, Any]:
     """Findings as JSON."""
     from dataclasses import asdict
 
@@ -161,7 +163,7 @@ def facts_of(findings: Findings) -> dict[str, Any]:
     }
 
 
-def lines_of(path: str, findings: Findings) -> list[str]:
+def lines_of(path: str, findings: ValidationFindings) -> list[str]:
     """Findings for people."""
     from hedge_tasks.leaderboard.units import CLAIM_PARTS
 

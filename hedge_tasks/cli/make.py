@@ -11,8 +11,8 @@ from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, sh
 
 if TYPE_CHECKING:
     from hedge_tasks.making.medhallu.pipeline import MedHallu
-    from hedge_tasks.making.medhallu.questions import Question
-    from hedge_tasks.making.output import About
+    from hedge_tasks.making.medhallu.questions import SourceQuestion
+    from hedge_tasks.making.output import CardText
     from hedge_tasks.making.production import Production
 
 _MODEL = "model=NAME,url=..."
@@ -94,21 +94,21 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
 
 def _pipeline(arguments: argparse.Namespace) -> MedHallu:
     from hedge_tasks.asking.models import model_from
-    from hedge_tasks.making.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliEntailment
+    from hedge_tasks.making.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliMutualEntailment
     from hedge_tasks.making.medhallu.pipeline import MedHallu
 
     return MedHallu(
         generator=model_from(arguments.generator),
         judges=[model_from(judge) for judge in arguments.judge],
         critic=model_from(arguments.critic or arguments.generator),
-        entailment=NliEntailment(arguments.nli or NLI_MODEL),
+        entailment=NliMutualEntailment(arguments.nli or NLI_MODEL),
         similarity=EmbeddingSimilarity(arguments.embedding),
         refiner=arguments.refiner,
         attempts=arguments.attempts,
     )
 
 
-def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[Question]) -> int:
+def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[SourceQuestion]) -> int:
     from hedge_tasks.numbers import Column, Table
 
     counts = pipeline.requests(len(questions))
@@ -138,8 +138,8 @@ def _instructions(stage: str) -> int:
     return len(load_template("hedge_tasks.making.medhallu", stage).system)
 
 
-def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> About:
-    from hedge_tasks.making.output import About
+def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> CardText:
+    from hedge_tasks.making.output import CardText
     from hedge_tasks.making.shortcuts import alarms, shortcuts
 
     true = [row["Ground Truth"] for row in made.rows]
@@ -153,15 +153,15 @@ def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) 
     )
     measured = {name: e if isinstance(e, str) else [e.value, e.interval] for name, e in found.items()}
     settings = {**pipeline.settings(), "seed": arguments.seed, "source": arguments.source, "shortcuts_auroc": measured}
-    return About("MedHallu, made again", arguments.licence, summary, settings, alarms(found))
+    return CardText("MedHallu, made again", arguments.licence, summary, settings, alarms(found))
 
 
 def _write_review(folder: Path, made: Production) -> None:
+    from hedge_tasks.audit.review import ReviewItem, write_review
     from hedge_tasks.making.output import REVIEW
-    from hedge_tasks.making.review import Item, write_review
 
     items = [
-        Item(
+        ReviewItem(
             str(row["Id"]),
             {
                 "Question": row["Question"],

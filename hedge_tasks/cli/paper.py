@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.choices import add_trust
 from hedge_tasks.cli.question import printable
 from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 from hedge_tasks.numbers import MISSING, THREE_DIGITS, Format, Table, format_value
 
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
-    from hedge_tasks.measures.fidelity import Fact
+    from hedge_tasks.measures.fidelity import ProtocolSetting
     from hedge_tasks.measures.paper.cells import CellResult, Placed
-    from hedge_tasks.measures.paper.layout import Row
-    from hedge_tasks.measures.paper.published import Cell, Key
+    from hedge_tasks.measures.paper.layout import PaperRow
+    from hedge_tasks.measures.paper.published import Key, PublishedNumber
     from hedge_tasks.runs.run_files import Run
 
 _DIGITS = {2: 3, 3: 2}
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         "fidelity": block,
     }
     show(arguments, facts, _text(placed, results), fidelity_text(block, len(described)))
-    return 0
+    return 0 if placed.runs else PROBLEMS_FOUND
 
 
 def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
@@ -157,7 +157,7 @@ def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scor
     return columns
 
 
-def fidelity_text(facts: Sequence[Fact], n_runs: int) -> str:
+def fidelity_text(facts: Sequence[ProtocolSetting], n_runs: int) -> str:
     """The fidelity block: what each setting is in the run, the paper and its code, with a mark at what differs."""
     counts = " and ".join(
         f"{sum(name in fact.differs for fact in facts)} from the {what}"
@@ -225,7 +225,7 @@ def _in_paper_order(key: Key) -> tuple[int, ...]:
     return list(DATASETS).index(key.dataset), MODELS.index(key.model), PROMPTS.index(key.prompt)
 
 
-def _table_2(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
+def _table_2(placed: Placed, results: Mapping[PublishedNumber, CellResult]) -> list[str]:
     if not placed.runs or not any(cell.table == 2 for cell in results):
         return []
     title = "Table 2: ROC-AUC with 10 clean and 10 noisy answers; ours, the paper's, difference"
@@ -236,7 +236,7 @@ def _table_2(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
     return parts
 
 
-def _laid_out_2(dataset: str, ours: Mapping[Cell, float | None]) -> str:
+def _laid_out_2(dataset: str, ours: Mapping[PublishedNumber, float | None]) -> str:
     """Our numbers as the paper prints its own, and its means below ours."""
     from hedge_tasks.measures.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
     from hedge_tasks.measures.paper.published import published
@@ -249,14 +249,14 @@ def _laid_out_2(dataset: str, ours: Mapping[Cell, float | None]) -> str:
     return str(Table.of(header, rows, title=f"Table 2 as the paper lays it out, {dataset}: {legend}"))
 
 
-def _marked(row: Row, digits: int) -> list[str]:
+def _marked(row: PaperRow, digits: int) -> list[str]:
     marks = ["**" if i in row.top else "*" if i in row.best else "" for i in range(len(row.values))]
     values = zip(row.values, marks, strict=True)
     return [MISSING if value is None else Format(digits, suffix=mark)(value) for value, mark in values]
 
 
-def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
-    from hedge_tasks.measures.paper.published import FILTERS, PROMPTS, SCORES, TABLE_2_N, Cell
+def _block(dataset: str, model: str, results: Mapping[PublishedNumber, CellResult]) -> str:
+    from hedge_tasks.measures.paper.published import FILTERS, PROMPTS, SCORES, TABLE_2_N, PublishedNumber
 
     header = ["", *(name for filter_ in FILTERS.values() for name in (filter_, "paper", "diff"))]
     rows: list[list[str]] = []
@@ -264,13 +264,13 @@ def _block(dataset: str, model: str, results: Mapping[Cell, CellResult]) -> str:
         for score in SCORES:
             row = [f"{prompt} {score}"]
             for inputs, clustering in FILTERS:
-                row += _three(results[Cell(2, dataset, prompt, model, score, inputs, clustering, TABLE_2_N)])
+                row += _three(results[PublishedNumber(2, dataset, prompt, model, score, inputs, clustering, TABLE_2_N)])
             rows.append(row)
     return str(Table.of(header, rows))
 
 
-def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
-    from hedge_tasks.measures.paper.published import PROMPTS, SCORES, Cell
+def _table_3(placed: Placed, results: Mapping[PublishedNumber, CellResult]) -> list[str]:
+    from hedge_tasks.measures.paper.published import PROMPTS, SCORES, PublishedNumber
 
     cells = [cell for cell in results if cell.table == 3]
     if not any(cell.key in placed.runs for cell in cells):
@@ -281,7 +281,9 @@ def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
         rows: list[list[str]] = []
         for prompt in PROMPTS:
             for score in SCORES:
-                places = [Cell(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, n) for n in sizes]
+                places = [
+                    PublishedNumber(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, n) for n in sizes
+                ]
                 threes = [_three(results[place]) for place in places]
                 for i, name in enumerate((f"{prompt} {score}", "  paper", "  diff")):
                     rows.append([name, *(three[i] for three in threes)])
@@ -290,7 +292,7 @@ def _table_3(placed: Placed, results: Mapping[Cell, CellResult]) -> list[str]:
     return parts
 
 
-def _laid_out_3(clustering: str, results: Mapping[Cell, CellResult], sizes: Sequence[int]) -> str:
+def _laid_out_3(clustering: str, results: Mapping[PublishedNumber, CellResult], sizes: Sequence[int]) -> str:
     from hedge_tasks.measures.paper.layout import MEAN, rows_of_table_3
     from hedge_tasks.measures.paper.published import published
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import (
@@ -98,9 +100,11 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         )
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, shown[0])
-    charts = {
+    from hedge_tasks.adjudication.outcomes import declined_in
+
+    charts: dict[str, Callable[..., Chart]] = {
         "roc": plots.roc_chart,
-        "risk-coverage": plots.risk_coverage_chart,
+        "risk-coverage": partial(plots.risk_coverage_chart, declined=declined_in(finished.verdicts.values())),
         "calibration": plots.calibration_chart,
         "question-types": plots.strata_chart,
     }

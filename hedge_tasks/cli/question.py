@@ -52,12 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise unknown(f"question of {finished.task}", arguments.id, by_id)
     views = [_view(scorer, by_id, arguments.id) for scorer in scorers]
     verdict = finished.verdicts.get(arguments.id) or {}
-    decoding = health_of(finished).decoding
-    facts = {"task": finished.task, "decoding": decoding, **_facts(views[0]), "verdict": verdict}
+    health = health_of(finished)
+    facts = {"task": finished.task, "decoding": health.decoding, **_facts(views[0]), "verdict": verdict}
     if len(views) > 1:
         facts["against"] = _facts(views[1])
     names = " and ".join(view.scorer.name for view in views)
-    lines = [f"{printable(finished.title)}; filter {printable(names)}", *_head(views, verdict, decoding_line(decoding))]
+    lines = [f"{printable(finished.title)}; filter {printable(names)}", *_head(views, verdict, decoding_line(health))]
     show(arguments, facts, "\n".join([*lines, *_body(views, coloured=sys.stdout.isatty())]))
     return 0
 

@@ -31,8 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
-    from hedge_tasks.numbers import Format
-    from hedge_tasks.report import Options, build_report, result_files
+    from hedge_tasks.numbers import Format, count_of
+    from hedge_tasks.report import ReportOptions, build_report, result_files
     from hedge_tasks.runs.run_files import load_runs
 
     if arguments.questions < 0:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     detectors = chosen_detectors(arguments, ()) or None
     shown = {"pictures": not arguments.no_pictures, "curves": not arguments.no_curves}
     shown["noisy_pictures"] = arguments.noisy_pictures
-    options = Options(**shown, questions=arguments.questions, detectors=detectors)
+    options = ReportOptions(**shown, questions=arguments.questions, detectors=detectors)
     with progress(name="Report") as bar:
 
         def step(text: str) -> None:
@@ -55,5 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
         page = build_report(runs, result_files(arguments.runs), options, step)
     write_whole(arguments.out, page)
     facts = {"report": str(arguments.out), "bytes": len(page.encode()), "runs": [finished.title for finished in runs]}
-    show(arguments, facts, f"{arguments.out}: {len(runs)} runs, {Format(digits=1)(len(page.encode()) / 1e6)} MB")
+    size = Format(digits=1, suffix=" MB")(len(page.encode()) / 1e6)
+    show(arguments, facts, f"{arguments.out}: {count_of(len(runs), 'run')}, {size}")
     return 0

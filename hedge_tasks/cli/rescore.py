@@ -81,6 +81,8 @@ def _summary(finished: Run, scorer: Scorer, arguments: argparse.Namespace) -> tu
     from dataclasses import replace
 
     from hedge_tasks.detectors.pipeline import summarise
+    from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+    from hedge_tasks.runs.audit_files import audit_of
 
     if arguments.alpha is not None:
         scorer = replace(scorer, alpha=arguments.alpha)
@@ -89,4 +91,9 @@ def _summary(finished: Run, scorer: Scorer, arguments: argparse.Namespace) -> tu
     settings = scorer.settings()
     settings.pop("detectors", None)  # the table below names them
     facts = {"with_question": settings.pop("with_question"), "alpha": settings.pop("alpha")}
-    return scores, {"clustering": settings, **facts, "clusters_given": 0, **summarise(scores)}
+    summary = {"clustering": settings, **facts, "clusters_given": 0, **summarise(scores)}
+    audit = audit_of(finished)
+    summary["labels"] = whose_labels(finished, audit)
+    if audit is not None:
+        summary["experts"] = {name: auroc_by_experts(scores, name, audit) for name in summary["auroc"]}
+    return scores, summary

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.numbers import count_of
 
 
 def add(commands: Parser) -> None:
@@ -108,7 +109,7 @@ def _export(arguments: argparse.Namespace) -> int:
         f"1 baseline, {exported.n} clean, {exported.n_noisy} noisy answers each"
     )
     if exported.incomplete:
-        text += f"\npartial: {len(exported.incomplete)} documents have not all their answers yet and were left out"
+        text += f"\npartial: {count_of(len(exported.incomplete), 'document')} without all answers yet, left out"
     show(arguments, facts, text)
     return 0
 
@@ -135,7 +136,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _report_added(arguments: argparse.Namespace, added: int, conflicts: int) -> int:
-    text = f"{added} answers added to {arguments.into}"
+    text = f"{count_of(added, 'answer')} added to {arguments.into}"
     if conflicts:
         text += f"; {conflicts} left out, because the store has other answers to the same draws"
     show(arguments, {"into": str(arguments.into), "added": added, "conflicts": conflicts}, text)
@@ -158,5 +159,6 @@ def _verify(arguments: argparse.Namespace) -> int:
         "problems": problems,
     }
     columns = [Column("place"), Column("kind"), Column("problem")]
-    show(arguments, facts, Table(columns, problems, f"{store.folder}: {len(store)} answers, {len(problems)} problems"))
+    title = f"{store.folder}: {count_of(len(store), 'answer')}, {count_of(len(problems), 'problem')}"
+    show(arguments, facts, Table(columns, problems, title))
     return PROBLEMS_FOUND if problems else 0

@@ -14,23 +14,24 @@ def facts_of(summary: dict[str, Any]) -> dict[str, Any]:
 
 def as_text(summary: dict[str, Any]) -> str:
     """Return how the answers were scored, and the AUROC of every score where there are labels."""
-    from hedge_tasks.numbers import PERCENT
+    from hedge_tasks.numbers import PERCENT, count_of
 
     n, labelled, rate = summary["n"], summary["n_labelled"], summary["hallucination_rate"]
     clustering, n_given = summary["clustering"], summary["clusters_given"]
     how = clustering if isinstance(clustering, str) else ", ".join(f"{k}={v}" for k, v in clustering.items())
     tuned_on = f"; its threshold was tuned on {summary['n_held_out']} of them, which no ROC-AUC counts"
     lines = [
-        f"{n} questions, {labelled} labelled"
+        f"{count_of(n, 'question')}, {labelled} labelled"
         + (f", {PERCENT(rate)} of them hallucinated" if rate is not None else " (no labels, so no AUROC)"),
         f"clustering: {how}"
         + (", with the question" if summary["with_question"] else "")
-        + (f"; {n_given} questions came with cluster ids" if n_given else "")
+        + (f"; {count_of(n_given, 'question')} came with cluster ids" if n_given else "")
         + (tuned_on if summary["n_held_out"] else ""),
         f"weights: {summary['weighting']}",
     ]
     if summary["lexical_sampled"]:
-        lines.append(f"lexical: a sample of the pairs of answers, for {summary['lexical_sampled']} questions")
+        sampled = count_of(summary["lexical_sampled"], "question")
+        lines.append(f"lexical: a sample of the pairs of answers, for {sampled}")
     return "\n".join([*lines, "", _table(summary)] if labelled else lines)
 
 
@@ -50,6 +51,7 @@ def _table(summary: dict[str, Any]) -> str:
             "score": name,
             "draws": _draws(summary["draws"][name]),
             "auroc": auroc,
+            "experts": summary.get("experts", {}).get(name),
             "within": format_value(within[name].value, FOUR_DIGITS),
         }
         for name, auroc in summary["auroc"].items()
@@ -60,7 +62,15 @@ def _table(summary: dict[str, Any]) -> str:
         Column("draws"),
         Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
         Column("stderr", format=FOUR_DIGITS, show="stderr", of="auroc"),
+        Column("rarer", "rarer class", show="n_rarer", of="auroc"),
+        *([Column("experts", "against experts", format=FOUR_DIGITS, interval=True)] if summary.get("experts") else []),
         Column("within", "within question types"),
     ]
     reasons = ((name, str(auroc.reason)) for name, auroc in summary["auroc"].items() if not auroc.defined)
-    return str(Table(columns, rows, notes=reason_lines("undefined", reasons)))
+    return str(
+        Table(
+            columns,
+            rows,
+            notes=[*reason_lines("undefined", reasons), *([summary["labels"]] if "labels" in summary else [])],
+        )
+    )

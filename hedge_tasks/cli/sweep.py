@@ -18,6 +18,7 @@ from hedge_tasks.cli.choices import (
 )
 from hedge_tasks.cli.question import printable
 from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.sweep import Point
@@ -140,7 +141,8 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
         "prices": table,
         "stages": recorded,
     }
-    show(arguments, facts, f"{finished.title}; {len(finished.answer_sets)} questions", table, *_stages(recorded))
+    n = count_of(len(finished.answer_sets), "question")
+    show(arguments, facts, f"{finished.title}; {n}", table, *_stages(recorded))
     return 0
 
 

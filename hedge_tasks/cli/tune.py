@@ -70,7 +70,7 @@ def _facts(tried: Tried) -> dict[str, Any]:
 
 
 def _table(report: TuningReport, target: str, fallback: float) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table, format_value
+    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Cell, Column, Table, format_value
 
     rows: list[dict[str, Cell]] = [{"way": "fixed", "threshold": f"{fallback:g}", "auroc": report.fixed}]
     for name, tried in report.tried.items():
@@ -82,6 +82,7 @@ def _table(report: TuningReport, target: str, fallback: float) -> Table:
         Column("threshold"),
         Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
         Column("stderr", format=FOUR_DIGITS, show="stderr", of="auroc"),
+        Column("rarer", "rarer class", show="n_rarer", of="auroc"),
         Column("documents", show="n", of="auroc"),
     ]
     best, at, spread = (FOUR_DIGITS(v) for v in (report.curve.at(report.best), report.best, report.spread))
@@ -90,7 +91,7 @@ def _table(report: TuningReport, target: str, fallback: float) -> Table:
         "",
         f"best on all documents: {best} at {at} ({len(report.curve.values)} different partitions)",
         f"spread of the folds' thresholds: {spread}",
-        f"the oracle overstates by {format_value(report.overstatement, FOUR_DIGITS)} against cross-fitting",
+        f"the oracle less cross-fitting: {format_value(report.overstatement, SIGNED_FOUR)}",
         *(f"not tuned: {reason}" for reason in sorted(reasons)),
     ]
     return Table(columns, rows, f"AUROC of {target} by the way its threshold is chosen", notes)

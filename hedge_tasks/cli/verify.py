@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     files = [file for path in arguments.files for file in run_paths(path)]
     facts = {str(file): _facts(file, arguments.repair) for file in progress(files, name="Checking", unit="file")}
     show(arguments, facts, "\n".join(_text(file, about) for file, about in facts.items()))
-    return PROBLEMS_FOUND if any(about["problems"] for about in facts.values()) else 0
+    left = [about for about in facts.values() if about["problems"] and "original" not in about]  # what is not repaired
+    return PROBLEMS_FOUND if left else 0
 
 
 def _prove(arguments: argparse.Namespace) -> int:

@@ -21,11 +21,11 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.report import Options
+    from hedge_tasks.report import ReportOptions
     from hedge_tasks.report.live.server import ViewServer
     from hedge_tasks.report.live.site import Site
 
-    site = Site(arguments.folder, Options(pictures=not arguments.no_pictures, curves=not arguments.no_curves))
+    site = Site(arguments.folder, ReportOptions(pictures=not arguments.no_pictures, curves=not arguments.no_curves))
     with ViewServer(site, arguments.host, arguments.port) as server:
         key = "" if server.key is None else " (whoever has this address sees the answers)"
         say(f"{server.url}{key}\nCtrl-C ends.")

@@ -1,4 +1,4 @@
-"""What all clustering backends share: the interface, and the way from answers to distinct texts and back to ids."""
+"""The common part of clustering backends: the interface, and the way from answers to distinct texts and back to ids."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class EmbeddingClustering:
     def dendrograms(
         self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None
     ) -> list[Dendrogram]:
-        """What merges at which threshold, for each answer set: the partitions at every threshold from one pass.
+        """Return what merges at which threshold, for each answer set: the partitions at every threshold from one pass.
 
         Args:
             answer_sets: As for `cluster`; `tree.cluster_ids(threshold)` is what it returns at that threshold.
@@ -199,7 +199,7 @@ class EmbeddingClustering:
             load_encoder(self.model, self.revision, default_device(self.device))
 
     def settings(self) -> dict[str, Any]:
-        """What decides the clustering."""
+        """Return what decides the clustering."""
         source = {"model": custom_name(self.encoder)} if self.encoder else encoder_settings(self.model, self.revision)
         linked = {"neighbours": self.neighbours} if self.neighbours else {}
         return {"backend": self.name, **source, "threshold": self.threshold, **linked}

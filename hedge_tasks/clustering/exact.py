@@ -51,7 +51,7 @@ class ExactClustering:
         """Nothing can be missing."""
 
     def settings(self) -> dict[str, Any]:
-        """What decides the clustering."""
+        """Return what decides the clustering."""
         closed = {"closed": True} if self.closed else {}
         return {"backend": self.name, "normalisation": "NFKC, casefold, whitespace, surrounding punctuation"} | closed
 

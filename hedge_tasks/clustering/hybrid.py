@@ -94,7 +94,7 @@ class HybridClustering:
         self._embedding().check()
 
     def settings(self) -> dict[str, Any]:
-        """What decides the clustering, under the names of the options."""
+        """Return what decides the clustering, under the names of the options."""
         entailed = {f"nli_{key}": value for key, value in self._nli().model_settings().items() if key != "dtype"}
         similar = self._embedding().settings()
         return {

@@ -134,12 +134,12 @@ class NliClustering:
             read_config(self.model, self.revision)
 
     def settings(self) -> dict[str, Any]:
-        """What decides the clustering."""
+        """Return what decides the clustering."""
         cut = {} if self.max_characters is None else {"max_characters": self.max_characters}
         return {"backend": self.name, **self.model_settings(), "rule": self.rule, "veto": self.veto, **cut}
 
     def model_settings(self) -> dict[str, Any]:
-        """What decides the relations."""
+        """Return what decides the relations."""
         if self.classifier is not None:
             return {"model": custom_name(self.classifier)}
         return {"model": self.model, "revision": self.revision, "dtype": self._dtype()}
@@ -162,7 +162,7 @@ class NliClustering:
             yield source
 
     def known(self, texts: Iterable[Sequence[str]]) -> Iterator[dict[Pair, Relation]]:
-        """What is known before anything is asked, of all pairs of the texts of each question."""
+        """Yield what is known before anything is asked, of all pairs of the texts of each question."""
         sources = self.sources() if self.said is not None else ()
         table = self.said.table(sources[0]) if self.said is not None and sources else None
         for one in texts:

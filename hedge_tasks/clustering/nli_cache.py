@@ -1,4 +1,4 @@
-"""What an NLI model has said about pairs of texts, kept on disk across runs.
+"""Predictions of an NLI model about pairs of texts, kept on disk across runs.
 
 One SQLite file for each model (its content or revision, and its number format), in the folder that `HEDGE_CACHE`
 names, or else `hedge_tasks` in the user's cache folder; `HEDGE_CACHE=off` does without. Several processes may use a
@@ -40,7 +40,7 @@ _KEYS_PER_QUERY = 900
 
 
 class Prediction(NamedTuple):
-    """What a model says about a pair.
+    """Prediction of a model about a pair.
 
     Attributes:
         relation: The most likely relation.

@@ -51,7 +51,7 @@ class NliModel:
         return [relations[pair] for pair in pairs]
 
     def predict(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Prediction]]:
-        """What the model says about distinct pairs, one forward pass at a time, the longest pairs first.
+        """Yield what the model says about distinct pairs, one forward pass at a time, the longest pairs first.
 
         Raises:
             FloatingPointError: If the model returns NaN or infinity, in float32 too.
@@ -282,7 +282,7 @@ def _reader(source: str, revision: str | None) -> Reader:
 
 
 def relations_by_index(id2label: Mapping[int, str]) -> dict[int, Relation]:
-    """What each output of the model means, from the names of its labels, whatever their case.
+    """Return what each output of the model means, from the names of its labels, whatever their case.
 
     Raises:
         ConfigError: If the labels are not exactly contradiction, neutral and entailment.

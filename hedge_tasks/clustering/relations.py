@@ -1,4 +1,4 @@
-"""What NLI says about two texts, and when that makes them equivalent."""
+"""The relation of two texts by NLI, and when that makes them equivalent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Pair = tuple[str, str]
 
 
 class Relation(Enum):
-    """What a premise says about a hypothesis."""
+    """Relation of a premise to a hypothesis."""
 
     CONTRADICTION = "contradiction"
     NEUTRAL = "neutral"

@@ -1,4 +1,4 @@
-"""What models have said of pairs of texts: found again instead of asked again.
+"""Outputs of models for pairs of texts: found again instead of asked again.
 
 A run keeps it (`hedge_tasks.runs.evidence`), so that a finished run is clustered and scored without a model: backends
 look here first (`LooksUp`), and put here what they had to ask.
@@ -136,7 +136,7 @@ class PairTable:
         return values, known
 
     def _settle(self) -> None:
-        """What was added, into its place: once before the next look, for many additions."""
+        """Put additions into their places: once before the next look, for many additions."""
         if not self._new:
             return
         keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
@@ -148,7 +148,7 @@ class PairTable:
 
 
 class Said:
-    """What several models have said, a table for each.
+    """Outputs of several models, a table for each.
 
     Args:
         kept: whether it was kept with a run.

@@ -1,4 +1,4 @@
-"""What a model said: draws, answers, and all the answers to one question.
+"""A model's words: draws, answers, and all the answers to one question.
 
 An `AnswerSet` is the one record that travels through the whole package: from the model to the clustering, into the
 answer store, in lmms-eval's sample files and in the JSON lines that `hedge score` reads.
@@ -36,8 +36,10 @@ def _log_probability(value: object) -> object:
 
 
 def _label(value: object) -> object:
-    if value is None or value != value:  # pandas writes NaN where there is no label
+    if value is None:
         return None
+    if value != value:
+        raise DataError("NaN is no label; expected 0 (supported), 1 (hallucinated) or null")
     if isinstance(value, bool) or value not in (0, 1):
         raise DataError(f"expected 0 (supported), 1 (hallucinated) or null, got {outside.shown(value)}")
     return int(value)  # type: ignore[call-overload,unused-ignore]
@@ -98,7 +100,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What a model thought before it answered: a price, and evidence.
+    """The thought of a model before its answer: a price, and evidence.
 
     Attributes:
         n_tokens: its length, with the marks around it.
@@ -195,6 +197,24 @@ class Answer:
         return checked(cls, fields, where)
 
 
+def log_probability(answer: Answer, *, with_end: bool = True) -> float | None:
+    """Of the whole answer in nats, its end token included; None where it is not known.
+
+    Args:
+        with_end: the end token has to be known; otherwise what is returned is an upper bound.
+
+    Example:
+        >>> log_probability(Answer("a cyst", -0.5, 2, end_logprob=-0.25))
+        -1.25
+    """
+    if answer.mean_logprob is None or answer.n_tokens is None or answer.thought is not None:
+        return None
+    if answer.end_logprob is None:
+        # An answer of no token is as likely as its end token, which is not known then.
+        return None if with_end else answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0
+    return (answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0) + answer.end_logprob
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """Where the answers to one question came from: the link from an answer store to a run.
@@ -214,22 +234,31 @@ OPTION = "option:"
 """What the name of a forced pass begins with that is about an offered answer; the option follows."""
 
 
-def option_logprobs(forced: Mapping[str, Answer]) -> dict[str, float]:
+REVERSED = "reversed:"
+"""The same where the options are shown in the other order; the letter that the option has in the given one follows."""
+
+
+READ = "read:"
+"""The same as the final answer behind the model's own baseline reply."""
+
+
+def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
 
     Where a server tells no more than the first tokens of replies (`finish` "length"), of a reply that begins so.
 
     Args:
         forced: of an answer set.
+        prefix: `OPTION`, `REVERSED` or `READ`.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
         {'yes': -0.5}
     """
     return {
-        name.removeprefix(OPTION): answer.mean_logprob * answer.n_tokens
+        name.removeprefix(prefix): answer.mean_logprob * answer.n_tokens
         for name, answer in forced.items()
-        if name.startswith(OPTION) and answer.mean_logprob is not None and answer.n_tokens
+        if name.startswith(prefix) and answer.mean_logprob is not None and answer.n_tokens
     }
 
 
@@ -296,11 +325,16 @@ class AnswerSet:
         """
         return all(answer.mean_logprob is not None for answer in (*self.clean, *self.noisy) or (self.baseline,))
 
+    @property
+    def n_forced(self) -> int:
+        """Forced passes behind it, those of its follow-ups included."""
+        return len(self.forced) + sum(further.n_forced for further in self.follow_ups)
+
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)
 
     def with_choice(self, held_out: bool, errors: Mapping[str, float]) -> AnswerSet:
-        """What the choice of a clustering's threshold means for the AUROCs of this document's scores."""
+        """Return what the choice of a clustering's threshold means for the AUROCs of this document's scores."""
         same = (self.held_out, self.choice_errors) == (held_out, errors)
         return self if same else replace(self, held_out=held_out, choice_errors=dict(errors))
 
@@ -401,7 +435,7 @@ def read_report(text: str) -> Mapping[str, Any] | None:
 
 
 def read_response(text: str) -> AnswerSet | FailedDocument:
-    """What the hook returned for one document.
+    """Return what the hook returned for one document.
 
     Raises:
         DataError: it is neither of the two.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.pictures import PICTURE_FILES, UNREADABLE_ERRORS, picture_of
-from hedge_tasks.data.tables import Table
+from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.outside import shown
 
@@ -67,8 +67,8 @@ _LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user has said; None is for us to find out, "none" for no such column.
+class ColumnSettings:
+    """Columns as the user names them; None is for us to find out, "none" for no such column.
 
     Attributes:
         images: the columns with pictures; an empty one is for us to find out.
@@ -98,11 +98,11 @@ class Roles:
         columns = (self.id, self.question, self.answer, self.group, self.question_type)
         return list(dict.fromkeys(column for column in columns if column))
 
-    def unused(self, table: Table) -> list[str]:
+    def unused(self, table: StoredTable) -> list[str]:
         return [column for column in table.columns if column not in (*self.texts(), *self.images)]
 
 
-def find_roles(table: Table, asked: Asked) -> Roles:
+def find_roles(table: StoredTable, asked: ColumnSettings) -> Roles:
     """Which column is what: as the user says, else by names and values.
 
     Raises:
@@ -130,7 +130,7 @@ def find_roles(table: Table, asked: Asked) -> Roles:
     return Roles(question, answer, images, *(None if column == NONE else column for column in (group, id_, kind)))
 
 
-def _images(table: Table, asked: Sequence[str]) -> tuple[str, ...]:
+def _images(table: StoredTable, asked: Sequence[str]) -> tuple[str, ...]:
     if NONE in asked:
         return ()
     if asked:
@@ -165,7 +165,7 @@ def _is_picture(value: object) -> bool:
         return False
 
 
-def _by_name(table: Table, columns: Sequence[str], names: Sequence[str], what: str, option: str) -> str:
+def _by_name(table: StoredTable, columns: Sequence[str], names: Sequence[str], what: str, option: str) -> str:
     found = [column for column in columns if plain_name(column) in names]
     first = [column for column in found if plain_name(column) == names[0]]
     if len(first or found) == 1:
@@ -175,7 +175,7 @@ def _by_name(table: Table, columns: Sequence[str], names: Sequence[str], what: s
     raise ConfigError(f"{table.name}: which column holds the {what}? Say {option} COLUMN; there are {_examples(table)}")
 
 
-def _group(table: Table, columns: Sequence[str]) -> str | None:
+def _group(table: StoredTable, columns: Sequence[str]) -> str | None:
     found = [c for c in columns if plain_name(c) in GROUPS and 1 < _distinct(table, c) < table.n_rows]
     if len(found) > 1:
         raise ConfigError(
@@ -185,14 +185,14 @@ def _group(table: Table, columns: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def _is_kind(table: Table, column: str) -> bool:
+def _is_kind(table: StoredTable, column: str) -> bool:
     if column not in QUESTION_TYPES:
         return False
     n = _distinct(table, column)
     return 2 <= n <= min(MOST_TYPES, max(2, table.n_rows // 2))
 
 
-def _distinct(table: Table, column: str) -> int:
+def _distinct(table: StoredTable, column: str) -> int:
     """Number of different values; 0 where a row has none, or a value that is no text."""
     try:
         values = {cells.text(value) for value in table.values(column)}
@@ -210,7 +210,7 @@ def _listed(names: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
 
 
-def _examples(table: Table) -> str:
+def _examples(table: StoredTable) -> str:
     """Every column with its first value."""
     first = next(iter(table.rows(None)))
     return ", ".join(f"{column} ({shown(first[column])})" for column in table.columns)

@@ -56,7 +56,7 @@ def _key(name: str) -> str:
 
 
 def image_fault(content: bytes | None) -> str | None:
-    """What is wrong with an image file: "missing", "unreadable", or None if nothing is."""
+    """Return what is wrong with an image file: "missing", "unreadable", or None if nothing is."""
     if content is None:
         return "missing"
     return "unreadable" if image_file_fault(content, decode=False) else None
@@ -74,7 +74,7 @@ Item = TypeVar("Item", bound=HasImage)
 
 @dataclass(frozen=True)
 class Images(Generic[Item]):
-    """What of some items can be shown.
+    """Pictures of some items, as far as they can be shown.
 
     Attributes:
         usable: items with an image.
@@ -94,8 +94,8 @@ def look_at_images(items: Sequence[Item], read_image: ReadImage) -> Images[Item]
 
 
 @dataclass(frozen=True)
-class Built:
-    """What was written of a local data set.
+class BuiltSet:
+    """A local data set as it was written.
 
     Attributes:
         files: by part of the set; a part of whose items none has an image is not there.
@@ -130,7 +130,7 @@ def build(
     read_image: ReadImage,
     out: Path,
     types: Mapping[str, Literal["bool", "texts"]] = {},
-) -> Built:
+) -> BuiltSet:
     """Write the items that have an image as a data set, `OUT/<dataset with / written __>/<part>.parquet`.
 
     Args:
@@ -157,7 +157,7 @@ def build(
         n_rows[part] = len(rows)
         shown = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)
         write_rows(files[part], shown, {**columns, "image": Image()})
-    return Built(files, n_rows, len(items), len(found.usable), found.missing, found.unreadable)
+    return BuiltSet(files, n_rows, len(items), len(found.usable), found.missing, found.unreadable)
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

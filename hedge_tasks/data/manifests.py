@@ -35,7 +35,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True)
 class Digests:
-    """What a document is told by: hexadecimal digits of digests, None where there is nothing or it is not known.
+    """Marks of a document: hexadecimal digits of digests, None where there is nothing or it is not known.
 
     Attributes:
         question, reference: of the texts.

@@ -1,4 +1,4 @@
-"""What models think of the options of multiple-choice questions: one log-weight an option, from any harness.
+"""Weights of models on the options of multiple-choice questions: one log-weight an option, from any harness.
 
 Four shapes are read (docs/options.md has examples):
 

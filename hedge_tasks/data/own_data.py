@@ -14,7 +14,7 @@ from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.splits import download_picture
-from hedge_tasks.data.tables import Table
+from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
@@ -23,8 +23,8 @@ _SHOWN = 5
 
 
 @dataclass
-class Findings:
-    """What a look at all rows has found.
+class RowFindings:
+    """Findings of a look at all rows.
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
@@ -39,13 +39,13 @@ class Findings:
     groups: int = 0
 
 
-def look_at(table: Table, roles: Roles, folder: Path) -> Findings:
+def look_at(table: StoredTable, roles: Roles, folder: Path) -> RowFindings:
     """Read every row and every picture.
 
     Args:
         folder: from which names of pictures count.
     """
-    found = Findings()
+    found = RowFindings()
     pictures = _Pictures(folder)
     seen: set[str] = set()
     shown: set[str] = set()
@@ -82,7 +82,7 @@ def describe(faults: Mapping[int, str], n_rows: int) -> str:
     return f"{len(faults)} of {n_rows} rows cannot be used: {first}{more}"
 
 
-def write_data(table: Table, roles: Roles, folder: Path, without: Sequence[int], file: Path) -> None:
+def write_data(table: StoredTable, roles: Roles, folder: Path, without: Sequence[int], file: Path) -> None:
     """Write the columns that are used as a parquet file, pictures as they are in their files.
 
     Args:

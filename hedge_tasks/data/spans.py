@@ -91,7 +91,7 @@ def read_spans(value: object, text: str, where: str = "") -> tuple[LabelledSpan,
 
 
 def joined_label(spans: Sequence[LabelledSpan]) -> LabelledSpan | None:
-    """What several spans say together of what lies over them; None where there are none.
+    """Return what several spans say together of what lies over them; None where there are none.
 
     Hallucinated where one of them is (of the worst severity); supported where all labelled ones are; silent where one
     is silent and none is hallucinated.

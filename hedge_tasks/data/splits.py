@@ -170,7 +170,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
 
 
 def _shape(feature: Any) -> str:
-    """What a column holds, in a few words."""
+    """Return what a column holds, in a few words."""
     if isinstance(feature, dict):
         return f"records of {', '.join(map(str, feature))}"
     dtype = getattr(feature, "dtype", None)
@@ -330,7 +330,7 @@ def _image_bytes(image: object) -> bytes:
 
 
 def _image_fault(image: object, *, decode: bool) -> str | None:
-    """What is wrong with a stored image."""
+    """Return what is wrong with a stored image."""
     if not image or (isinstance(image, Mapping) and not (image.get("bytes") or image.get("path"))):
         return "no image"
     if isinstance(image, Mapping) and image.get("bytes"):
@@ -374,7 +374,7 @@ def _read_local(files: Sequence[Path], what: str) -> Dataset:
 
 
 def cannot_read(what: str, files: Sequence[Path], error: Exception) -> DataError:
-    """What is said of local files that are damaged."""
+    """Return what is said of local files that are damaged."""
     names = ", ".join(file.name for file in files)
     return DataError(f"{what}: cannot read {names} in {files[0].parent}: {_first_line(error)}")
 

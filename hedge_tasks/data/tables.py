@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Table:
+class StoredTable:
     """Rows with named columns, read again on every pass: with pictures in it, a table may be larger than memory.
 
     Attributes:
@@ -66,7 +66,7 @@ class Table:
         return [row[column] for row in islice(self.rows([column]), most)]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> StoredTable:
     """The table of a file, or the only one of a folder.
 
     Raises:
@@ -102,7 +102,7 @@ def _files_of(folder: Path) -> list[Path]:
 
 
 def kind_of(path: Path, default: str = "JSON lines") -> str:
-    """What a file is by its ending."""
+    """Return what a file is by its ending."""
     return KINDS.get(path.suffix.lower(), default)
 
 
@@ -135,7 +135,7 @@ def read_rows(path: Path, kind: str | None = None) -> list[Row]:
     return [(f"{name}: item {i}", row) for i, row in enumerate(value, start=1)]
 
 
-def _in_memory(file: Path, kind: str) -> Table:
+def _in_memory(file: Path, kind: str) -> StoredTable:
     rows = [row for _, row in read_rows(file, kind)]
     read_as = kind
     if kind == "CSV":
@@ -144,7 +144,7 @@ def _in_memory(file: Path, kind: str) -> Table:
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     if "" in columns:  # pandas writes its row numbers so
         columns = tuple(name for name in columns if name)
-    return Table(str(file), read_as, columns, len(rows), file.parent, partial(_of_memory, rows, columns))
+    return StoredTable(str(file), read_as, columns, len(rows), file.parent, partial(_of_memory, rows, columns))
 
 
 def _of_memory(
@@ -154,12 +154,12 @@ def _of_memory(
 
 
 def _separator(text: str) -> str:
-    """What separates the columns: the header's most frequent one of those that are usual."""
+    """Return what separates the columns: the header's most frequent one of those that are usual."""
     header = text.split("\n", 1)[0]
     return max(_SEPARATORS, key=header.count)
 
 
-def _parquet(files: Sequence[Path]) -> Table:
+def _parquet(files: Sequence[Path]) -> StoredTable:
     import pyarrow.parquet as pq
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
@@ -170,7 +170,7 @@ def _parquet(files: Sequence[Path]) -> Table:
             raise DataError(f"{file}: there is no column {sorted(missing)[0]!r}, which {files[0].name} has")
     n_rows = sum(file.metadata.num_rows for file in opened)
     read_as = "parquet" if len(files) == 1 else f"{len(files)} parquet files"
-    return Table(name, read_as, columns, n_rows, files[0].parent, partial(_of_parquet, files, columns))
+    return StoredTable(name, read_as, columns, n_rows, files[0].parent, partial(_of_parquet, files, columns))
 
 
 def _read_parquet(name: str, read: Callable[[], Iterable[T]]) -> list[T]:

@@ -40,7 +40,7 @@ _MOST_BYTES = 16
 
 
 def without_thoughts(text: str) -> tuple[str, bool]:
-    """What stands behind the last thought, and whether a thought was left open.
+    """Return what stands behind the last thought, and whether a thought was left open.
 
     Chat templates may put the opening mark into the prompt, so that a reply has only the closing one. Of a thought that
     was never closed nothing is kept, and nothing in front of it: it had been going to say more.
@@ -54,7 +54,9 @@ def without_thoughts(text: str) -> tuple[str, bool]:
 
 
 def answer_of(text: str) -> str:
-    """What a reply says, surrounding white space removed; one whose thought has no end stays as it was written."""
+    """Return the answer in a reply, without surrounding white space; one whose thought has no end stays as it was
+    written.
+    """
     said, is_open = without_thoughts(text)
     return (text if is_open else said).strip()
 

@@ -1,4 +1,4 @@
-"""What to take from detectors at their price: whether the draws buy anything over what the answer itself tells.
+"""Advice on detectors at their price: whether the draws buy anything over what the answer itself tells.
 
 The log-probability of the baseline answer is there before the first further draw. A detector that draws has to be
 better than that to be worth its price; whether it is depends on the model and on the length of its answers, so that the
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hedge_tasks.numbers import SIGNED, THREE_DIGITS, format_interval
 
-__all__ = ["FREE", "Gain", "price_advice"]
+__all__ = ["FREE", "DrawingGain", "price_advice"]
 
 FREE = ("msp", "baseline_nll")
 """What costs nothing beyond the answer; of a run the first that it has, not the best: that would be a choice."""
@@ -21,8 +21,8 @@ _LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Gain:
-    """What a detector that draws has over one that does not, on the same questions.
+class DrawingGain:
+    """Gain of a detector that draws over one that does not, on the same questions.
 
     Attributes:
         title: of the detector.
@@ -49,7 +49,7 @@ class Gain:
         return self.difference < 0 and self.p_value is not None and self.p_value < _LEVEL
 
 
-def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> str:
+def price_advice(free: tuple[str, float] | None, gains: Mapping[str, DrawingGain]) -> str:
     """A sentence or two on what the draws of a run are good for.
 
     Args:
@@ -86,7 +86,7 @@ def price_advice(free: tuple[str, float] | None, gains: Mapping[str, Gain]) -> s
     return f"{start} {told}: the cheapest, {_told(cheapest)}{others}."
 
 
-def _told(gain: Gain) -> str:
+def _told(gain: DrawingGain) -> str:
     between = "" if gain.interval is None else f" {format_interval(gain.interval, SIGNED)}"
     return f"{gain.title} at {gain.draws} draws, by {SIGNED(gain.difference)}{between}"
 

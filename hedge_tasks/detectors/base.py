@@ -1,4 +1,4 @@
-"""What a detector is: a name, what it needs, what it costs, and one function from the evidence to a number.
+"""A detector: a name, what it needs, what it costs, and one function from the evidence to a number.
 
     @register("radflag", title="RadFlag", needs=("clean", "clusters"), draws=clean_draws, source="Zhang et al. 2024")
     def radflag_score(evidence: Evidence) -> float: ...
@@ -144,7 +144,7 @@ class Detector:
 
     @property
     def label(self) -> str:
-        """What it is called for people, in figures and tables."""
+        """Return what it is called for people, in figures and tables."""
         return self.short or self.title
 
     @property
@@ -173,7 +173,7 @@ class Detector:
         return replace(self, options={**self.options, **options})
 
     def missing(self, evidence: Evidence | ClaimEvidence) -> list[str]:
-        """What the evidence lacks, in words; empty where the detector can look at it."""
+        """Return what the evidence lacks, in words; empty where the detector can look at it."""
         lacking = self.needs - evidence.offers
         return [words for need, words in NEEDS.items() if need in lacking]
 

@@ -46,7 +46,7 @@ DIGITS = 12
 
 
 class _ArrayLike(Protocol):
-    """What numpy arrays, torch tensors and pandas series have in common."""
+    """Common part of numpy arrays, torch tensors and pandas series."""
 
     def tolist(self) -> Any: ...
 
@@ -98,7 +98,7 @@ def semantic_distribution(
 
 
 def shares(ids: Sequence[Hashable], weights: FloatArray, position: Mapping[Hashable, int]) -> FloatArray:
-    """What `semantic_distribution` is, of weights and of the place of every id."""
+    """Return what `semantic_distribution` is, of weights and of the place of every id."""
     parts: list[list[float]] = [[] for _ in position]
     for value, weight in zip(ids, weights.tolist(), strict=True):
         parts[position[value]].append(weight)

@@ -48,7 +48,7 @@ Cosines = Callable[[Sequence[Sequence[str]]], Sequence[npt.NDArray[np.float64]]]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of the answers to one question.
+    """Evidence on the answers to one question.
 
     Everything is in the order baseline, clean, noisy; k = 1 + n + m answers in all.
 
@@ -170,7 +170,7 @@ class Evidence:
         return found
 
     def shared(self, function: Callable[[Evidence], Result]) -> Result:
-        """What the function makes of this evidence, computed once: several detectors look at one graph."""
+        """Return what the function makes of this evidence, computed once: several detectors look at one graph."""
         if function not in self._made:
             self._made[function] = function(self)
         return cast(Result, self._made[function])

@@ -36,7 +36,7 @@ REFERENCE = SCORE_NAMES[0]
 
 @dataclass(frozen=True)
 class Scores(Mapping[str, float | None]):
-    """What the detectors say of one question: name -> number, the higher the more likely it is hallucinated.
+    """Scores of one question: name -> number, the higher the more likely it is hallucinated.
 
     A detector that was asked and has no number is there with None; `left_out` says why.
 
@@ -274,7 +274,7 @@ def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def name_of(detector: str) -> str:
-    """What a detector is called for people; the plain name where the package that brings it is not here."""
+    """Return what a detector is called for people; the plain name where the package that brings it is not here."""
     return registry.get(detector).label if detector in registry.names() else detector
 
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedge_tasks.guard.ask import Guard as Guard
-    from hedge_tasks.guard.verdict import Verdict as Verdict
+    from hedge_tasks.guard.verdict import GuardVerdict as GuardVerdict
 
-__all__ = ["Guard", "Verdict"]
+__all__ = ["Guard", "GuardVerdict"]
 
-_HOMES = {"Guard": "ask", "Verdict": "verdict"}
+_HOMES = {"Guard": "ask", "GuardVerdict": "verdict"}
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,8 @@ from hedge_tasks.guard.curtailment import COUNTING, looks, needed, predicted, se
 from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.policy import Policy, load_policy
 from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
-from hedge_tasks.guard.verdict import Verdict, clusters_of, reason_of
+from hedge_tasks.guard.verdict import GuardVerdict, clusters_of, reason_of
+from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.sampling.hook import outcomes
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import CONTEXT, Prompt
@@ -43,7 +44,7 @@ _NOWHERE = AnswerStore(None)
 
 
 @dataclass(eq=False)
-class Question:
+class PendingQuestion:
     """A question on its way to a verdict."""
 
     number: int
@@ -54,7 +55,7 @@ class Question:
     stopped: threading.Event = field(default_factory=threading.Event)
     answers: dict[tuple[str, int], Answer] = field(default_factory=dict)
     clustered: AnswerSet | None = None
-    verdict: Verdict | None = None
+    verdict: GuardVerdict | None = None
     error: HedgeError | None = None
 
     @property
@@ -174,7 +175,7 @@ class Guard:
         texts = ("yes", "no")
         self._cluster([AnswerSet("warm", Answer(texts[0]), tuple(map(Answer, texts)), question="is it?")])
 
-    def ask(self, image: Pictures, question: str, *, seed: int | None = None) -> Verdict:
+    def ask(self, image: Pictures, question: str, *, seed: int | None = None) -> GuardVerdict:
         """Ask the model, and decide.
 
         Args:
@@ -197,7 +198,7 @@ class Guard:
             return self.undecided(asked)
         return _outcome(asked)
 
-    def ask_many(self, questions: Sequence[tuple[Pictures, str]]) -> list[Verdict | HedgeError]:
+    def ask_many(self, questions: Sequence[tuple[Pictures, str]]) -> list[GuardVerdict | HedgeError]:
         """Ask many questions, several at a time; a model in this process gets their draws as large batches.
 
         Args:
@@ -206,26 +207,26 @@ class Guard:
         Returns:
             The verdicts in the order of the questions; where one could not be had the error that says why.
         """
-        made: list[Question | HedgeError] = []
+        made: list[PendingQuestion | HedgeError] = []
         for image, text in questions:
             try:
                 made.append(self.question(image, text))
             except HedgeError as error:
                 made.append(error)
-        asked = [one for one in made if isinstance(one, Question)]
+        asked = [one for one in made if isinstance(one, PendingQuestion)]
         together = [[one] for one in asked] if getattr(self.model, "takes_threads", False) else [asked]
         for future in [self._pool.submit(self._judge, some) for some in together if some]:
             future.result()
         return [one if isinstance(one, HedgeError) else self._late(one) for one in made]
 
-    async def ask_async(self, image: Pictures, question: str, *, seed: int | None = None) -> Verdict:
+    async def ask_async(self, image: Pictures, question: str, *, seed: int | None = None) -> GuardVerdict:
         """As `ask`, for programs with an event loop. One that is cancelled makes no further draws."""
         asked = await asyncio.to_thread(self.question, image, question, seed)
         return await self.answered(asked, self.submit(asked))
 
     # --- for the proxy, which must know when a question has let go of its threads -----------------------------------
 
-    def question(self, image: Pictures, question: str, seed: int | None = None) -> Question:
+    def question(self, image: Pictures, question: str, seed: int | None = None) -> PendingQuestion:
         """A question to be submitted. Reads the pictures."""
         given = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
         pictures = [to_rgb8(one if isinstance(one, Image.Image) else open_picture(Path(one))) for one in given]
@@ -238,13 +239,13 @@ class Guard:
             plan=plan if seed is None else replace(plan, seed=seed),
             load_images=lambda document: list(document["images"]),
         )
-        return Question(next(self._numbers), request, pictures, seed)
+        return PendingQuestion(next(self._numbers), request, pictures, seed)
 
-    def submit(self, asked: Question) -> Future[None]:
+    def submit(self, asked: PendingQuestion) -> Future[None]:
         """Begin with a question, or put it into the queue."""
         return self._pool.submit(self._judge, [asked])
 
-    async def answered(self, asked: Question, future: Future[None]) -> Verdict:
+    async def answered(self, asked: PendingQuestion, future: Future[None]) -> GuardVerdict:
         """The verdict of a submitted question, undecided where it takes too long."""
         waiting = asyncio.wrap_future(future)
         left = None if self.within is None else max(self.within - (time.monotonic() - asked.start), 0.0)
@@ -271,14 +272,14 @@ class Guard:
 
         return self._pool.submit(answer)
 
-    def undecided(self, asked: Question) -> Verdict:
+    def undecided(self, asked: PendingQuestion) -> GuardVerdict:
         """What is known of a question whose time is over; nothing more is drawn for it."""
         asked.stopped.set()
         return self._verdict(asked, "undecided", f"no verdict within {self.within:g} s")
 
     # --- the way to a verdict -------------------------------------------------------------------------------------
 
-    def _judge(self, questions: Sequence[Question]) -> None:
+    def _judge(self, questions: Sequence[PendingQuestion]) -> None:
         for asked in questions:
             self._rows[asked.number] = {"images": asked.pictures}
         try:
@@ -291,12 +292,12 @@ class Guard:
             for asked in questions:
                 del self._rows[asked.number]
 
-    def _in_time(self, asked: Question) -> bool:
+    def _in_time(self, asked: PendingQuestion) -> bool:
         if self.within is not None and time.monotonic() - asked.start > self.within:
             asked.stopped.set()
         return asked.open
 
-    def _draw(self, questions: Sequence[Question], clean: int) -> None:
+    def _draw(self, questions: Sequence[PendingQuestion], clean: int) -> None:
         """Make the draws of a wave that are missing, of all questions together."""
         wanted = {
             f"{asked.number} {draw.condition} {draw.index}": (asked, draw)
@@ -320,10 +321,10 @@ class Guard:
             for asked in questions:
                 asked.error = asked.error or error
 
-    def _request(self, asked: Question, draw: Draw) -> DrawRequest:
+    def _request(self, asked: PendingQuestion, draw: Draw) -> DrawRequest:
         return DrawRequest(asked.request, draw, lambda: self._rows[asked.number], (_TASK, _SPLIT, asked.number))
 
-    def _look(self, questions: Sequence[Question], clean: int) -> None:
+    def _look(self, questions: Sequence[PendingQuestion], clean: int) -> None:
         """Cluster what has been drawn, and decide where that can be done."""
         if self._others_answer():
             for asked in questions:
@@ -351,7 +352,7 @@ class Guard:
                 return early
         return predicted(agreeing(clustered), seen, self._n, policy.threshold, policy.epsilon)
 
-    def _decide(self, asked: Question, clustered: AnswerSet, accepted: bool | None) -> None:
+    def _decide(self, asked: PendingQuestion, clustered: AnswerSet, accepted: bool | None) -> None:
         try:
             score = self._score(clustered)
         except HedgeError as error:
@@ -360,6 +361,8 @@ class Guard:
         known = score <= self.policy.threshold if accepted is None else accepted
         counting = self.policy.detector == COUNTING
         reason = reason_of(self.policy, clustered, score, self._n, accepted=known, counting=counting)
+        if (why := unanswered(clustered.baseline.text)) is not None:
+            known, reason = False, f"it is no answer ({why}): there is nothing to let through"
         asked.verdict = self._verdict(asked, "accepted" if known else "rejected", reason, score)
 
     def _score(self, clustered: AnswerSet) -> float:
@@ -379,9 +382,9 @@ class Guard:
                 f"the answers came without log-probabilities, which {self.policy.detector} had when it was calibrated"
             )
 
-    def _verdict(self, asked: Question, state: Any, reason: str, score: float | None = None) -> Verdict:
+    def _verdict(self, asked: PendingQuestion, state: Any, reason: str, score: float | None = None) -> GuardVerdict:
         baseline, promise = asked.answers.get(("baseline", 0)), self.policy.promise
-        return Verdict(
+        return GuardVerdict(
             answer=baseline.text if baseline else None,
             state=state,
             reason=reason,
@@ -397,7 +400,7 @@ class Guard:
             n_tokens=baseline.n_tokens if baseline else None,
         )
 
-    def _late(self, asked: Question) -> Verdict | HedgeError:
+    def _late(self, asked: PendingQuestion) -> GuardVerdict | HedgeError:
         if asked.error is None and asked.verdict is None:
             return self.undecided(asked)
         return asked.error or _outcome(asked)
@@ -430,7 +433,7 @@ def _check_within(within: float | None) -> None:
         raise ConfigError(f"within: expected a number of seconds above 0, got {within!r}")
 
 
-def _outcome(asked: Question) -> Verdict:
+def _outcome(asked: PendingQuestion) -> GuardVerdict:
     if asked.error is not None:
         raise asked.error
     assert asked.verdict is not None

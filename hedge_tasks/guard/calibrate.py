@@ -18,7 +18,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.curtailment import looks
 from hedge_tasks.guard.policy import Policy, Promise, circumstances_of, differences
-from hedge_tasks.guard.seen import FORCED, Column, check_epsilon, columns, predicts
+from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_rate
@@ -29,7 +29,7 @@ _NO_FORCED = "it needs forced passes, which a guard does not ask for"
 
 
 @dataclass(frozen=True)
-class Calibration:
+class PolicySearch:
     """What a run lets one promise.
 
     Attributes:
@@ -44,7 +44,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Check:
+class PolicyCheck:
     """A promise on other documents.
 
     Attributes:
@@ -71,7 +71,7 @@ def calibrate(
     confidence: float = 0.9,
     epsilon: float = 0.0,
     seed: int = 0,
-) -> Calibration:
+) -> PolicySearch:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
     Args:
@@ -82,7 +82,7 @@ def calibrate(
         confidence: that this holds, in (0, 1).
         epsilon: of the predicted end of RadFlag's draws; 0 for none. The promise is about the answers that are let
             through with that; see `hedge_tasks.guard.curtailment`.
-        seed: of the documents that place the candidates.
+        seed: of the documents that place the starts.
 
     Raises:
         ConfigError: a detector is unknown, risk or confidence makes no sense, or the clustering's threshold is chosen
@@ -116,13 +116,13 @@ def calibrate(
     tried = {name: control_risk(c.values, labels, **options) for name, c in known.items()}
     held = {name: control.chosen for name, control in tried.items() if control.chosen is not None}
     if not held:
-        return Calibration(None, tried, left_out)
+        return PolicySearch(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
     policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
-    return Calibration(policy, tried, left_out)
+    return PolicySearch(policy, tried, left_out)
 
 
-def check(policy: Policy, run: Run) -> Check:
+def check(policy: Policy, run: Run) -> PolicyCheck:
     """What became of a promise on a run it was not calibrated on.
 
     Raises:
@@ -145,7 +145,7 @@ def check(policy: Policy, run: Run) -> Check:
     risk = estimate_rate(labels[known], groups=of_known)
     held = None if risk.value is None else risk.value <= policy.promise.risk
     refuted = risk.interval is not None and risk.interval[0] > policy.promise.risk
-    return Check(risk, accepted, held, refuted, apart(accepted.interval, policy.promise.accepted_interval))
+    return PolicyCheck(risk, accepted, held, refuted, apart(accepted.interval, policy.promise.accepted_interval))
 
 
 def _policy(
@@ -154,7 +154,7 @@ def _policy(
     detector: str,
     control: RiskControl,
     chosen: Candidate,
-    found: Column,
+    found: SeenScores,
     labels: np.ndarray,
     epsilon: float,
 ) -> Policy:
@@ -170,7 +170,10 @@ def _policy(
         n_accepted=chosen.n_accepted,
         n_wrong=chosen.n_wrong,
         p_value=chosen.p_value,
-        n_hypotheses=control.n_hypotheses,
+        level=chosen.level,
+        n_detectors=control.n_detectors,
+        kinds=control.kinds,
+        largest=control.largest,
     )
     calibration = {
         "task": run.task,

@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Strict
 
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
@@ -20,6 +22,9 @@ _HEADER, _DIGEST = "hedge_policy", "digest"
 _LARGEST = 1 << 20
 
 
+Kind = Annotated[tuple[Count, Count, AtLeastOne], Strict(False)]
+
+
 class Promise(Record):
     """What holds for answers that a policy accepts.
 
@@ -31,8 +36,12 @@ class Promise(Record):
         n: labelled documents that were tested on.
         n_groups: groups (images) of them; None where each stood for itself.
         n_accepted, n_wrong: of them, those accepted, and those of these that were hallucinated.
-        p_value: for the hypothesis that the risk is higher, before correction.
-        n_hypotheses: candidates of all detectors that were tried, which was corrected for.
+        kinds: where there are groups, (accepted, wrong, groups that have so many).
+        largest: documents of the largest group.
+        p_value: for the hypothesis that the risk is higher; it follows from the counts above.
+        level: the p-value may at most be this; the levels of all thresholds that could have been chosen, of all
+            detectors that were tried, leave the confidence as it is (`hedge_tasks.statistics.risk_control`).
+        n_detectors: detectors that were tried.
     """
 
     risk: Share
@@ -44,7 +53,10 @@ class Promise(Record):
     n_accepted: Count
     n_wrong: Count
     p_value: Share
-    n_hypotheses: Count
+    level: Share
+    n_detectors: AtLeastOne
+    kinds: Items[Kind] = ()
+    largest: AtLeastOne = 1
 
 
 class Policy(Record):

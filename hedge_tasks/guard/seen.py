@@ -19,6 +19,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard.curtailment import COUNTING, looks, stopped_scores
+from hedge_tasks.replies.declining import unanswered
 
 FORCED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
 """What a detector may need that a guard cannot ask for."""
@@ -30,11 +31,12 @@ _LOOKED_AT = 64
 
 
 @dataclass(frozen=True)
-class Column:
+class SeenScores:
     """What one detector says of the documents of a run.
 
     Attributes:
-        values: its scores, `nan` where there is none, shape (documents,).
+        values: its scores, `nan` where there is none or nothing was answered, which no threshold accepts; shape
+            (documents,).
         scores: the same with all else that is known of each document.
         weighting: "logprob" or "uniform" where that decides the scores, else None.
     """
@@ -63,7 +65,7 @@ def columns(
     *,
     epsilon: float = 0.0,
     at: Sequence[int] = (),
-) -> dict[str, Column]:
+) -> dict[str, SeenScores]:
     """Score the documents as a guard would.
 
     Args:
@@ -79,7 +81,8 @@ def columns(
     Raises:
         ConfigError: documents have different numbers of draws, and an end is to be predicted.
     """
-    found: dict[str, Column] = {}
+    found: dict[str, SeenScores] = {}
+    without = np.array([unanswered(a.baseline.text) is not None for a in answers], dtype=bool)
     for paid in dict.fromkeys(map(pays_for, detectors)):
         names = [name for name in detectors if pays_for(name) == paid]
         clean, noisy = paid
@@ -92,7 +95,8 @@ def columns(
             if predicts(name, epsilon):
                 n = _number_of_draws(seen)
                 values = stopped_scores(agreeing_at(seen, scorer, at or looks(n)), n, epsilon, at or looks(n))[0]
-            found[name] = Column(values, scores, _weighting(scores, bare, name))
+            values[without] = math.nan
+            found[name] = SeenScores(values, scores, _weighting(scores, bare, name))
     return {name: found[name] for name in detectors}
 
 

@@ -31,7 +31,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GuardVerdict:
     """What became of a question.
 
     Attributes:

@@ -128,16 +128,18 @@ class KeyedLog(Generic[T]):
         Raises:
             DataError: A file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
         """
-        n_lines, dropped = 0, len(self.dropped)
-        for line in read_lines(self.files(), self._read_up_to, unfinished=unfinished):
-            n_lines += 1
-            try:
-                if line.record is None:
-                    raise DataError(str(line.problem))
-                self._take(line, line.record)
-            except DataError as error:
-                self.dropped.append(Line(line.file, line.number, None, str(error)))
-        if new := self.dropped[dropped:]:
+        with self._lock:
+            n_lines, dropped = 0, len(self.dropped)
+            for line in read_lines(self.files(), self._read_up_to, unfinished=unfinished):
+                n_lines += 1
+                try:
+                    if line.record is None:
+                        raise DataError(str(line.problem))
+                    self._take(line, line.record)
+                except DataError as error:
+                    self.dropped.append(Line(line.file, line.number, None, str(error)))
+            new = self.dropped[dropped:]
+        if new:
             logger.warning(
                 "{}: {} damaged {} are left out and made again, the first one at {}:{}: {}",
                 *(self.folder, len(new), self._contents, new[0].file.name, new[0].number, new[0].problem),

@@ -20,7 +20,9 @@ def text(key: str, value: object) -> str:
 
 
 def scalar(written: str) -> bool | int | float | str | None:
-    """What a value of `key=value` on a command line stands for: true, false, null or none, a number, else a text."""
+    """Return what a value of `key=value` on a command line stands for: true, false, null or none, a number, else a
+    text.
+    """
     words: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
     if written.lower() in words:
         return words[written.lower()]

@@ -14,10 +14,10 @@ from hedge_tasks.leaderboard.entries import read_entries
 from hedge_tasks.leaderboard.schema import submission_schema
 from hedge_tasks.leaderboard.site import build_site
 from hedge_tasks.leaderboard.submission import make_submission, write_submission
-from hedge_tasks.leaderboard.validation import Findings, check, problems, read_submission
+from hedge_tasks.leaderboard.validation import ValidationFindings, check, problems, read_submission
 
 __all__ = [
-    "Findings",
+    "ValidationFindings",
     "build_site",
     "check",
     "make_submission",

@@ -1,4 +1,4 @@
-"""What a column of the leaderboard shows: the measures, and what an entry has of each."""
+"""Columns of the leaderboard: the measures, and what an entry has of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.comparison import Counted, Pairs, auroc_pairs, sum_pairs
 from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
-from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.suite import measured_of, metrics_of
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
@@ -71,8 +71,8 @@ class BoardNumber:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What an entry has of a measure.
+class EntryNumber:
+    """Number of an entry for a measure.
 
     Attributes:
         entry: whose it is.
@@ -85,7 +85,7 @@ class Cell:
     entry: Entry
     estimate: Number
     draws: int | None
-    checked: Sequence[tuple[str, Part]]
+    checked: Sequence[tuple[str, PartStatus]]
     place: Place | None = None
 
     @property
@@ -94,7 +94,7 @@ class Cell:
 
     @property
     def reported(self) -> list[tuple[str, str]]:
-        """What is only said, and why."""
+        """Return what is only said, and why."""
         return [(what, part.reason) for what, part in self.checked if not part.verified]
 
 
@@ -168,33 +168,33 @@ def auroc_measures(entries: Sequence[Entry]) -> list[BoardNumber]:
 
 
 def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> str:
-    """What a detector is called: by us where we know it, else by the first who submitted it."""
+    """Return what a detector is called: by us where we know it, else by the first who submitted it."""
     if detector in names():
         return name_of(detector)
     told = (about["title"] for entry in entries if (about := entry.about(clustering, detector)) is not None)
     return clean(next(told), 100)
 
 
-def cell_of(entry: Entry, measure: BoardNumber) -> Cell | None:
-    """What an entry has of a measure; None where it does not have it."""
+def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
+    """Return what an entry has of a measure; None where it does not have it."""
     findings, documents = entry.findings, ("documents", documents_part(entry.findings))
     labels = ("labels", findings.labels)
     if measure.kind == "suite":
         if measure.name not in entry.content["suite"]:
             return None
         checked = [documents, labels, ("value", findings.suite[measure.name])]
-        return Cell(entry, measured_of(entry.content["suite"][measure.name]), None, checked)
+        return EntryNumber(entry, measured_of(entry.content["suite"][measure.name]), None, checked)
     if measure.kind == "rate":
-        return None if entry.rate is None else Cell(entry, entry.rate, None, [documents, labels])
+        return None if entry.rate is None else EntryNumber(entry, entry.rate, None, [documents, labels])
     if measure.kind == "price":
         summary = entry.content["summary"]
         draws = summary["n_clean"] + summary["n_noisy"]
-        return Cell(entry, Number(float(draws), n=summary["documents"], n_groups=0), None, [documents])
+        return EntryNumber(entry, Number(float(draws), n=summary["documents"], n_groups=0), None, [documents])
     about = entry.about(measure.clustering, measure.name)
     if about is None:
         return None
     checked = [documents, labels, *findings.rests_on(measure.clustering, measure.name)]
-    return Cell(entry, stated_auroc(entry.content, measure.clustering, measure.name), about["draws"], checked)
+    return EntryNumber(entry, stated_auroc(entry.content, measure.clustering, measure.name), about["draws"], checked)
 
 
 def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Number:
@@ -235,7 +235,7 @@ class Board:
         pairs: their differences, in this order; None where they cannot be tested.
     """
 
-    cells: Sequence[Cell]
+    cells: Sequence[EntryNumber]
     pairs: Pairs | None
 
 
@@ -251,7 +251,7 @@ def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
     return Board([replace(cell, place=place) for cell, place in zip(cells, placed, strict=True)], pairs)
 
 
-def by_value(cell: Cell, measure: BoardNumber) -> tuple[bool, float, str]:
+def by_value(cell: EntryNumber, measure: BoardNumber) -> tuple[bool, float, str]:
     """Sorting key: the best first, what is undefined last."""
     value = cell.estimate.value
     return value is None, (value or 0.0) * (-1 if measure.higher_is_better else 1), cell.entry.name

@@ -19,7 +19,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import of_run as suite_of_run
 from hedge_tasks.leaderboard.units import of_run as claims_of_run
-from hedge_tasks.leaderboard.validation import Findings, check
+from hedge_tasks.leaderboard.validation import ValidationFindings, check
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.archive import documents_of, keyed_answers
 from hedge_tasks.sampling.definition import Definition
@@ -57,8 +57,8 @@ def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
     )
 
 
-def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) -> Findings:
-    """What `check` finds when the run file lends its texts to a submission without them; options as there."""
+def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) -> ValidationFindings:
+    """Return what `check` finds when the run file lends its texts to a submission without them; options as there."""
     replies = reads_replies(judge_of(run))
     texts = {
         a.id: document_record(a, run.verdicts.get(a.id) or {}, {}, texts=True, replies=replies)["texts"]

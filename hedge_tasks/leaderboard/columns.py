@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.leaderboard.comparison import Counted, Labelled
+from hedge_tasks.leaderboard.comparison import Counted, LabelledScores
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray
 
@@ -18,7 +18,7 @@ _UNLABELLED = -1
 
 
 @dataclass(frozen=True)
-class Columns:
+class EntryColumns:
     """Documents in ascending order of their numbers.
 
     Attributes:
@@ -41,30 +41,30 @@ class Columns:
     scores: Mapping[tuple[str, str], FloatArray]
     suite: Mapping[str, tuple[FloatArray, IntArray]]
 
-    def labelled(self, clustering: str, detector: str) -> Labelled:
-        """What the ROC-AUC of a detector is made of; nothing where the entry does not have it."""
+    def labelled(self, clustering: str, detector: str) -> LabelledScores:
+        """Return what the ROC-AUC of a detector is made of; nothing where the entry does not have it."""
         values = self.scores.get((clustering, detector))
         if values is None:
             values = np.full(len(self.ids), np.nan)
         held_out = self.held_out.get(clustering, np.zeros(len(self.ids), dtype=bool))
         kept = (self.labels != _UNLABELLED) & ~held_out & ~np.isnan(values)
-        return Labelled(self.ids[kept], values[kept], self.labels[kept] == 1, self.groups[kept], self.grouped)
+        return LabelledScores(self.ids[kept], values[kept], self.labels[kept] == 1, self.groups[kept], self.grouped)
 
     def counted(self, metric: str) -> Counted:
-        """What a number of the suite is made of; nothing where the entry does not have it."""
+        """Return what a number of the suite is made of; nothing where the entry does not have it."""
         if metric not in self.suite:
             return Counted(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
         parts, groups = self.suite[metric]
         return Counted(self.ids, parts, groups)
 
     def of_labels(self) -> Counted:
-        """What the hallucination rate is made of: the label and one, for every labelled document."""
+        """Return what the hallucination rate is made of: the label and one, for every labelled document."""
         kept = self.labels != _UNLABELLED
         parts = np.stack([self.labels[kept] == 1, np.ones(int(kept.sum()))], axis=1).astype(np.float64)
         return Counted(self.ids[kept], parts, self.groups[kept])
 
 
-def columns_of(submission: Mapping[str, Any]) -> Columns:
+def columns_of(submission: Mapping[str, Any]) -> EntryColumns:
     """The columns of a valid submission."""
     documents = submission["documents"]
     ids = np.array([number_of(document["id"]) for document in documents], dtype=np.int64)
@@ -84,7 +84,7 @@ def columns_of(submission: Mapping[str, Any]) -> Columns:
         if len(found) == len(documents):
             groups = np.array([number_of(document.group) for document in found], dtype=np.int64)
             suite[metric.name] = metric.counts([d.record for d in found])[order], groups[order]
-    return Columns(
+    return EntryColumns(
         ids[order],
         np.array([_key(document) for document in documents], dtype=np.int64)[order],
         np.array(labels, dtype=np.int64)[order],

@@ -29,8 +29,8 @@ _NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """What a ROC-AUC of one entry is made of.
+class LabelledScores:
+    """Scores and labels behind a ROC-AUC of one entry.
 
     Attributes:
         ids: of the labelled documents, ascending, shape `(n,)`; the same number is the same document in every entry.
@@ -49,7 +49,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a number of a suite is made of.
+    """Records behind a number of a suite.
 
     Attributes:
         ids: of the documents, ascending, shape `(n,)`.
@@ -108,7 +108,7 @@ class Pairs:
         return np.asarray(quantiles * self.stderr, dtype=np.float64)
 
 
-def auroc_pairs(entries: Sequence[Labelled]) -> Pairs:
+def auroc_pairs(entries: Sequence[LabelledScores]) -> Pairs:
     r"""ROC-AUCs of every two entries, each on the documents that it has labelled.
 
     The standard error is that of the delete-one-group jackknife, paired, over the documents of either: one that only
@@ -160,7 +160,7 @@ def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
     return Pairs(difference, stderr, np.maximum(used - 1.0, 1.0), _either(counts))
 
 
-def _together(entries: Sequence[Labelled] | Sequence[Counted]) -> tuple[IntArray, IntArray]:
+def _together(entries: Sequence[LabelledScores] | Sequence[Counted]) -> tuple[IntArray, IntArray]:
     """All documents of any entry, ascending, and their groups."""
     ids = np.unique(np.concatenate([entry.ids for entry in entries]))
     groups = np.zeros(len(ids), dtype=np.int64)
@@ -183,7 +183,7 @@ def _degrees(labels: BoolArray, groups: IntArray | None) -> float:
     return np.inf if found is None else float(found)
 
 
-def _deleted(entry: Labelled, codes: IntArray, n_groups: int) -> FloatArray:
+def _deleted(entry: LabelledScores, codes: IntArray, n_groups: int) -> FloatArray:
     """What each group adds, by deleting it, shape `(n_groups,)`; in the scale in which `_stderr` takes its parts."""
     there, own = np.unique(codes, return_inverse=True)
     own = own.reshape(-1).astype(np.int64)

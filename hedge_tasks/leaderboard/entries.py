@@ -25,8 +25,8 @@ from hedge_tasks.measures.curves import rate_of
 
 
 @dataclass(frozen=True)
-class Built:
-    """What became of the files: entries, and what was refused with the reason."""
+class ReadEntries:
+    """Files that were read: entries, and what was refused with the reason."""
 
     entries: Sequence[Entry]
     refused: Mapping[Path, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ def read_entries(
     manifests: FindManifests = manifests_of,
     cache: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
-) -> Built:
+) -> ReadEntries:
     """Read and validate the submissions in a folder (`*.json`); options as for `check`.
 
     Args:
@@ -75,7 +75,7 @@ def read_entries(
             continue
         known[entry.answers] = file.name
         entries.append(entry)
-    return Built(_without_strays(entries), refused)
+    return ReadEntries(_without_strays(entries), refused)
 
 
 def _plain(file: Path) -> Path:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.leaderboard.columns import Columns
+from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.protocol import judge_of
-from hedge_tasks.leaderboard.recomputation import Part
-from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.numbers import Number
 
 NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether documents are missing"
@@ -36,8 +36,8 @@ class Entry:
 
     file: str
     content: Mapping[str, Any]
-    findings: Findings
-    columns: Columns
+    findings: ValidationFindings
+    columns: EntryColumns
     detectors: Mapping[str, Mapping[str, Mapping[str, Priced]]]
     rate: Number | None
     answers: str
@@ -72,9 +72,9 @@ class Entry:
         return found
 
 
-def documents_part(findings: Findings) -> Part:
+def documents_part(findings: ValidationFindings) -> PartStatus:
     """Whether all documents of the task are there."""
     coverage = findings.coverage
     if coverage is None or coverage.of is None:
-        return Part(False, NO_MANIFEST)
-    return Part(bool(coverage.whole), f"{coverage.matched} of {coverage.of} documents of the task")
+        return PartStatus(False, NO_MANIFEST)
+    return PartStatus(bool(coverage.whole), f"{coverage.matched} of {coverage.of} documents of the task")

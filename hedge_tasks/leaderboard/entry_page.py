@@ -14,18 +14,19 @@ from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights
 from hedge_tasks.leaderboard.submission import stored_scores
 from hedge_tasks.leaderboard.suite import measured_of
 from hedge_tasks.leaderboard.units import CLAIM_PARTS, shown_claims
-from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
+from hedge_tasks.runs.setting_verdicts import power_text
 
 PACKAGE = "hedge_tasks.leaderboard"
 
 
-def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: Number | None) -> str:
+def entry_page(content: Mapping[str, Any], findings: ValidationFindings, file: str, rate: Number | None) -> str:
     """The page as HTML.
 
     Args:
@@ -59,6 +60,7 @@ def entry_page(content: Mapping[str, Any], findings: Findings, file: str, rate: 
         aside=aside,
         remarks=[f["text"] for f in content["health"]["findings"] if not any(f["text"] in told for told in aside)],
         parts=list(_parts(content, findings)),
+        sampled=list(_sampled(content)),
         suite=[
             (title, higher, measured_of(content["suite"][name]), findings.suite[name])
             for name, (title, higher, _) in suite_titles([content]).items()
@@ -82,7 +84,7 @@ def _charts(scores: Sequence[Scores], detectors: Sequence[str]) -> list[Any]:
     return [picture(roc_chart(scores, shown)), picture(risk_coverage_chart(scores, shown))]
 
 
-def _row(content: Mapping[str, Any], findings: Findings, clustering: str, detector: str) -> dict[str, Any]:
+def _row(content: Mapping[str, Any], findings: ValidationFindings, clustering: str, detector: str) -> dict[str, Any]:
     about = content["clusterings"][clustering]["detectors"][detector]
     return {
         "name": name_of(detector) if detector in names() else clean(about["title"], 100),
@@ -92,7 +94,15 @@ def _row(content: Mapping[str, Any], findings: Findings, clustering: str, detect
     }
 
 
-def _parts(content: Mapping[str, Any], findings: Findings) -> Iterator[tuple[str, str, bool | None, str]]:
+def _sampled(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(setting, verdict, what says so) of every setting of the sampling."""
+    for one in content["health"]["settings"]:
+        asked = "" if "asked" not in one else f" {one['asked']:g}"
+        told = [power_text(one["power"])] if one.get("power") else []
+        yield one["setting"] + asked, one["state"], "; ".join([*told, *([one["evidence"]] if one["evidence"] else [])])
+
+
+def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator[tuple[str, str, bool | None, str]]:
     """(what, how it stands, whether it is verified, why) of everything that somebody could have made up."""
     coverage, documents = findings.coverage, documents_part(findings)
     state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]

@@ -12,7 +12,7 @@ from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles
 from hedge_tasks.leaderboard.suite import measured_of
-from hedge_tasks.leaderboard.validation import Findings
+from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
@@ -37,7 +37,7 @@ class _Number:
     verified: bool
 
 
-def as_model_index(submission: Mapping[str, Any], findings: Findings) -> str:
+def as_model_index(submission: Mapping[str, Any], findings: ValidationFindings) -> str:
     """The `model-index` of a model card, between its dashes: to be put at the head of the model's README.md.
 
     Read by `huggingface_hub.ModelCard`. An undefined number is left out; whether a number is verified by this package
@@ -69,7 +69,7 @@ def as_model_index(submission: Mapping[str, Any], findings: Findings) -> str:
     return f"---\n{text}---\n"
 
 
-def as_lmms_eval(submission: Mapping[str, Any], findings: Findings) -> str:
+def as_lmms_eval(submission: Mapping[str, Any], findings: ValidationFindings) -> str:
     """A results file as lmms-eval writes it, for tools that read those; `hedge report` is one."""
     about, settings = submission["entry"], submission["settings"]
     task, model = about["task"], about["model"]
@@ -104,7 +104,7 @@ def as_lmms_eval(submission: Mapping[str, Any], findings: Findings) -> str:
     return json.dumps(results, indent=2, ensure_ascii=False) + "\n"
 
 
-def _numbers(submission: Mapping[str, Any], findings: Findings) -> Iterator[_Number]:
+def _numbers(submission: Mapping[str, Any], findings: ValidationFindings) -> Iterator[_Number]:
     """All numbers of an entry, under every clustering as in lmms-eval's table."""
     summary, labels = submission["summary"], findings.labels.verified
     counts = {"n": summary["labelled"], "n_positive": summary["hallucinated"]}

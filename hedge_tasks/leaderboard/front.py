@@ -11,7 +11,7 @@ from hedge_tasks.leaderboard.board import (
     RATE,
     Board,
     BoardNumber,
-    Cell,
+    EntryNumber,
     auroc_measures,
     board_of,
     cell_of,
@@ -34,7 +34,7 @@ _SHADES = 6
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownNumber:
     """A cell of the front page.
 
     Attributes:
@@ -44,14 +44,14 @@ class Shown:
         more: further entries of this model on this task.
     """
 
-    cell: Cell
+    cell: EntryNumber
     measure: BoardNumber
     shade: int | None
     more: int
 
 
 @dataclass(frozen=True)
-class Row:
+class ModelRow:
     """A model.
 
     Attributes:
@@ -65,7 +65,7 @@ class Row:
 
     name: str
     model: str
-    cells: Sequence[Shown | None]
+    cells: Sequence[ShownNumber | None]
     mean_place: tuple[float, float, float] | None
     badges: Sequence[tuple[str, str]]
     weights: str
@@ -105,7 +105,7 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
 
 
 def _measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """What the front page can show: detectors, the hallucination rate, the suites' numbers, the price."""
+    """Return what the front page can show: detectors, the hallucination rate, the suites' numbers, the price."""
     found: list[BoardNumber] = auroc_measures(entries)[:MOST]
     found += [RATE] if any(entry.rate is not None for entry in entries) else []
     found += [SUITE] if any(entry.content["suite"] for entry in entries) else []
@@ -126,19 +126,19 @@ def _page(task: str, measure: BoardNumber, boards: Mapping[BoardNumber, Board]) 
     return task_page(task, measure if known else None)
 
 
-def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, BoardNumber]) -> list[Row]:
-    of: dict[tuple[str, str], dict[str, list[Shown]]] = {}
+def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, BoardNumber]) -> list[ModelRow]:
+    of: dict[tuple[str, str], dict[str, list[ShownNumber]]] = {}
     for task, measure in tasks.items():
         mine = [entry for entry in entries if entry.task == task]
         board = boards[task][measure] if measure in boards[task] else board_of(mine, measure)
         for cell in board.cells:
             key = cell.entry.name, cell.entry.model
-            of.setdefault(key, {}).setdefault(task, []).append(Shown(cell, measure, _shade(cell, measure), 0))
+            of.setdefault(key, {}).setdefault(task, []).append(ShownNumber(cell, measure, _shade(cell, measure), 0))
     rows = [_row(key, cells, list(tasks)) for key, cells in of.items()]
     return sorted(rows, key=lambda row: (row.mean_place is None, row.mean_place or (), row.name))
 
 
-def _row(key: tuple[str, str], cells: Mapping[str, Sequence[Shown]], tasks: Sequence[str]) -> Row:
+def _row(key: tuple[str, str], cells: Mapping[str, Sequence[ShownNumber]], tasks: Sequence[str]) -> ModelRow:
     shown = [_newest(cells.get(task, ())) for task in tasks]
     places = [one.cell.place for one in shown if one is not None and one.cell.place is not None]
     mean = None
@@ -154,18 +154,18 @@ def _row(key: tuple[str, str], cells: Mapping[str, Sequence[Shown]], tasks: Sequ
     parameters = next((p for content in contents if (p := parameters_of(content)) is not None), None)
     weights = next((w for content in contents if (w := weights_of(content)) != "unknown"), "unknown")
     name, model = key
-    return Row(name, "" if model == name else model, shown, mean, badges, weights, parameters, size_of(parameters))
+    return ModelRow(name, "" if model == name else model, shown, mean, badges, weights, parameters, size_of(parameters))
 
 
-def _newest(shown: Sequence[Shown]) -> Shown | None:
+def _newest(shown: Sequence[ShownNumber]) -> ShownNumber | None:
     """Of several entries of a model on one task the newest, and not the best."""
     if not shown:
         return None
     last = max(shown, key=lambda one: (one.cell.entry.content["entry"]["created"], one.cell.entry.file))
-    return Shown(last.cell, last.measure, last.shade, len(shown) - 1)
+    return ShownNumber(last.cell, last.measure, last.shade, len(shown) - 1)
 
 
-def _shade(cell: Cell, measure: BoardNumber) -> int | None:
+def _shade(cell: EntryNumber, measure: BoardNumber) -> int | None:
     if cell.estimate.value is None or measure.kind == "price":
         return None
     low, high = measure.bounds

@@ -1,4 +1,4 @@
-"""What was found of a submission, kept in a folder, so that a site of many is not computed again for every new one."""
+"""Findings on a submission, kept in a folder, so that a site of many is not computed again for every new one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hedge_tasks import __version__
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Record
-from hedge_tasks.leaderboard.columns import Columns
+from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.submission import sha256_of
-from hedge_tasks.leaderboard.validation import LARGEST, Findings, FindManifests
+from hedge_tasks.leaderboard.validation import LARGEST, FindManifests, ValidationFindings
 from hedge_tasks.numbers import Number
 
 _PACKAGES = ("hedge_tasks", "hedge_tasks.tasks")
@@ -51,13 +51,13 @@ def circumstances_of(manifests: FindManifests, thorough: bool) -> Circumstances:
 
 
 class _Kept(Record):
-    """What was found of a file but for its arrays."""
+    """Findings on a file, without its arrays."""
 
     model_config = ConfigDict(str_max_length=None)  # pages are long
 
     circumstances: list[Any]
     content: dict[str, Any]
-    findings: Findings
+    findings: ValidationFindings
     columns: dict[str, Any]
     detectors: dict[str, dict[str, dict[str, Priced]]]
     rate: Number | None
@@ -66,7 +66,7 @@ class _Kept(Record):
 
 
 def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
-    """What was kept of a file; None where nothing was, or it was found under other circumstances."""
+    """Return what was kept of a file; None where nothing was, or it was found under other circumstances."""
     try:
         with np.load(_place(cache, file), allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
@@ -150,7 +150,7 @@ def _versions() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _arrays(columns: Columns) -> tuple[dict[str, Any], dict[str, Any]]:
+def _arrays(columns: EntryColumns) -> tuple[dict[str, Any], dict[str, Any]]:
     """Columns as a description and arrays by name."""
     arrays: dict[str, Any] = {name: getattr(columns, name) for name in ("ids", "keys", "labels", "groups")}
     scores, suite = list(columns.scores.items()), list(columns.suite.items())
@@ -162,10 +162,10 @@ def _arrays(columns: Columns) -> tuple[dict[str, Any], dict[str, Any]]:
     return {**told, "suite": [name for name, _ in suite]}, arrays
 
 
-def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> Columns:
+def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> EntryColumns:
     n = len(arrays["ids"])
     held_out = {name: np.isin(np.arange(n), some) for name, some in told["held_out"].items()}
     scores = {(key[0], key[1]): arrays["scores"][i] for i, key in enumerate(told["scores"])}
     suite = {name: (arrays[f"parts{i}"], arrays[f"groups{i}"]) for i, name in enumerate(told["suite"])}
     first = (arrays["ids"], arrays["keys"], arrays["labels"], arrays["groups"])
-    return Columns(*first, told["grouped"], held_out, scores, suite)
+    return EntryColumns(*first, told["grouped"], held_out, scores, suite)

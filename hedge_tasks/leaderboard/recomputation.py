@@ -1,4 +1,4 @@
-"""What of a submission can be computed once more from its texts: labels, clusters, health."""
+"""Recomputation of a submission from its texts: labels, clusters, health."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.runs.health import measure
+from hedge_tasks.runs.health import Health, measure
+from hedge_tasks.runs.setting_verdicts import ONE_MODEL
 from hedge_tasks.runs.trust import check_models
 
 NO_TEXTS = "the texts are not in it"
@@ -29,7 +30,7 @@ _DIFFERENT_BY_ROUNDING = 0.02
 
 
 @dataclass(frozen=True)
-class Part:
+class PartStatus:
     """A part of a submission that somebody could have made up.
 
     Attributes:
@@ -42,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Clustered:
+class RecomputedClusters:
     """Answers clustered once more.
 
     Attributes:
@@ -52,7 +53,7 @@ class Clustered:
         problems: where they differ from the submission's.
     """
 
-    part: Part
+    part: PartStatus
     answer_sets: Sequence[AnswerSet] | None = None
     scorer: Scorer | None = None
     problems: tuple[str, ...] = ()
@@ -69,7 +70,7 @@ def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[Part, list[str]]:
+def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[PartStatus, list[str]]:
     """Have the judge label the baseline answers again, where no model and nobody has to be asked: the rule judge, and
     judges of closed questions, who read the reply.
 
@@ -80,26 +81,28 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     named = stated.get("judge") if isinstance(stated, Mapping) else None
     if not isinstance(stated, Mapping) or not isinstance(named, str) or not _asks_nobody(named):
         who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
-        return Part(False, f"labelled by {who[:200]}, who is not asked again here"), []
+        return PartStatus(False, f"labelled by {who[:200]}, who is not asked again here"), []
     if stated.get("fallback") is not None:
-        return Part(False, f"labelled by the judge {named!r} with a model behind it, which is not asked again here"), []
+        return PartStatus(
+            False, f"labelled by the judge {named!r} with a model behind it, which is not asked again here"
+        ), []
     documents = submission["documents"]
     if not all("texts" in document for document in documents):
-        return Part(False, f"labelled by the judge {named!r}, but {NO_TEXTS}"), []
+        return PartStatus(False, f"labelled by the judge {named!r}, but {NO_TEXTS}"), []
     if named != _RULE and not all("reply" in document["texts"] for document in documents):
-        return Part(False, f"labelled by the judge {named!r}, but the replies are not among the texts"), []
+        return PartStatus(False, f"labelled by the judge {named!r}, but the replies are not among the texts"), []
     try:
         options = {key: value for key, value in stated.items() if key not in ("judge", "version")}
         judge = build_judge(named, **options)
     except HedgeError as error:
-        return Part(False, f"the judge {named!r} of these settings cannot be built here: {error}"[:500]), []
+        return PartStatus(False, f"the judge {named!r} of these settings cannot be built here: {error}"[:500]), []
     if judge.settings() != dict(stated):
         version = str(stated.get("version"))[:50]
-        return Part(False, f"labelled by version {version} of the judge {named!r}, not {judge.version}"), []
+        return PartStatus(False, f"labelled by version {version} of the judge {named!r}, not {judge.version}"), []
     try:
         verdicts = judge.judge([_case(*both) for both in zip(documents, answer_sets, strict=True)])
     except HedgeError as error:
-        return Part(False, "the references are not those of the judge"), [f"documents[].texts: {error}"[:300]]
+        return PartStatus(False, "the references are not those of the judge"), [f"documents[].texts: {error}"[:300]]
     wrong = [
         f"documents[{i}].{what}: stated {theirs}, the judge {named!r} says {ours} ({verdict.reason[:80]})"
         for i, (document, verdict) in enumerate(zip(documents, verdicts, strict=True))
@@ -109,7 +112,7 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
         )
         if theirs != ours
     ]
-    return Part(not wrong, f"judged again by the judge {named!r}, version {judge.version}"), wrong
+    return PartStatus(not wrong, f"judged again by the judge {named!r}, version {judge.version}"), wrong
 
 
 def _asks_nobody(name: str) -> bool:
@@ -124,7 +127,7 @@ def _asks_nobody(name: str) -> bool:
 
 
 def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
-    """What the judge saw: of closed questions the reply before it was read."""
+    """Return what the judge saw: of closed questions the reply before it was read."""
     reply = document["texts"].get("reply", answers.baseline.text)
     return Case(
         answers.id, answers.question or "", answers.reference or "", reply, cut=answers.baseline.finish == "length"
@@ -137,7 +140,7 @@ def _asks_about_pairs(backend: ClusteringBackend) -> bool:
 
 def cluster_again(
     submission: Mapping[str, Any], name: str, answer_sets: Sequence[AnswerSet], *, thorough: bool
-) -> Clustered:
+) -> RecomputedClusters:
     """Cluster the answers again, as the settings say.
 
     Args:
@@ -145,26 +148,30 @@ def cluster_again(
     """
     settings = submission["clusterings"][name]["settings"]
     if not all("texts" in document for document in submission["documents"]):
-        return Clustered(Part(False, NO_TEXTS))
+        return RecomputedClusters(PartStatus(False, NO_TEXTS))
     tuning = settings.get("tuning")
     for option, most in _MOST_WORK.items():
         if isinstance(tuning, Mapping) and isinstance(tuning.get(option), int) and tuning[option] > most:
-            return Clustered(Part(False, f"more than {most} {option} in the choice of the threshold"))
+            return RecomputedClusters(PartStatus(False, f"more than {most} {option} in the choice of the threshold"))
     try:
         check_models({name: settings}, "this submission")
         scorer = Scorer.from_settings(name, settings)
         if _asks_about_pairs(scorer.backend) and not thorough:
-            return Clustered(Part(False, "clusters of an NLI model are computed again only where that is asked for"))
+            return RecomputedClusters(
+                PartStatus(False, "clusters of an NLI model are computed again only where that is asked for")
+            )
         scorer.backend.check()
         clustered = scorer.cluster(answer_sets)
     except HedgeError as error:
-        return Clustered(Part(False, f"not clustered again here: {error}"[:500]))
+        return RecomputedClusters(PartStatus(False, f"not clustered again here: {error}"[:500]))
     except Exception as error:  # of somebody else's clustering, given somebody else's settings
-        return Clustered(Part(False, f"not clustered again here: {type(error).__name__}"))
+        return RecomputedClusters(PartStatus(False, f"not clustered again here: {type(error).__name__}"))
     return _compared(submission, name, scorer, clustered)
 
 
-def _compared(submission: Mapping[str, Any], name: str, scorer: Scorer, clustered: Sequence[AnswerSet]) -> Clustered:
+def _compared(
+    submission: Mapping[str, Any], name: str, scorer: Scorer, clustered: Sequence[AnswerSet]
+) -> RecomputedClusters:
     documents = submission["documents"]
     differing = [
         i
@@ -178,11 +185,13 @@ def _compared(submission: Mapping[str, Any], name: str, scorer: Scorer, clustere
             f"documents[{first}].clusterings.{name}.clusters: not those of the settings' clustering, as in "
             f"{len(differing)} of {len(documents)} documents"
         )
-        return Clustered(Part(False, "clustered again, with other clusters"), clustered, scorer, (problem,))
+        return RecomputedClusters(
+            PartStatus(False, "clustered again, with other clusters"), clustered, scorer, (problem,)
+        )
     if differing:
         reason = f"{len(differing)} of {len(documents)} documents cluster differently here, which rounding may do"
-        return Clustered(Part(False, reason), clustered, scorer)
-    return Clustered(Part(True, f"clustered again ({scorer.backend.name})"), clustered, scorer)
+        return RecomputedClusters(PartStatus(False, reason), clustered, scorer)
+    return RecomputedClusters(PartStatus(True, f"clustered again ({scorer.backend.name})"), clustered, scorer)
 
 
 def _renumbered(ids: Sequence[int]) -> list[int]:
@@ -192,6 +201,12 @@ def _renumbered(ids: Sequence[int]) -> list[int]:
 
 def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:
     """Why the run's numbers cannot be relied on, as far as the submission tells by its texts, or its labels alone."""
+    found = health_again(submission, answer_sets)
+    return found if found is None or isinstance(found, str) else found.unreliable
+
+
+def health_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Health | str | None:
+    """Health of the run as far as the submission tells by its texts; without them why its labels are unreliable."""
     settings, documents = submission["settings"], submission["documents"]
     verdicts = [{"label": d["label"], "category": d["judged"]["category"]} for d in documents]
     if not all("texts" in document for document in documents):
@@ -199,4 +214,22 @@ def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[Answer
     failed = settings.get("failed")
     n_failed = len(failed) if isinstance(failed, list) else 0
     sampled = settings.get("sampled")
-    return measure(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts).unreliable
+    return measure(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts)
+
+
+def settings_again(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], health: Health | str | None
+) -> dict[str, str]:
+    """State of each setting that the submission itself tells; without texts of who answered alone.
+
+    Args:
+        health: as `health_again` has it.
+    """
+    if isinstance(health, Health):
+        return {one.setting: one.state for one in health.setting_verdicts}
+    known = {one["setting"] for one in submission["health"]["settings"]}
+    nobody = all(answer.served is None for a in answer_sets for answer in a.answers)
+    sampled = submission["settings"].get("sampled")
+    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    here = isinstance(decoding, Mapping) and decoding.get("sampled_here") is True
+    return {ONE_MODEL: "not verifiable"} if ONE_MODEL in known and nobody and not here else {}

@@ -25,7 +25,7 @@ NotThere: Any = Field(default=None)
 """Of a key that may be left out, and is not null."""
 
 
-class Entry(Record):
+class SubmittedEntry(Record):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     task: Annotated[str, Field(min_length=1, max_length=200)]
     model: ShortText
@@ -54,11 +54,25 @@ class HealthFinding(Record):
     unreliable: bool
 
 
+class SettingOf(Record):
+    """Whether a setting of the sampling was what was asked for: what says so, and the power of the test that could have
+    said otherwise, by deviation."""
+
+    setting: Annotated[str, Field(max_length=100)]
+    state: Literal["verified", "not contradicted", "not verifiable", "contradicted"]
+    evidence: Annotated[str, Field(max_length=1000)]
+    asked: float = NotThere
+    power: Objects[Share] = NotThere
+    unreliable: bool = NotThere
+    by: Literal["draws", "probe", "replies"] = NotThere
+
+
 class HealthOf(Record):
-    """What `hedge health` says of the run; a run that is unreliable is not ranked."""
+    """Findings of `hedge health` on the run; a run that is unreliable is not ranked."""
 
     unreliable: Annotated[str, Field(max_length=2000)] | None
     findings: Items[HealthFinding]
+    settings: Items[SettingOf]
 
 
 class Summary(Record):
@@ -82,7 +96,7 @@ class SuiteNumber(Record):
     reason: ShortText | None
 
 
-class Auroc(Record):
+class SubmittedAuroc(Record):
     """ROC-AUC with its standard error and 95 % interval (DeLong; by group where documents share one), six decimals."""
 
     auroc: Share | None
@@ -95,7 +109,7 @@ class Auroc(Record):
 
 
 class PricedDetector(Record):
-    """What a detector is called, and how many answers a question it costs besides the baseline answer."""
+    """Title of a detector, and how many answers a question it costs besides the baseline answer."""
 
     title: Title
     draws: Count
@@ -109,7 +123,7 @@ class ClusteringOf(Record):
         Field(description="By detector: what the choice of the clustering's threshold adds to the standard error."),
     ]
     detectors: Annotated[dict[Detector, PricedDetector], Field(min_length=1)]
-    aggregates: Objects[Auroc]
+    aggregates: Objects[SubmittedAuroc]
 
 
 class ClaimLabels(Record):
@@ -165,7 +179,7 @@ class Matrix(Record):
     data: str
 
 
-class Digests(Record):
+class SubmittedDigests(Record):
     """First 16 hexadecimal digits of SHA-256 of question, reference and pictures, as in the task's manifest."""
 
     question: Digest | None
@@ -173,7 +187,7 @@ class Digests(Record):
     pictures: Digest | None
 
 
-class Judged(Record):
+class SubmittedJudgement(Record):
     """Who judged, with the version; the kind of hallucination; and the keys of label stores."""
 
     judge: ShortText | None
@@ -194,6 +208,14 @@ class ClaimsOfDocument(Record):
     texts: Items[LongText] = NotThere
 
 
+class AnsweredBy(Record):
+    """Who answered, as the replies of a server say."""
+
+    model: ShortText = NotThere
+    provider: ShortText = NotThere
+    system_fingerprint: ShortText = NotThere
+
+
 class DrawnFrom(Record):
     """Definition, document and SHA-256 of all draws in the answer store."""
 
@@ -202,7 +224,7 @@ class DrawnFrom(Record):
     sha256: Sha256
 
 
-class Clustered(Record):
+class SubmittedClusters(Record):
     clusters: Annotated[Items[Count], Field(min_length=1)]
     scores: Objects[float | None]
     held_out: Annotated[
@@ -211,7 +233,7 @@ class Clustered(Record):
 
 
 class FollowUp(Record):
-    """What was asked in the light of the baseline answer, with the first reply."""
+    """A question asked in the light of the baseline answer, with the first reply."""
 
     id: ShortText
     question: str | None
@@ -232,13 +254,13 @@ class Texts(Record):
     finish: Items[Finish | None] = NotThere
 
 
-class Document(Record):
+class SubmittedDocument(Record):
     id: Annotated[str, Field(min_length=1, max_length=500)]
     label: Label | None
     group: ShortText | None
     question_type: ShortText | None
-    digests: Digests
-    judged: Judged
+    digests: SubmittedDigests
+    judged: SubmittedJudgement
     suite: Annotated[
         Objects[Objects[Plain | Objects[Plain]]],
         Field(description="By metric of the suite: what its number is made of, no texts."),
@@ -257,7 +279,24 @@ class Document(Record):
     n_tokens: Annotated[
         Items[Count | None], Field(min_length=1, description="Tokens of each answer, in the same order.")
     ] = NotThere
-    clusterings: Objects[Clustered]
+    end_logprobs: Annotated[
+        Items[LogProbability],
+        Field(
+            description="Log-probability of the end token of each answer, in nats. Without them fewer settings can be "
+            "verified."
+        ),
+    ] = NotThere
+    thoughts: Annotated[Items[Count | None], Field(description="Tokens that each answer was thought over in.")] = (
+        NotThere
+    )
+    answered_by: Annotated[
+        Items[Annotated[tuple[Annotated[int, Field(ge=1)], AnsweredBy | None], Strict(False)]],
+        Field(
+            description="How many answers in a row, in the same order, came from whom. Without it nobody can tell "
+            "whether one model answered."
+        ),
+    ] = NotThere
+    clusterings: Objects[SubmittedClusters]
     texts: Texts = NotThere
 
 
@@ -266,12 +305,12 @@ class Submission(Record):
     scores that they follow from; with the texts where their licence allows it. Written by `hedge leaderboard submit`,
     checked by `hedge leaderboard validate`."""
 
-    hedge_submission: Literal[2]
+    hedge_submission: Literal[3]
     digest: Annotated[
         NamedSha256,
         Field(description="SHA-256 of everything else as JSON with sorted keys, no blanks, non-ASCII escaped."),
     ]
-    entry: Entry
+    entry: SubmittedEntry
     versions: Objects[Annotated[str, Field(max_length=200)]]
     run: RunOf
     settings: Objects[Any]
@@ -287,7 +326,7 @@ class Submission(Record):
     ]
     clusterings: Annotated[Objects[ClusteringOf], Field(min_length=1)]
     claims: ClaimsOf = NotThere
-    documents: Annotated[Items[Document], Field(min_length=1)]
+    documents: Annotated[Items[SubmittedDocument], Field(min_length=1)]
 
 
 def submission_schema() -> dict[str, Any]:

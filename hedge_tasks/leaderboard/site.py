@@ -9,14 +9,14 @@ from hedge_tasks import __version__
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.board import ABOUT, board_of, entry_page_name, measures_of
 from hedge_tasks.leaderboard.detector_pages import detector_pages
-from hedge_tasks.leaderboard.entries import Built
+from hedge_tasks.leaderboard.entries import ReadEntries
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.front import front_pages
 from hedge_tasks.leaderboard.task_pages import task_pages
 from hedge_tasks.runs.run_files import now
 
 
-def build_site(built: Built, out: Path, progress: Callable[[str], None] = lambda text: None) -> list[Path]:
+def build_site(built: ReadEntries, out: Path, progress: Callable[[str], None] = lambda text: None) -> list[Path]:
     """Write the site into a folder, which is made if missing. Returns the files written.
 
     Raises:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.leaderboard.recomputation import Part
+from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.measures.of_run import Document, document_of, documents_of, estimate_of, sums_of
 from hedge_tasks.numbers import Number
@@ -27,8 +27,8 @@ _NUMBERS = ("value", "stderr", "low", "high")
 
 
 @dataclass(frozen=True)
-class OfRun:
-    """What a submission says of a run's own numbers.
+class SuiteOfRun:
+    """Numbers of a run's own measures, as a submission has them.
 
     Attributes:
         numbers: by metric, see `stated`.
@@ -39,7 +39,7 @@ class OfRun:
     records: Mapping[str, Mapping[str, Any]]
 
 
-def of_run(run: Run) -> OfRun:
+def of_run(run: Run) -> SuiteOfRun:
     """The suite's own numbers of a run, and what they are made of."""
     numbers: dict[str, Mapping[str, Any]] = {}
     records: dict[str, dict[str, Any]] = {answers.id: {} for answers in run.answer_sets}
@@ -52,7 +52,7 @@ def of_run(run: Run) -> OfRun:
         for document in documents:
             records[document.id][metric.name] = dict(document.record)
         numbers[metric.name] = stated(metric, estimate_of(metric, documents))
-    return OfRun(numbers, records)
+    return SuiteOfRun(numbers, records)
 
 
 def stated(metric: OfSums, found: Number) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def measured_of(stated: Mapping[str, Any]) -> Number:
     return Number(stated["value"], stated["stderr"], interval, **counts)
 
 
-def check_suite(submission: Mapping[str, Any], labels: Part) -> tuple[dict[str, Part], list[str]]:
+def check_suite(submission: Mapping[str, Any], labels: PartStatus) -> tuple[dict[str, PartStatus], list[str]]:
     """Compute the suite's own numbers again from the records, and compare the records with their documents.
 
     Args:
@@ -81,13 +81,13 @@ def check_suite(submission: Mapping[str, Any], labels: Part) -> tuple[dict[str, 
         Whether each number is verified, and what is wrong.
     """
     known = {metric.name: metric for metric in sums_of(submission["settings"])}
-    parts: dict[str, Part] = {}
+    parts: dict[str, PartStatus] = {}
     wrong: list[str] = []
     for name in submission["suite"]:
         if name not in known:
-            parts[name] = Part(False, "no metric of this name is installed here for the task's suite")
+            parts[name] = PartStatus(False, "no metric of this name is installed here for the task's suite")
         elif faults := list(islice(_faults(submission, known[name]), _MOST)):
-            parts[name], wrong = Part(False, "its records contradict the documents"), wrong + faults
+            parts[name], wrong = PartStatus(False, "its records contradict the documents"), wrong + faults
         else:
             parts[name], faults = _part(submission, known[name], labels)
             wrong += faults
@@ -109,18 +109,18 @@ def metrics_of(submission: Mapping[str, Any]) -> list[OfSums]:
     return [metric for metric in sums_of(submission["settings"]) if metric.name in submission["suite"]]
 
 
-def _part(submission: Mapping[str, Any], metric: OfSums, labels: Part) -> tuple[Part, list[str]]:
+def _part(submission: Mapping[str, Any], metric: OfSums, labels: PartStatus) -> tuple[PartStatus, list[str]]:
     """Whether the number is verified, and the records that are others where the texts are read again."""
     if submission["suite"][metric.name]["value"] is None:
-        return Part(False, "no number is claimed"), []
+        return PartStatus(False, "no number is claimed"), []
     if all("texts" in document for document in submission["documents"]):
         told, faults = _again(submission, metric)
         if told or faults:
-            return Part(told and not faults, "computed again from the texts"), faults
+            return PartStatus(told and not faults, "computed again from the texts"), faults
     if metric.follows_label and labels.verified:
-        return Part(True, f"computed again from the labels ({labels.reason})"), []
+        return PartStatus(True, f"computed again from the labels ({labels.reason})"), []
     reason = "computed again from the records, which are the judge's reading of the answers"
-    return Part(False, f"{reason} ({labels.reason})" if metric.follows_label else reason), []
+    return PartStatus(False, f"{reason} ({labels.reason})" if metric.follows_label else reason), []
 
 
 def _again(submission: Mapping[str, Any], metric: OfSums) -> tuple[bool, list[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.leaderboard.board import Board, BoardNumber, Cell, by_value, cell_of, choices_of, task_page
+from hedge_tasks.leaderboard.board import Board, BoardNumber, EntryNumber, by_value, cell_of, choices_of, task_page
 from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
@@ -60,7 +60,7 @@ def task_pages(
         )
 
 
-def _row(cell: Cell) -> dict[str, Any]:
+def _row(cell: EntryNumber) -> dict[str, Any]:
     content = cell.entry.content
     return {
         "cell": cell,
@@ -69,6 +69,7 @@ def _row(cell: Cell) -> dict[str, Any]:
         "protocol": protocol_of(content),
         "weights": weights_of(content),
         "parameters": parameters_of(content),
+        "contradicted": [one for one in content["health"]["settings"] if one["state"] == "contradicted"],
     }
 
 
@@ -84,7 +85,7 @@ def _compared(board: Board) -> Any:
 
 
 def _upper(pairs: Pairs) -> dict[str, Any]:
-    """What is above the diagonal, row by row; one number where all are the same."""
+    """Return what is above the diagonal, row by row; one number where all are the same."""
     place = np.triu_indices(len(pairs.n), 1)
     columns = {"difference": pairs.difference, "half": pairs.half_widths, "p": pairs.p_values, "holm": pairs.adjusted}
     counts = pairs.n[place].tolist()

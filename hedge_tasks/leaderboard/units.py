@@ -19,7 +19,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.units import Unit, UnitEvidence, columns_of
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.leaderboard.recomputation import NO_TEXTS, Part
+from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
 from hedge_tasks.measures.kept_units import scored_kept
 from hedge_tasks.measures.unit_numbers import TEXT, is_blind, names_in, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
@@ -59,8 +59,8 @@ _PLACES = frozenset({"claim_position"})
 
 
 @dataclass(frozen=True)
-class OfRun:
-    """What a submission says of a run's claims.
+class UnitsOfRun:
+    """Claims of a run, as a submission has them.
 
     Attributes:
         facts: settings, detectors and aggregates.
@@ -71,7 +71,7 @@ class OfRun:
     records: Mapping[str, Mapping[str, Any]]
 
 
-def of_run(run: Run, *, texts: bool) -> OfRun | None:
+def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
     """The claims that are kept with a run, for a submission; None where none are.
 
     Args:
@@ -114,7 +114,7 @@ def of_run(run: Run, *, texts: bool) -> OfRun | None:
         "detectors": {name: _about(name, *draws_of(scored)) for name in listed},
     }
     documents = [{"claims": records[answers.id]} for answers in run.answer_sets]
-    return OfRun({**facts, "aggregates": _aggregates(facts, documents, list(run.answer_sets))}, records)
+    return UnitsOfRun({**facts, "aggregates": _aggregates(facts, documents, list(run.answer_sets))}, records)
 
 
 def _about(name: str, clean: int, noisy: int) -> dict[str, Any]:
@@ -232,7 +232,9 @@ def _rounded(found: Number) -> dict[str, float | None]:
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def check_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[dict[str, Part], list[str]]:
+def check_claims(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]
+) -> tuple[dict[str, PartStatus], list[str]]:
     """Compute everything about claims again that can be.
 
     Returns:
@@ -262,44 +264,44 @@ def check_claims(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]
     return parts, wrong[:_MOST]
 
 
-def _labelled(submission: Mapping[str, Any]) -> Part:
+def _labelled(submission: Mapping[str, Any]) -> PartStatus:
     by = str(submission["claims"]["labels"].get("by") or "nobody")
-    return Part(False, f"by {by[:200]}; labels of claims are not given again here")
+    return PartStatus(False, f"by {by[:200]}; labels of claims are not given again here")
 
 
 def _follows(name: str) -> bool:
     return name in names("claim") and get(name).needs <= _OF_SUPPORT
 
 
-def _part(name: str, support: Part, elsewhere: Part, texts: bool) -> Part:
+def _part(name: str, support: PartStatus, elsewhere: PartStatus, texts: bool) -> PartStatus:
     if name == TEXT:
-        return Part(False, "fitted to the labels by whoever submitted it")
+        return PartStatus(False, "fitted to the labels by whoever submitted it")
     if name not in names("claim"):
-        return Part(False, "no detector of this name is installed here")
+        return PartStatus(False, "no detector of this name is installed here")
     if name in _PLACES:
-        return Part(True, "computed again from the places of the claims")
+        return PartStatus(True, "computed again from the places of the claims")
     if "elsewhere" in get(name).needs:
         return elsewhere
     if _follows(name):
-        return Part(True, f"computed again from the support ({support.reason})")
+        return PartStatus(True, f"computed again from the support ({support.reason})")
     if get(name).needs <= {"claims", "rarity"}:
-        return Part(texts, "computed again from the texts" if texts else NO_TEXTS)
-    return Part(False, "what it looks at is not in the submission")
+        return PartStatus(texts, "computed again from the texts" if texts else NO_TEXTS)
+    return PartStatus(False, "what it looks at is not in the submission")
 
 
 def _support_again(
     submission: Mapping[str, Any], supported: Sequence[Supported], answer_sets: Sequence[AnswerSet], texts: bool
-) -> tuple[Part, Part, list[str]]:
+) -> tuple[PartStatus, PartStatus, list[str]]:
     """Ask who needs no model how far the draws support the claims: the own ones, and those of another image."""
     name = str(submission["claims"]["settings"].get("support", ""))
     if name not in _FREE or not texts:
         who = f"the support is that of {name[:80]!r}, "
-        part = Part(False, who + (f"but {NO_TEXTS}" if name in _FREE else "who is not asked again here"))
+        part = PartStatus(False, who + (f"but {NO_TEXTS}" if name in _FREE else "who is not asked again here"))
         return part, part, []
     try:
         ours = ask_again(answer_sets, supported, name)
     except HedgeError as error:
-        part = Part(False, f"the support cannot be computed here: {error}"[:300])
+        part = PartStatus(False, f"the support cannot be computed here: {error}"[:300])
         return part, part, []
     both = list(zip(supported, ours, strict=True))
     own = [i for i, (one, our) in enumerate(both) if not (_same(one.clean, our.clean) and _same(one.noisy, our.noisy))]
@@ -307,7 +309,7 @@ def _support_again(
     wrong = [f"documents[{i}].claims: not the support of {name!r}" for i in own]
     wrong += [f"documents[{i}].claims.elsewhere: not the support of {name!r} by another image's draws" for i in other]
     told = f"the support is that of {name!r}, computed again"
-    return Part(not own, told), Part(not other, f"{told} with another image's draws"), wrong[:_MOST]
+    return PartStatus(not own, told), PartStatus(not other, f"{told} with another image's draws"), wrong[:_MOST]
 
 
 def _same(stated: npt.NDArray[np.floating[Any]], ours: npt.NDArray[np.floating[Any]]) -> bool:
@@ -386,8 +388,8 @@ def _close(ours: float | None, theirs: float | None, tolerance: float) -> bool:
 # --- for pages --------------------------------------------------------------------------------------------------------
 
 
-def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, Part]) -> dict[str, Any] | None:
-    """What a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
+def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, PartStatus]) -> dict[str, Any] | None:
+    """Return what a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
 
     Args:
         parts: whether what they rest on is verified; see `check_claims`.
@@ -404,5 +406,5 @@ def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, Part]) -> di
         "about": f"{settings.get('decomposition')} by {settings.get('support')}",
         "by": facts["labels"]["by"],
         "parts": {what: parts[key] for key, what in CLAIM_PARTS.items() if key in parts},
-        "rows": [(row, parts.get(row.detector, Part(False, "not looked at"))) for row in rows],
+        "rows": [(row, parts.get(row.detector, PartStatus(False, "not looked at"))) for row in rows],
     }

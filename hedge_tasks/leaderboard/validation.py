@@ -20,12 +20,13 @@ from hedge_tasks.io.outside import read_json
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
-    Clustered,
-    Part,
+    PartStatus,
+    RecomputedClusters,
     cluster_again,
+    health_again,
     judge_again,
+    settings_again,
     text_problems,
-    unreliable_again,
 )
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
@@ -42,6 +43,7 @@ from hedge_tasks.leaderboard.submission import (
 from hedge_tasks.leaderboard.suite import check_suite
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
 from hedge_tasks.numbers import PERCENT, format_value
+from hedge_tasks.runs.health import Health
 
 LARGEST = 512 << 20
 """Bytes of a submission."""
@@ -58,8 +60,8 @@ FindManifests = Callable[[str], Sequence[Manifest]]
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What a validation found.
+class ValidationFindings:
+    """Findings of a validation.
 
     Attributes:
         problems: what is wrong; a submission with any is refused.
@@ -74,22 +76,22 @@ class Findings:
 
     problems: tuple[str, ...] = ()
     coverage: Coverage | None = None
-    labels: Part = field(default_factory=lambda: Part(False, "not looked at"))
-    clusterings: Mapping[str, Part] = field(default_factory=dict)
-    detectors: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
-    suite: Mapping[str, Part] = field(default_factory=dict)
+    labels: PartStatus = field(default_factory=lambda: PartStatus(False, "not looked at"))
+    clusterings: Mapping[str, PartStatus] = field(default_factory=dict)
+    detectors: Mapping[str, Mapping[str, PartStatus]] = field(default_factory=dict)
+    suite: Mapping[str, PartStatus] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
-    claims: Mapping[str, Part] = field(default_factory=dict)
+    claims: Mapping[str, PartStatus] = field(default_factory=dict)
 
     @property
     def ranked(self) -> bool:
         return not self.problems and not self.set_aside
 
-    def rests_on(self, clustering: str, detector: str) -> list[tuple[str, Part]]:
-        """What the scores of a detector of answers rest on, each with whether it is verified."""
+    def rests_on(self, clustering: str, detector: str) -> list[tuple[str, PartStatus]]:
+        """Return what the scores of a detector of answers rest on, each with whether it is verified."""
         parts = [("clusters", self.clusterings[clustering])]
         if detector in names() and "claims" in get(detector).needs:
-            parts.append(("support", self.claims.get("support", Part(False, "the claims are not in it"))))
+            parts.append(("support", self.claims.get("support", PartStatus(False, "the claims are not in it"))))
         return [*parts, ("scores", self.detectors[clustering][detector])]
 
 
@@ -106,13 +108,13 @@ def read_submission(path: Path) -> dict[str, Any]:
 
 
 def problems(submission: Mapping[str, Any], **options: Any) -> list[str]:
-    """What is wrong with a submission; options as for `check`. At most twenty things are listed."""
+    """Return what is wrong with a submission; options as for `check`. At most twenty things are listed."""
     return list(check(submission, **options).problems)
 
 
 def check(
     submission: Mapping[str, Any], *, manifests: FindManifests = manifests_of, thorough: bool = False
-) -> Findings:
+) -> ValidationFindings:
     """Compute everything again that can be.
 
     Args:
@@ -120,10 +122,10 @@ def check(
         thorough: cluster again with NLI models, too, which takes minutes.
     """
     if fault := schema_fault(submission):
-        return Findings((fault,))
+        return ValidationFindings((fault,))
     documents = submission["documents"]
     if wrong := list(islice(_document_faults(submission), _MOST)):
-        return Findings(tuple(wrong))  # nothing can be computed from such documents
+        return ValidationFindings(tuple(wrong))  # nothing can be computed from such documents
     found = list(islice(_statements(submission), _MOST))
     coverage = coverage_of(submission, manifests(submission["entry"]["task"]))
     if coverage.foreign and coverage.certain:
@@ -137,7 +139,7 @@ def check(
         name: cluster_again(submission, name, answer_sets, thorough=thorough) for name in submission["clusterings"]
     }
     found += [problem for of in again.values() for problem in of.problems]
-    verified: dict[str, Mapping[str, Part]] = {}
+    verified: dict[str, Mapping[str, PartStatus]] = {}
     known: dict[object, dict[str, Any]] = {}
     for name in submission["clusterings"]:
         verified[name], wrong = _check_clustering(submission, name, answer_sets, again[name], known)
@@ -149,7 +151,7 @@ def check(
     edition = edition_of(submission)
     unreliable, wrong = _unreliable(submission, answer_sets)
     aside = [_part_of_task(coverage), edition.other, unreliable]
-    return Findings(
+    return ValidationFindings(
         tuple([*found, *edition.problems, *wrong][:_MOST]),
         coverage,
         labels,
@@ -169,15 +171,26 @@ def _part_of_task(coverage: Coverage) -> str | None:
 
 
 def _unreliable(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[str | None, list[str]]:
-    """Why the run is unreliable, by its own account or ours; a run that hides it is wrong."""
-    stated, ours = submission["health"]["unreliable"], unreliable_again(submission, answer_sets)
+    """Why the run is unreliable, by its own account or ours; a run that hides it, or a state of a setting, is wrong."""
+    health = health_again(submission, answer_sets)
+    stated, ours = submission["health"]["unreliable"], health.unreliable if isinstance(health, Health) else health
+    wrong = list(_other_states(submission, settings_again(submission, answer_sets, health)))
     if ours and not stated:
-        return f"unreliable: {ours}", [f"health.unreliable: stated null, computed {ours.removeprefix('unreliable: ')}"]
-    return (f"unreliable: {stated}" if stated else None), []
+        wrong.insert(0, f"health.unreliable: stated null, computed {ours.removeprefix('unreliable: ')}")
+        return f"unreliable: {ours}", wrong
+    return (f"unreliable: {stated}" if stated else None), wrong
+
+
+def _other_states(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Iterator[str]:
+    stated = {one["setting"]: one["state"] for one in submission["health"]["settings"]}
+    for setting, state in ours.items():
+        if stated.get(setting) != state:
+            said = "none" if setting not in stated else f"{stated[setting]!r}"
+            yield f"health.settings: {setting}: stated {said}, computed {state!r}"
 
 
 def _statements(submission: Mapping[str, Any]) -> Iterator[str]:
-    """What must follow from the rest of the file by itself."""
+    """Yield what must follow from the rest of the file by itself."""
     documents = submission["documents"]
     if (digest := digest_of(submission)) != submission["digest"]:
         yield f"digest: the content's is {digest}, so it was changed after it was written"
@@ -236,9 +249,9 @@ def _check_clustering(
     submission: Mapping[str, Any],
     name: str,
     answer_sets: Sequence[AnswerSet],
-    again: Clustered,
+    again: RecomputedClusters,
     known: dict[object, dict[str, Any]],
-) -> tuple[dict[str, Part], list[str]]:
+) -> tuple[dict[str, PartStatus], list[str]]:
     """Whether each detector's scores are verified, and what is wrong with scores, held-out documents and aggregates."""
     of = submission["clusterings"][name]
     stated = stored_scores(submission, name)
@@ -261,20 +274,20 @@ def _check_clustering(
     return parts, wrong
 
 
-def _can_be_computed(detector: str, submission: Mapping[str, Any], again: Clustered) -> Part:
+def _can_be_computed(detector: str, submission: Mapping[str, Any], again: RecomputedClusters) -> PartStatus:
     """Whether a detector's scores can be computed here."""
     if detector not in names():
-        return Part(False, "no detector of this name is installed here")
+        return PartStatus(False, "no detector of this name is installed here")
     if follows_from_numbers(detector):
-        return Part(True, "computed again from cluster ids and log-probabilities")
+        return PartStatus(True, "computed again from cluster ids and log-probabilities")
     if "claims" in get(detector).needs:
         there = "claims" in submission
-        return Part(there, "computed again from the support of claims" if there else "the claims are not in it")
+        return PartStatus(there, "computed again from the support of claims" if there else "the claims are not in it")
     if not all("texts" in document for document in submission["documents"]):
-        return Part(False, NO_TEXTS)
+        return PartStatus(False, NO_TEXTS)
     if get(detector).needs & _OF_MODELS and again.scorer is None:
-        return Part(False, f"it needs the clustering's model: {again.part.reason}")
-    return Part(True, "computed again from the texts")
+        return PartStatus(False, f"it needs the clustering's model: {again.part.reason}")
+    return PartStatus(True, "computed again from the texts")
 
 
 def _price_faults(name: str, of: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
@@ -307,8 +320,8 @@ def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Seque
         yield f"{place}: {len(differing)} documents differ from the settings' split, such as {min(differing)[:80]!r}"
 
 
-def _choice_faults(name: str, of: Mapping[str, Any], again: Clustered) -> Iterator[str]:
-    """What the choice of the threshold adds to the errors, where the choice was made again."""
+def _choice_faults(name: str, of: Mapping[str, Any], again: RecomputedClusters) -> Iterator[str]:
+    """Yield what the choice of the threshold adds to the errors, where the choice was made again."""
     if again.answer_sets is None or not again.part.verified:
         return
     for detector in of["detectors"]:

@@ -68,7 +68,7 @@ class Documents:
         return self.settings.load_images(self.rows[doc_id])
 
     def loader(self, doc_id: int) -> Callable[[Mapping[str, Any]], list[Any]]:
-        """What loads the pictures of a document, or says why there are none."""
+        """Return what loads the pictures of a document, or says why there are none."""
         if doc_id not in self.image_faults:
             return self.settings.load_images
         return partial(_no_picture, f"the document has {self.image_faults[doc_id]}")

@@ -119,7 +119,7 @@ class ClusterFilter:
 
 @dataclass(frozen=True)
 class ScoredAnswers:
-    """What a pipeline gives for one document: its clustered answers and their scores."""
+    """Output of a pipeline for one document: its clustered answers and their scores."""
 
     answers: AnswerSet
     scores: Scores

@@ -39,7 +39,9 @@ class TaskHooks:
         return configured_judge(settings.judge)
 
     def second_stage(self) -> SecondStage | None:
-        """What every document is asked in the light of its answers; called when the plan is known. Default: nothing."""
+        """Return what every document is asked in the light of its answers; called when the plan is known. Default:
+        nothing.
+        """
         return None
 
     def judge_cases(
@@ -76,15 +78,15 @@ class TaskHooks:
         return None
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        """What the metrics see of a document besides its columns. Default: nothing."""
+        """Return what the metrics see of a document besides its columns. Default: nothing."""
         return {}
 
     def circumstances(self) -> Mapping[str, Any]:
-        """What else the metrics rest on, such as models that they load, for the record. Default: nothing."""
+        """Return what else the metrics rest on, such as models that they load, for the record. Default: nothing."""
         return {}
 
     def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the run file keeps of a document, for tables of finished runs; ready for JSON. Default: nothing.
+        """Return what the run file keeps of a document, for tables of finished runs; ready for JSON. Default: nothing.
 
         It stands among the document's `columns`, beside those that the suite's own numbers need, whoever judges.
         """

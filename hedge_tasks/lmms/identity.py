@@ -1,4 +1,4 @@
-"""What lmms-eval's command line says of the model that answers, and of where a run is kept."""
+"""Facts from lmms-eval's command line: of the model that answers, and of where a run is kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _shapes_answers(argument: str) -> bool:
 
 
 def display_name(args: Any) -> str | None:
-    """What people are shown of a model: its name, its adapter, and what else shapes its answers.
+    """Return what people are shown of a model: its name, its adapter, and what else shapes its answers.
 
     Neither addresses nor folders of one machine: a report is passed on.
 

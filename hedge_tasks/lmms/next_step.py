@@ -1,4 +1,4 @@
-"""What to do with a run that has just ended: said under lmms-eval's table, where users look then."""
+"""Advice on a run that has just ended: said under lmms-eval's table, where users look then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a task once all answers are judged: warnings, facts for the results file, and the run file."""
+"""Outcome of a task once all answers are judged: warnings, facts for the results file, and the run file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report_outcome(
     """Say in the log, and as facts for the results, where numbers rest on less than they seem to.
 
     Args:
-        sampled: how the model behaved (decoding in force, findings of the probe, use of the picture).
+        sampled: how the model behaved (decoding sent, findings of the probe, use of the picture).
         n_failed: documents left out.
     """
     answer_sets = [answers for _, answers, _ in everything]

@@ -1,4 +1,4 @@
-"""What lmms-eval loads: the entry point of group `lmms_eval.models`.
+"""The plug-in that lmms-eval loads: the entry point of group `lmms_eval.models`.
 
 It names our model adapters and, as it runs, adds to lmms-eval what a task of this package needs: the task folder, the
 request type `generate_samples`, two filters, standard errors that an aggregation brings itself, and `hedge:TASK`. Every

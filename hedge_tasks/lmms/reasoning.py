@@ -1,4 +1,4 @@
-"""What an answer says: without thoughts, as lmms-eval takes them out for its own tasks, and without labels."""
+"""The words of an answer: without thoughts, as lmms-eval takes them out for its own tasks, and without labels."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def check_noise(task: str, plan: SamplingPlan, request: SampleRequest) -> None:
 
 
 def closed_choices(task: str, choices: Sequence[str] | None) -> tuple[str, ...]:
-    """What a model that is guided may answer.
+    """Return what a model that is guided may answer.
 
     Raises:
         ConfigError: the answers of the task are free.

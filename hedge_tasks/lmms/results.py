@@ -27,7 +27,7 @@ _NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
 
 @dataclass
 class Results:
-    """What a task finds out after sampling.
+    """Findings of a task after sampling.
 
     Attributes:
         verdicts: by document id, the record of the verdict.
@@ -43,10 +43,22 @@ class Results:
     cost: dict[str, Any] = field(default_factory=dict)
 
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
-        """How the model behaved, as the hook saw it: decoding in force, findings of the probe, use of the picture."""
+        """How the model behaved, as the hook saw it: decoding sent, findings of the probe, use of the picture."""
         known = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
         if known:
             self.outcome["sampled"] = known[0]
+
+    def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
+        """How the model has read its own replies beside the rules, over all processes; see `lmms.self_reading`."""
+        ranks = gather([dict(counts)])
+        total = {name: sum((of[name] for of in ranks), type(value)()) for name, value in counts.items()}
+        self.outcome["self_reading"] = total
+        if is_first():
+            logger.info(
+                "{}: of {} replies that the model read itself the rules read {} alike, {} not at all, {} as something "
+                "else (unread now)",
+                *(task, total["asked"], total["agree"], total["decided"], total["differ"]),
+            )
 
     def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:
         """Documents that are left out, of all processes.
@@ -87,7 +99,7 @@ class Results:
             self.outcome["health"] = {**self.outcome["health"], "zero_entropy": shares}
 
     def note_claims(self, judged: Mapping[str, Any]) -> None:
-        """What was judged of the claims of answers, by document id: part of their verdicts."""
+        """Keep what was judged of the claims of answers, by document id: part of their verdicts."""
         for id, spans in judged.items():
             self.verdicts[id][CLAIMS] = spans
 
@@ -117,6 +129,8 @@ class Results:
         if folder is None or not is_first():
             return None
         settings |= {key: self.outcome[key] for key in ("sampled", "failed") if key in self.outcome}
+        if verdicts := self.outcome.get("health", {}).get("setting_verdicts"):
+            settings["sampled"] = {**settings["sampled"], "verdicts": verdicts}
         run = replace(run_of(task, model, everything, settings), evidence=evidence, columns=columns)
         path = save_run(run, folder)
         logger.info("{}: answers and labels are in {}", task, path)
@@ -124,7 +138,7 @@ class Results:
 
 
 def keep_said(ensembles: Sequence[Any]) -> Said:
-    """What models say of the answers from here on."""
+    """Return what models say of the answers from here on."""
     said = Said()
     for ensemble in ensembles:
         for step in ensemble.filters:
@@ -134,7 +148,7 @@ def keep_said(ensembles: Sequence[Any]) -> Said:
 
 
 def filter_settings(steps: Sequence[Any]) -> dict[str, Any]:
-    """What of a pipeline's steps can change a result."""
+    """Return what of a pipeline's steps can change a result."""
     settings: dict[str, Any] = {}
     for step in steps:
         if isinstance(step, (ClusterFilter, ScoreFilter)):

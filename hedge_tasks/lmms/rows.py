@@ -8,6 +8,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import brought_measures
 from hedge_tasks.measures.known import known_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
+from hedge_tasks.numbers import Number
 
 NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
 """Why rows are left out of a table."""
@@ -16,7 +17,7 @@ NOT_AVAILABLE = "N/A"
 """Cell of lmms-eval's table that has no number."""
 
 
-class Row:
+class Aggregation:
     """An aggregation of lmms-eval's: a measure over the records of all documents.
 
     Args:
@@ -27,16 +28,23 @@ class Row:
         self.measure = measure
         self.higher_is_better = measure.higher_is_better
         self.__name__ = measure.name  # lmms-eval names aggregations in its logs
+        self._estimated: tuple[Sequence[Record], Number] | None = None
 
     def __call__(self, records: Sequence[Record]) -> float | str:
         """Return the number, or `"undefined: ..."` with the reason."""
-        number = self.measure.estimate(records)
+        number = self._estimate(records)
         return f"undefined: {number.reason}" if number.value is None else number.value
 
     def stderr(self, records: Sequence[Record]) -> float | str:
         """Return its standard error, or `NOT_AVAILABLE`."""
-        stderr = self.measure.estimate(records).stderr
+        stderr = self._estimate(records).stderr
         return NOT_AVAILABLE if stderr is None else stderr
+
+    def _estimate(self, records: Sequence[Record]) -> Number:
+        """The number; lmms-eval asks for value and error of the same records one after the other."""
+        if self._estimated is None or self._estimated[0] is not records:
+            self._estimated = (records, self.measure.estimate(records))
+        return self._estimated[1]
 
 
 def measures_for(evaluation: str | None, task: str) -> dict[str, Measure]:

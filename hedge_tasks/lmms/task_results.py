@@ -18,6 +18,7 @@ from hedge_tasks.adjudication import (
     keep_labels,
 )
 from hedge_tasks.adjudication.config import LABELS
+from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
@@ -35,7 +36,8 @@ from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
 from hedge_tasks.lmms.results import Results, filter_settings, keep_said
-from hedge_tasks.lmms.rows import Row
+from hedge_tasks.lmms.rows import Aggregation
+from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.known import FAILED_RATE
@@ -101,6 +103,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = results.gather(task, self.judge.name, instances, labelled)
+        if passes := sum(answers.n_forced for _, answers, _ in everything):
+            cost["forced"] = {"passes": passes}
         columns = self._kept_columns(instances, labelled)
         said = self._remember()
         evidence = KeptEvidence()
@@ -120,7 +124,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             self._save_run(everything, evidence, columns)
 
     def _remember(self) -> Said:
-        """What models say of the answers from here on, where the run is kept."""
+        """Return what models say of the answers from here on, where the run is kept."""
         if output_folder(self._args, FOLDER) is None:
             return Said()
         said = keep_said(self._filters)
@@ -131,6 +135,9 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
+        if self.plan.self_reading and isinstance(self.judge, ReplyJudge):
+            judged, counts = self_read(self.judge, cases, answer_sets, judged)
+            self._results.note_self_readings(self.config.task, counts)
         self._results.note_verdicts(cases, judged)
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
@@ -180,7 +187,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         )
 
     def _case(self, instance: Instance, answers: AnswerSet) -> Case:
-        """What the judge sees; the images only where it asks for them."""
+        """Return what the judge sees; the images only where it asks for them."""
         document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
         return Case(
             answers.id,
@@ -194,7 +201,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         )
 
     def _kept_columns(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
-        """What the suite's own numbers and tables need to know of each document, of all processes, by id."""
+        """Return what the suite's own numbers and tables need to know of each document, of all processes, by id."""
         measures = sums_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for measure in measures for name in measure.columns)
         kept = []
@@ -256,7 +263,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             self._metric_fn_list[name] = None
             self._measures[name] = measure
         rows = {**self._measures, FAILED_RATE.name: FAILED_RATE}
-        self._aggregation_list: dict[str, Any] = {name: Row(measure) for name, measure in rows.items()}
+        self._aggregation_list: dict[str, Any] = {name: Aggregation(measure) for name, measure in rows.items()}
         self._higher_is_better = {name: measure.higher_is_better for name, measure in rows.items()}
 
     def _listed(self) -> dict[str, Measure]:

@@ -52,8 +52,8 @@ _PACKED: dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2
 
 
 @dataclass(frozen=True)
-class Relation:
-    """What is looked for.
+class RelationQuery:
+    """A relation to look for.
 
     Attributes:
         name: Of the relation, for the facts that are found.
@@ -71,7 +71,7 @@ class Fact:
     """One value of one entity.
 
     Attributes:
-        relation: Name of the `Relation`.
+        relation: Name of the `RelationQuery`.
         entity, value: Their labels.
         source: IRI of the entity.
         licence: Of the dump, by its address; "unknown" for others.
@@ -112,7 +112,7 @@ class _Sample:
 
 
 def read_facts(
-    files: Sequence[Path], relations: Sequence[Relation], *, most: int = 500, language: str = "en"
+    files: Sequence[Path], relations: Sequence[RelationQuery], *, most: int = 500, language: str = "en"
 ) -> list[Fact]:
     """Facts of a dump: of each relation at most so many, of entities that have one value each.
 
@@ -137,7 +137,7 @@ def read_facts(
 
 
 def kept_facts(
-    files: Sequence[Path], relations: Sequence[Relation], folder: Path, *, most: int = 500, language: str = "en"
+    files: Sequence[Path], relations: Sequence[RelationQuery], folder: Path, *, most: int = 500, language: str = "en"
 ) -> list[Fact]:
     """As `read_facts`, with what was found kept in a folder: a dump takes hours, and a making is begun more than once.
 
@@ -265,7 +265,7 @@ def _triples(files: Sequence[Path], *, tell: bool = False) -> Iterator[tuple[str
 
 
 def _read_triples(
-    files: Sequence[Path], relations: Sequence[Relation], samples: Mapping[str, _Sample], language: str
+    files: Sequence[Path], relations: Sequence[RelationQuery], samples: Mapping[str, _Sample], language: str
 ) -> dict[str, str]:
     by_class: dict[str, list[str]] = {}
     for relation in relations:
@@ -275,7 +275,7 @@ def _read_triples(
         if predicate == _TYPE and thing in by_class:
             for name in by_class[thing]:
                 samples[name].take(subject, (0, _rank(subject)))
-    by_property: dict[str, list[Relation]] = {}
+    by_property: dict[str, list[RelationQuery]] = {}
     for relation in relations:
         for name in relation.properties:
             by_property.setdefault(name, []).append(relation)
@@ -327,7 +327,7 @@ def _entities(path: Path, wanted: Callable[[bytes], bool]) -> Iterator[Mapping[s
 
 
 def _read_entities(
-    files: Sequence[Path], relations: Sequence[Relation], samples: Mapping[str, _Sample], language: str
+    files: Sequence[Path], relations: Sequence[RelationQuery], samples: Mapping[str, _Sample], language: str
 ) -> dict[str, str]:
     marks = [f'"{name}"'.encode() for relation in relations for name in relation.properties]
     labels: dict[str, str] = {}

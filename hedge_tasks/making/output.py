@@ -1,4 +1,4 @@
-"""What a making leaves behind: the set as Parquet with a card, a report, a queue for people to look through."""
+"""Output of a making: the set as Parquet with a card, a report, a queue for people to look through."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from hedge_tasks.making.production import Production
 from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    pass
 
 DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "README.md", "review.html", "ledger"
 """Names in the folder of a making."""
 
 
 @dataclass(frozen=True)
-class About:
-    """What the card says besides numbers.
+class CardText:
+    """Text of the card besides numbers.
 
     Attributes:
         title: Of the set.
@@ -45,7 +45,7 @@ class About:
     tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=dict)
 
 
-def write_set(folder: Path, production: Production, about: About) -> Path:
+def write_set(folder: Path, production: Production, about: CardText) -> Path:
     """Write the rows of a making with their card and report.
 
     Args:
@@ -73,7 +73,7 @@ def write_set(folder: Path, production: Production, about: About) -> Path:
     return path
 
 
-def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: Mapping[str, str]) -> None:
+def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, splits: Mapping[str, str]) -> None:
     """Write the card and the report of a set whose files are there.
 
     Args:
@@ -102,7 +102,7 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: About, splits: 
 
 
 def asked_lines(account: Account) -> list[str]:
-    """What the asking of a making cost, by stage and in all; nothing where nothing was asked."""
+    """Return what the asking of a making cost, by stage and in all; nothing where nothing was asked."""
     if not account.stages:
         return []
     rows = [
@@ -146,25 +146,6 @@ def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), p
     return f"{hub.endpoint}/datasets/{repository}"
 
 
-def load_made(folder: Path) -> Dataset:
-    """The set of a making.
-
-    Raises:
-        DataError: There is none, or it cannot be read.
-    """
-    from datasets import Dataset
-
-    path = folder / DATA
-    if not path.is_file():
-        raise DataError(f"{folder}: there is no {DATA}")
-    try:
-        found = Dataset.from_parquet(str(path), cache_dir=None, keep_in_memory=True)
-    except Exception as error:  # whatever a damaged file makes its readers do
-        raise DataError(f"{path} cannot be read: {error}") from error
-    assert not isinstance(found, Mapping)
-    return found
-
-
 def _reasons(production: Production) -> str:
     found = [f"{count} × {reason}" for reason, count in sorted(production.rejected.items())]
     return ", ".join([*found, f"{len(production.unfinished)} unfinished"] if production.unfinished else found)
@@ -173,7 +154,7 @@ def _reasons(production: Production) -> str:
 def _card(
     report: Mapping[str, Any],
     replies: Mapping[str, int],
-    about: About,
+    about: CardText,
     splits: Mapping[str, str],
     checksums: Mapping[str, str],
 ) -> str:

@@ -16,13 +16,13 @@ from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.progress import progress
 from hedge_tasks.making.asking import Asking, Unfinished
+from hedge_tasks.serving.concurrency import ask_each, in_threads
 from hedge_tasks.serving.failures import ServerGone
-from hedge_tasks.serving.thread_pool import ask_each
 
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class SourceRecord(Protocol):
     """One record to begin with."""
 
     @property
@@ -32,7 +32,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Made:
-    """What became of one source record.
+    """Outcome for one source record.
 
     Attributes:
         row: What goes into the data set; None where nothing is good enough.
@@ -47,7 +47,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Production:
-    """What a making came to.
+    """Result of a making.
 
     Attributes:
         rows: In the order of the source.
@@ -119,7 +119,8 @@ def produce(
     workers = max(1, min(concurrency, len(sources)))
     with progress(total=len(sources), name="Making", unit="record") as bar:
         try:
-            with closing(ask_each(call, len(sources), workers, unreachable=_unreachable)) as batches:
+            calls = in_threads(call, workers)
+            with closing(ask_each(calls, len(sources), workers, unreachable=_unreachable)) as batches:
                 for batch in batches:
                     results.update(batch)
                     bar.update(len(batch))

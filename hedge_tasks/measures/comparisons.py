@@ -60,7 +60,7 @@ class Overlap:
 
 
 def check_same_documents(a: Run, b: Run) -> Overlap:
-    """What two runs have in common, by document id.
+    """Return what two runs have in common, by document id.
 
     Different references under one id are allowed, with a warning: a data set may have been corrected.
 

@@ -1,4 +1,4 @@
-"""What a stage of an evaluation costs: seconds and memory (HEDGE Appendix B)."""
+"""Cost of a stage of an evaluation: seconds and memory (HEDGE Appendix B)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MB = 1e6
 
 @dataclass
 class Cost:
-    """What a stage took, in this process.
+    """Cost of a stage in this process.
 
     Attributes:
         seconds: on the clock.

@@ -45,9 +45,15 @@ def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
     return rates[0], rates[1]
 
 
-def risk_coverage(data: Labelled) -> Curve:
-    """Share of hallucinations among the answers kept, lowest scores kept first; there must be one at least."""
-    return risk_coverage_curve(data.values, 1 - data.labels)
+def risk_coverage(data: Labelled, declined: int = 0) -> Curve:
+    """Share of hallucinations among the answers kept, lowest scores kept first; there must be one at least.
+
+    Args:
+        declined: answers that the model declined: they are kept by no threshold, so that the curve ends where all
+            answers that were given are kept.
+    """
+    curve, n = risk_coverage_curve(data.values, 1 - data.labels), len(data.values)
+    return Curve(curve.x * (n / (n + declined)), curve.y) if declined else curve
 
 
 def calibrated(data: Labelled) -> Calibration:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hedge_tasks.clustering.said import LooksUp
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.advice import Gain, free_of, price_advice
+from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.clock import Clock
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc, prices_of
@@ -17,8 +17,11 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
+from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm, max_t
@@ -30,7 +33,7 @@ _FEWEST_RUNS = 3
 
 
 @dataclass(frozen=True)
-class Row:
+class DetectorNumbers:
     """One detector on the units of one run: whole answers, or parts of them.
 
     Attributes:
@@ -75,15 +78,21 @@ class DetectorTable:
         left_out: detector -> why it has none.
         advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
         scores: of all questions by the detectors with a row.
+        blind: what sees neither picture nor draws, beside the detectors; None where nobody asked for it.
+        experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
+        labels: whose labels all others rest on.
     """
 
     run: Run
     scorer: Scorer
     against: str
-    rows: tuple[Row, ...]
+    rows: tuple[DetectorNumbers, ...]
     left_out: Mapping[str, str]
     advice: str = ""
     scores: Sequence[Scores] = ()
+    blind: AgainstBlind | None = None
+    experts: Mapping[str, Number] = field(default_factory=dict)
+    labels: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,13 +111,13 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Column:
+class PricedScores:
     """The scores of a detector, and what they cost.
 
     Attributes:
         scores: of all questions; other detectors may be in them.
         draws: answers a question besides the baseline answer.
-        seconds: see `Row.seconds`.
+        seconds: see `DetectorNumbers.seconds`.
     """
 
     scores: Sequence[Scores]
@@ -124,6 +133,7 @@ def detector_table(
     against: str = REFERENCE,
     budget: int | None = None,
     only_kept: bool = False,
+    blind: bool = True,
 ) -> DetectorTable:
     """Score a run with every detector and compare each with one of them.
 
@@ -135,6 +145,7 @@ def detector_table(
             it does not pay for it does not see, in the clustering neither.
         only_kept: whether detectors are left out for which a model would have to be asked about all pairs of answers,
             because the run keeps evidence, but not this.
+        blind: whether blind baselines are measured, too.
 
     Raises:
         ConfigError: there is no such detector (names the nearest one), or the budget is negative.
@@ -153,7 +164,7 @@ def detector_table(
     scores = {name: labelled(columns[name].scores, name) for name in shown}
     found = differences(scores, shown, against)
     rows = tuple(
-        Row(
+        DetectorNumbers(
             detector=name,
             title=asked[name].title,
             draws=columns[name].draws,
@@ -173,7 +184,19 @@ def detector_table(
         if shown
         else []
     )
-    return DetectorTable(run, scorer, against, rows, left_out, _advice(rows, scores, asked), joined)
+    audit = audit_of(run)
+    return DetectorTable(
+        run,
+        scorer,
+        against,
+        rows,
+        left_out,
+        _advice(rows, scores, asked),
+        joined,
+        against_blind(run.answer_sets, scores, joined) if blind and joined else None,
+        {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in shown},
+        whose_labels(run, audit),
+    )
 
 
 def differences(
@@ -225,19 +248,21 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
     }
 
 
-def _advice(rows: Sequence[Row], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
-    """What the draws buy over the log-probability of the answer, by a paired test of each detector that draws."""
+def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
+    """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
     free = free_of(list(values))
     if free is None and free_of(list(asked)) is None:
         return ""  # nobody asked what is free
     if free is None:
-        gains = {row.detector: Gain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing}
+        gains = {
+            row.detector: DrawingGain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing
+        }
         return price_advice(None, gains)
     found = differences(columns, [row.detector for row in drawing], free)
     gains = {
-        row.detector: Gain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
+        row.detector: DrawingGain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
         for row in drawing
         for pair, p in [found[row.detector]]
         if pair is not None and pair.difference is not None
@@ -282,7 +307,7 @@ def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], 
 
 def priced_columns(
     answer_sets: Sequence[AnswerSet], scorer: Scorer, asked: Mapping[str, Detector], budget: int | None
-) -> tuple[dict[str, Column], dict[str, str]]:
+) -> tuple[dict[str, PricedScores], dict[str, str]]:
     """Scores by detector, one clustering for all that see the same answers; and why others have none.
 
     Args:
@@ -297,7 +322,7 @@ def priced_columns(
         clock = Clock()
         scores = replace(scorer, detectors=tuple(asked)).score(answer_sets, clock=clock)
         prices = prices_of(scores)
-        return {name: Column(scores, round(prices[name].mean), clock.of(d)) for name, d in asked.items()}, {}
+        return {name: PricedScores(scores, round(prices[name].mean), clock.of(d)) for name, d in asked.items()}, {}
     if budget < 0:
         raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
     sizes: dict[tuple[int, int], list[str]] = {}
@@ -312,12 +337,12 @@ def priced_columns(
             # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
             size = within if "clusters" in detector.needs else (within[0] or n, within[1])
             sizes.setdefault(size, []).append(name)
-    columns: dict[str, Column] = {}
+    columns: dict[str, PricedScores] = {}
     for (clean, noisy), names in sizes.items():
         cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy], cluster_ids=None) for a in answer_sets]
         clock = Clock()
         scores = replace(scorer, detectors=tuple(names)).score(cut, clock=clock)
-        columns |= {n: Column(scores, asked[n].draws(clean, noisy), clock.of(asked[n])) for n in names}
+        columns |= {n: PricedScores(scores, asked[n].draws(clean, noisy), clock.of(asked[n])) for n in names}
     return columns, left_out
 
 

@@ -1,4 +1,4 @@
-"""What a run did beside what the HEDGE paper says and what its code does, setting by setting."""
+"""Settings of a run beside those of the HEDGE paper and of its code, setting by setting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_SAID = "not said"
 
 
 @dataclass(frozen=True)
-class Fact:
+class ProtocolSetting:
     """One setting of a run, of the paper and of the reference code (hedge-bench 0.1.2).
 
     Attributes:
@@ -34,7 +34,7 @@ class Fact:
     differs: tuple[str, ...] = ()
 
 
-def fidelity(run: Run, filters: Mapping[str, Settings] | None = None) -> list[Fact]:
+def fidelity(run: Run, filters: Mapping[str, Settings] | None = None) -> list[ProtocolSetting]:
     """Every setting of a run that makes a difference to its numbers, beside the paper's and the reference's.
 
     Args:
@@ -45,30 +45,32 @@ def fidelity(run: Run, filters: Mapping[str, Settings] | None = None) -> list[Fa
     return [*_prompt(run), *_sampling(run), *_perturbation(run), *_clustering(chosen), *_labels(run)]
 
 
-def merged(facts: Sequence[Sequence[Fact]]) -> list[Fact]:
+def merged(facts: Sequence[Sequence[ProtocolSetting]]) -> list[ProtocolSetting]:
     """The facts of several runs as one list: what they have in common once, the rest with the number of runs.
 
     A setting differs where it does in any run.
     """
-    found: list[Fact] = []
+    found: list[ProtocolSetting] = []
     for setting in dict.fromkeys(fact.setting for of_run in facts for fact in of_run):
         mine = [fact for of_run in facts for fact in of_run if fact.setting == setting]
         values = list(dict.fromkeys(fact.run for fact in mine))
         counted = [f"{value} ({sum(fact.run == value for fact in mine)} runs)" for value in values]
         differs = tuple(name for name in ("paper", "reference") if any(name in fact.differs for fact in mine))
         text = values[0] if len(values) == 1 else "; ".join(counted)
-        found.append(Fact(setting, text, mine[0].paper, mine[0].reference, differs))
+        found.append(ProtocolSetting(setting, text, mine[0].paper, mine[0].reference, differs))
     return found
 
 
-def _fact(setting: str, value: object, paper: str, reference: str, *, like: tuple[bool | None, bool | None]) -> Fact:
+def _fact(
+    setting: str, value: object, paper: str, reference: str, *, like: tuple[bool | None, bool | None]
+) -> ProtocolSetting:
     """A fact; `like` says whether the run is like the paper and like the reference, None where that has no meaning."""
     names = ("paper", "reference")
     differs = tuple(name for name, alike in zip(names, like, strict=True) if alike is False)
-    return Fact(setting, "unknown" if value is None else str(value), paper, reference, differs)
+    return ProtocolSetting(setting, "unknown" if value is None else str(value), paper, reference, differs)
 
 
-def _prompt(run: Run) -> Iterator[Fact]:
+def _prompt(run: Run) -> Iterator[ProtocolSetting]:
     protocol = _mapping(run.settings.get("documents")).get("protocol") or "ours"
     yield _fact("protocol asked for", protocol, "paper", "reference", like=(None, None))
     name = str(_mapping(run.settings.get("prompt")).get("name", "unknown"))
@@ -76,7 +78,7 @@ def _prompt(run: Run) -> Iterator[Fact]:
     yield _fact("prompt", name, "four of Listing 1", theirs, like=(name.startswith("medical_vqa/"), False))
 
 
-def _sampling(run: Run) -> Iterator[Fact]:
+def _sampling(run: Run) -> Iterator[ProtocolSetting]:
     plan = _mapping(run.settings.get("sampling"))
     n, noisy = plan.get("n"), plan.get("n_noisy")
     even = isinstance(n, int) and n == noisy
@@ -109,6 +111,8 @@ def _sampling(run: Run) -> Iterator[Fact]:
     size = "the model's own" if side is None else f"at most {side} pixels a side, then the model's own"
     alike = side is None
     yield _fact("image size", size, "the model's own (§4.2)", "the model's own", like=(alike, alike))
+    if (side := plan.get("perturb_at")) is not None:
+        yield _fact("perturbed at", f"at most {side} pixels a side", _NOT_SAID, "every pixel", like=(None, False))
     yield _fact("seed", plan.get("seed"), _NOT_SAID, "none", like=(None, None))
 
 
@@ -116,12 +120,12 @@ def _decoding(run: Run, plan: Settings) -> str:
     asked = str(plan.get("decoding", "unknown"))
     told = {"pure": "the temperature only", "model": "the model's default parameters"}.get(asked, asked)
     own = [f"{key} {plan[key]}" for key in ("top_p", "top_k", "min_p") if plan.get(key) is not None]
-    in_force = _mapping(_mapping(_mapping(run.settings.get("sampled")).get("decoding")).get("in_force"))
-    force = ", ".join(f"{key} {value:g}" for key, value in in_force.items() if isinstance(value, (int, float)))
-    return "; ".join([told, *own, *([f"in force: {force}"] if force else [])])
+    sent = _mapping(_mapping(_mapping(run.settings.get("sampled")).get("decoding")).get("sent"))
+    values = ", ".join(f"{key} {value:g}" for key, value in sent.items() if isinstance(value, (int, float)))
+    return "; ".join([told, *own, *([f"sent: {values}"] if values else [])])
 
 
-def _perturbation(run: Run) -> Iterator[Fact]:
+def _perturbation(run: Run) -> Iterator[ProtocolSetting]:
     recorded = _mapping(_mapping(run.settings.get("sampling")).get("perturbation"))
     try:
         noise: Settings = build_noise(recorded).settings() if recorded else {}
@@ -169,7 +173,7 @@ def _perturbation(run: Run) -> Iterator[Fact]:
 
 
 def _mapping(value: object) -> Settings:
-    """What a run file says, where that is an object; nothing where it is something else."""
+    """Return what a run file says, where that is an object; nothing where it is something else."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -177,7 +181,7 @@ def _near(value: float, expected: float) -> bool:
     return abs(value - expected) < 1e-9
 
 
-def _clustering(filters: Mapping[str, Settings]) -> Iterator[Fact]:
+def _clustering(filters: Mapping[str, Settings]) -> Iterator[ProtocolSetting]:
     for backend, facts in (("nli", _nli), ("embed", _embed)):
         mine = {name: settings for name, settings in filters.items() if settings.get("backend") == backend}
         yield from _of_filters({name: list(facts(settings)) for name, settings in mine.items()})
@@ -201,20 +205,22 @@ def _clustering(filters: Mapping[str, Settings]) -> Iterator[Fact]:
     yield _fact("weight of a cluster", weight, "Eq. 1 prints exp of that sum", weight, like=(False, True))
 
 
-def _of_filters(facts: Mapping[str, Sequence[Fact]]) -> list[Fact]:
+def _of_filters(facts: Mapping[str, Sequence[ProtocolSetting]]) -> list[ProtocolSetting]:
     """The facts of several filters: one row where they agree, else one for each, with its name."""
-    found: list[Fact] = []
+    found: list[ProtocolSetting] = []
     for setting in dict.fromkeys(fact.setting for of_filter in facts.values() for fact in of_filter):
         mine = {name: fact for name, of_filter in facts.items() for fact in of_filter if fact.setting == setting}
         if len({fact.run for fact in mine.values()}) == 1:
             found.append(next(iter(mine.values())))
         else:
             rows = mine.items()
-            found += [Fact(f"{f.setting}, {name}", f.run, f.paper, f.reference, f.differs) for name, f in rows]
+            found += [
+                ProtocolSetting(f"{f.setting}, {name}", f.run, f.paper, f.reference, f.differs) for name, f in rows
+            ]
     return found
 
 
-def _nli(settings: Settings) -> Iterator[Fact]:
+def _nli(settings: Settings) -> Iterator[ProtocolSetting]:
     model = str(settings.get("model", "unknown"))
     alike = model.rpartition("/")[2] == "deberta-v2-xlarge-mnli"
     yield _fact("NLI model", model, "deberta-v2-xlarge-mnli (§4.6)", "the caller's", like=(alike, None))
@@ -234,7 +240,7 @@ def _nli(settings: Settings) -> Iterator[Fact]:
     yield _fact("text shown to the NLI model", shown, _NOT_SAID, "200 characters", like=(None, cut == 200))
 
 
-def _embed(settings: Settings) -> Iterator[Fact]:
+def _embed(settings: Settings) -> Iterator[ProtocolSetting]:
     model = str(settings.get("model", "unknown"))
     alike = model.rpartition("/")[2] == "all-MiniLM-L6-v2"
     yield _fact("embedding model", model, "a SentenceTransformer (§4.6)", "all-MiniLM-L6-v2", like=(None, alike))
@@ -285,7 +291,7 @@ def _search(method: object, tuning: Settings) -> str:
     return f"{how} in [{tuning.get('low')}, {tuning.get('high')}], AUROC of {str(tuning.get('target')).upper()}"
 
 
-def _labels(run: Run) -> Iterator[Fact]:
+def _labels(run: Run) -> Iterator[ProtocolSetting]:
     judge = _mapping(_mapping(run.settings.get("documents")).get("judge"))
     model, prompt = judge.get("model"), judge.get("prompt")
     qwen = str(model or "").rpartition("/")[2] == "Qwen3-30B-A3B"

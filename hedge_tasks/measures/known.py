@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.adjudication.outcomes import (
     DECLINED,
     OUTCOME_HALLUCINATED,
@@ -17,10 +18,11 @@ from hedge_tasks.adjudication.outcomes import (
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, shared_groups
-from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, apart, by_name
 from hedge_tasks.measures.unit_numbers import TEXT, best_of, blind_columns, is_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.replies.reading import MODEL
+from hedge_tasks.statistics.verified import audited_auroc
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,14 +47,33 @@ class DetectorAuroc(Auroc):
         why = {"left_out": scores.left_out[self.detector]} if self.detector in scores.left_out else {}
         error = scores.choice_errors.get(self.detector)
         extra = {"choice_error": error} if error else {}
-        about = {"label": scores.reported_label, "group": scores.group, **kind, **extra, **why}
+        held_out = {"held_out": True} if scores.held_out else {}
+        about = {"label": scores.reported_label, "group": scores.group, **kind, **extra, **why, **held_out}
         return {self.detector: scores[self.detector], **about}
 
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         return [ScoredCase(record[self.detector], record["label"], record["group"], record.get("question_type"))]
 
+    def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
+        # Labels and scores of an evaluation's own are not what experts were asked about.
+        own = any(getattr(type(self), name) is not getattr(DetectorAuroc, name) for name in ("record", "cases"))
+        if self.within or own:
+            return super().by_experts(records, groups, audit)
+        scores = [record[self.detector] for record in records]
+        kept = [i for i, (x, of) in enumerate(zip(scores, records, strict=True)) if x is not None and not held_out(of)]
+        if not kept:
+            return Number.undefined("no document has a score", unit=self.unit)
+        of = apart([records[i]["group"] for i in kept])
+        labels = audit.verified(kept, [records[i]["label"] for i in kept], of)
+        return replace(audited_auroc([float(scores[i]) for i in kept], labels), unit=self.unit)
+
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
         return shared_groups(groups)
+
+
+def held_out(record: Record) -> bool:
+    """Return whether a threshold was chosen on the document of a record, so that no AUROC counts it."""
+    return bool(record.get("held_out"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,11 +115,14 @@ class UnitAuroc(Auroc):
         left_out = {name: parts.left_out[name] for name in names if name in parts.left_out}
         return {"answer": scores.id, "units": units, "left_out": left_out, "unlabelled": parts.unlabelled}
 
+    def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
+        return Number.undefined("experts labelled answers, not the parts of answers", unit=self.unit)
+
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         units = _units_of(record, self.unit, self.unit_detectors)
         return [ScoredCase(unit[self.detector], unit.label, unit.group, unit.parent) for unit in units]
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         units = [unit for record in records for unit in _units_of(record, self.unit, self.unit_detectors)]
         if not units:
             why = next((record["unlabelled"] for record in records if record["unlabelled"]), "no claim has a label")
@@ -170,6 +194,13 @@ class HallucinationRate(Rate):
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {**verdict, "value": scores.label, "group": scores.group}
 
+    def under(self, label: int | None) -> int | None:
+        return label
+
+    def label_of(self, record: Record) -> int | None:
+        label: int | None = record["value"]
+        return label
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnlabelledRate(Rate):
@@ -200,6 +231,10 @@ class OutcomeShare(Rate):
         outcome = next((name for name, label in labels.items() if scores.label == label), None) or outcome_of(verdict)
         counts = outcome in (*labels, DECLINED)
         return {"value": int(outcome == self.outcome) if counts else None, "group": scores.group}
+
+    def under(self, label: int | None) -> int | None:
+        outcome = DECLINED if label is None else OUTCOME_HALLUCINATED if label else OUTCOME_SUPPORTED
+        return int(outcome == self.outcome)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -253,11 +288,20 @@ class OfQuestionType(Measure):
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {**self.of.record(scores, verdict, document), "question_type": scores.question_type}
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        return self._of_kind(records, groups, None)
+
+    def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
+        return self._of_kind(records, groups, audit)
+
+    def _of_kind(
+        self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels | None
+    ) -> Number:
         kept = [i for i, record in enumerate(records) if record["question_type"] == self.question_type]
         if not kept:
             return Number.undefined(f"no document is of the kind {self.question_type!r}", unit=self.unit)
-        return self.of.estimate([records[i] for i in kept], None if groups is None else [groups[i] for i in kept])
+        of = None if groups is None else [groups[i] for i in kept]
+        return self.of.estimate([records[i] for i in kept], of, None if audit is None else audit.some(kept))
 
 
 BLIND = "claim_blind"

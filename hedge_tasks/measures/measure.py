@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs, within_strata_auroc
 from hedge_tasks.detectors.units import shared_groups
@@ -30,6 +31,7 @@ from hedge_tasks.statistics import (
 )
 from hedge_tasks.statistics.base import FloatArray
 from hedge_tasks.statistics.sums import of_values
+from hedge_tasks.statistics.verified import audited_sums
 
 Record = Mapping[str, Any]
 """What a measure keeps of a document, fit for JSON."""
@@ -102,14 +104,31 @@ class Measure:
         """Return columns that follow from the answers of a run file, where it does not keep them."""
         return {}
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def estimate(
+        self,
+        records: Sequence[Record],
+        groups: Sequence[Hashable] | None = None,
+        audit: ExpertLabels | None = None,
+    ) -> Number:
         """Return the number with its standard error, or the reason why there is none.
 
         Args:
             records: of all documents.
             groups: of each record; None for those that the records name. Documents of a group vary together.
+            audit: what experts said of a sample of them, in their order: the number is then against experts; without,
+                it is against the judge.
         """
+        if audit is None:
+            return self.by_judge(records, groups)
+        return self.by_experts(records, groups, audit)
+
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        """Return the number by the labels of the records; see `estimate`."""
         raise TypeError(f"{type(self).__name__} is abstract")
+
+    def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
+        """Return the number by the labels of experts; see `estimate`."""
+        return Number.undefined("it is made of more than labels, which experts do not correct", unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
         """Return the difference of two runs, paired by document; None where no document counts in both.
@@ -166,7 +185,7 @@ class OfSums(Measure):
         """Return why there is no number."""
         return self.nothing
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         of = apart([self.group_of(record) for record in records]) if groups is None else groups
         number = estimate_of_sums(self.counts(records), of, self.statistic, bounds=self.bounds)
         reason = number.reason if number.defined else self.why_undefined(records)
@@ -183,8 +202,8 @@ class Mean(OfSums):
     def counts(self, records: Sequence[Record]) -> FloatArray:
         return of_values([record["value"] for record in records])
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = super().estimate(records, groups)
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        number = super().by_judge(records, groups)
         values, counted = self.counts(records).T
         # The same in every order: a mean of equal numbers is that number.
         return replace(number, value=float(math.fsum(values) / counted.sum())) if number.defined else number
@@ -200,13 +219,35 @@ class Rate(Mean):
     higher_is_better: bool = False
     nothing: str = "no document has a label"
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def under(self, label: int | None) -> int | None:
+        """Return the value of a document whose answer has this label; None of an answer that gives none.
+
+        Raises:
+            LookupError: it does not follow from the label.
+        """
+        raise LookupError(self.name)
+
+    def label_of(self, record: Record) -> int | None:
+        """Return the judge's label of a record, as far as it tells."""
+        return None
+
+    def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
+        try:
+            values = [self.under(label) for label in (1, 0, None)]
+        except LookupError:
+            return super().by_experts(records, groups, audit)
+        of = [self.group_of(record) for record in records] if groups is None else groups
+        labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(of))
+        first, second, none = (of_values([value] * len(records)) for value in values)
+        return replace(audited_sums(first, second, none, ratio, labels), unit=self.unit)
+
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         of = [self.group_of(record) for record in records] if groups is None else groups
         known = [(record["value"], group) for record, group in zip(records, of, strict=True)]
         known = [(value, group) for value, group in known if value is not None]
         if not known:
             return Number.undefined(self.why_undefined(records), unit=self.unit)
-        rate = estimate_rate([int(value) for value, _ in known], groups=shared_groups([group for _, group in known]))
+        rate = estimate_rate([value for value, _ in known], groups=shared_groups([group for _, group in known]))
         return replace(rate, unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
@@ -225,7 +266,7 @@ class Count(Measure):
     bounds: Interval = (0.0, float("inf"))
     format: Format = WHOLE
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         return Number(float(sum(record["value"] for record in records)), n=len(records), unit=self.unit)
 
 
@@ -261,7 +302,7 @@ class Auroc(Measure):
         """Return what a record contributes."""
         raise TypeError(f"{type(self).__name__} is abstract")
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         cases = [(c, c.label) for record in records for c in self.cases(record) if c.label is not None]
         if self.within:
             number: Number = within_strata_auroc([(c.score, y, c.question_type, c.group) for c, y in cases])
@@ -313,7 +354,7 @@ class Bound(Measure):
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return self.of.record(scores, verdict, document)
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         number = self.of.estimate(records, groups)
         if not number.defined:
             return number

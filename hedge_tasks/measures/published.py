@@ -50,7 +50,7 @@ def read_published(package: str) -> tuple[Published, ...]:
 
 
 def names_given(given: Sequence[str], models: Sequence[str]) -> dict[str, str]:
-    """What a user says with `--name MODEL=TEXT`, by the paper's model.
+    """Return what a user says with `--name MODEL=TEXT`, by the paper's model.
 
     Raises:
         ConfigError: an entry is of another form, or the paper has no such model; names the nearest one.

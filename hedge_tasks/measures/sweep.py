@@ -123,15 +123,17 @@ def _check_sizes(answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None
 
 
 @dataclass(frozen=True)
-class Price:
-    """What clustering and scoring cost with n clean and n noisy answers a question: HEDGE Figure 3."""
+class ScoringPrice:
+    """Cost of clustering and scoring with n clean and n noisy answers a question: HEDGE Figure 3."""
 
     n: int
     clustering: str
     cost: Cost
 
 
-def prices(answer_sets: Sequence[AnswerSet], scorers: Mapping[str, Scorer], sizes: Sequence[int]) -> Iterator[Price]:
+def prices(
+    answer_sets: Sequence[AnswerSet], scorers: Mapping[str, Scorer], sizes: Sequence[int]
+) -> Iterator[ScoringPrice]:
     """Cluster and score every prefix from nothing: no relation and no embedding is taken from an earlier one.
 
     Raises:
@@ -145,7 +147,7 @@ def prices(answer_sets: Sequence[AnswerSet], scorers: Mapping[str, Scorer], size
             sets = [truncated(answer_set, n) for answer_set in answer_sets]
             with measured() as cost:
                 _without_memory(scorer).score(sets)
-            yield Price(n, name, cost)
+            yield ScoringPrice(n, name, cost)
 
 
 def _without_memory(scorer: Scorer) -> Scorer:
@@ -158,7 +160,7 @@ def _without_memory(scorer: Scorer) -> Scorer:
     return scorer
 
 
-def prices_as_csv(found: Sequence[Price]) -> str:
+def prices_as_csv(found: Sequence[ScoringPrice]) -> str:
     """One line a price: n, clustering, seconds, cpu_seconds, peak_mb, gpu_peak_mb, gpu_added_mb."""
     names = [field.name for field in fields(Cost)]
     rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in found)

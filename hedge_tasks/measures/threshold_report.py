@@ -1,4 +1,4 @@
-"""What tuning does on one run: the AUROC at every threshold, and how much better the oracle looks than it is."""
+"""Effects of tuning on one run: the AUROC at every threshold, and how much better the oracle looks than it is."""
 
 from __future__ import annotations
 

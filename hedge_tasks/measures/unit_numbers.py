@@ -1,4 +1,4 @@
-"""What a detector of units is worth besides its ROC-AUC: top unit, flagging, and the blind baselines to beat.
+"""Worth of a detector of units besides its ROC-AUC: top unit, flagging, and the blind baselines to beat.
 
 Tables of a run, rows of lmms-eval's table and submissions take their numbers from here, so that they are one number.
 Intervals are clustered by image: units of an answer are not independent.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, UnitsOfAnswer
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.fusion import cross_fitting_folds
+from hedge_tasks.measures.blind import text_scores
 from hedge_tasks.numbers import Number
 from hedge_tasks.scoring.claims import ScoredClaims, claim_units
 from hedge_tasks.statistics import estimate_mean, estimate_rate
@@ -44,7 +44,7 @@ class Top:
 
 @dataclass(frozen=True)
 class Flagged:
-    """What flagging the units of the highest scores gives.
+    """Result of flagging the units of the highest scores.
 
     Attributes:
         share: of the units flagged: at least what was asked for, more where units share a score.
@@ -77,27 +77,12 @@ def with_text(units: Sequence[Unit], seed: int = 0) -> tuple[tuple[Unit, ...], s
     Args:
         seed: of the folds.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
     labels = np.array([unit.label for unit in units], dtype=np.int64)
+    groups = [unit.group or f"\0{unit.parent}" for unit in units]
     try:
-        folds = cross_fitting_folds(labels, [unit.group or f"\0{unit.parent}" for unit in units], seed)
+        scores = text_scores([unit.text for unit in units], labels, groups, seed)
     except DataError as error:
         return tuple(units), str(error)
-    values = np.empty(len(labels))
-    texts = np.array([unit.text for unit in units], dtype=object)
-    for train, test in folds:
-        # Single characters are words, too, in scripts without spaces.
-        words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
-        model = make_pipeline(words, LogisticRegression(max_iter=2000))
-        try:
-            model.fit(texts[train], labels[train])
-        except ValueError as error:  # no word in any of them
-            return tuple(units), f"no classifier can be fitted ({error})"
-        values[test] = model.predict_proba(texts[test])[:, 1]
-    scores = np.round(values, 9).tolist()
     both = zip(units, scores, strict=True)
     return tuple(replace(unit, numbers={**unit.numbers, TEXT: score}) for unit, score in both), ""
 

@@ -16,7 +16,7 @@ from hedge_tasks.detectors.pipeline import auroc_of_pairs
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.detector_table import Row, differences
+from hedge_tasks.measures.detector_table import DetectorNumbers, differences
 from hedge_tasks.measures.unit_numbers import TEXT, best_of, best_way, flagged, is_blind, names_in, top_unit, with_text
 from hedge_tasks.numbers import Number
 from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
@@ -33,7 +33,7 @@ _CURVE = ("claim_radflag", "claim_luq", "claim_contradiction")
 
 @dataclass(frozen=True)
 class About:
-    """What a table says of a detector besides its numbers; see `Row`."""
+    """Facts about a detector besides its numbers; see `DetectorNumbers`."""
 
     title: str
     draws: int
@@ -86,7 +86,7 @@ class UnitTable:
     scored: ScoredClaims
     counted: ClaimUnits
     columns: Mapping[str, Labelled]
-    rows: tuple[Row, ...]
+    rows: tuple[DetectorNumbers, ...]
     left_out: Mapping[str, str]
     best_blind: tuple[str | None, str | None]
     answers: tuple[AnswerRow, ...]
@@ -168,7 +168,7 @@ def about_detector(detector: str, n: int, m: int) -> About:
 
 def detector_rows(
     columns: Mapping[str, Labelled], known: Mapping[str, About], *, flag: float | None = None
-) -> tuple[list[Row], tuple[str | None, str | None]]:
+) -> tuple[list[DetectorNumbers], tuple[str | None, str | None]]:
     """Return a row for each column, the best first, blind ones behind them, compared with the best blind baselines.
 
     Args:
@@ -187,7 +187,7 @@ def detector_rows(
     seeing = [name for name in used if not known[name].blind]
     pooled, within = (differences(used, seeing, one, within=i > 0) for i, one in enumerate(best))
     rows = [
-        Row(
+        DetectorNumbers(
             name,
             known[name].title,
             known[name].draws,

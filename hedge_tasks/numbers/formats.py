@@ -61,6 +61,19 @@ def format_value(value: float | None, fmt: Format = THREE_DIGITS, *, missing: st
     return missing if value is None else fmt(value)
 
 
+def count_of(n: int, unit: str) -> str:
+    """Return how many there are of what, in words.
+
+    Args:
+        unit: name of one.
+
+    Example:
+        >>> count_of(1, "run"), count_of(120, "run")
+        ('1 run', '120 runs')
+    """
+    return f"{n} {unit}" if n == 1 else f"{n} {unit}s"
+
+
 def format_interval(interval: Interval | None, fmt: Format = THREE_DIGITS, *, missing: str = MISSING) -> str:
     """Return an interval as text.
 

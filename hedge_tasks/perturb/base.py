@@ -1,4 +1,4 @@
-"""What every perturbation offers, and how one is chosen by name."""
+"""The interface of perturbations, and how one is chosen by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Wording:
 
 
 class Noise(Protocol):
-    """What is done to the noisy draws: to their images, to their wording, or to both. Depends on the seed alone."""
+    """Treatment of the noisy draws: of their images, to their wording, or to both. Depends on the seed alone."""
 
     @property
     def name(self) -> str:

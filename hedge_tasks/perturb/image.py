@@ -72,7 +72,7 @@ def _number(key: str, value: object, limit: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbation:
-    """What is done to an image, as ranges; the seed of a draw picks the values.
+    """Perturbation of an image, as ranges; the seed of a draw picks the values.
 
     The defaults are the preset `hedge`. The paper gives the ranges and is silent on the rest; there we do what the
     reference implementation (hedge-bench 0.1.2, `distort_image`) does. What that means, plainly:
@@ -409,9 +409,11 @@ def _built(thread: int, settings: Perturbation, side: int, fit_output: bool) -> 
     Kept, because building them validates every argument anew; and for one thread each, because a transform holds its
     random state.
     """
-    library = custom.albumentations()
     by = settings.strength
     built: dict[str, Any] = {}
+    if not (settings._has_affine or settings._has_color):
+        return built  # the library takes seconds to load
+    library = custom.albumentations()
     if settings._has_affine:
         low, high = sorted(side * angle * by for angle in settings.rotate)
         shift, zoom = settings.translate * by, settings.scale * by

@@ -1,4 +1,4 @@
-"""What induction does to pictures: corruption, text, styles. Pictures are 8-bit RGB."""
+"""Induction in pictures: corruption, text, styles. Pictures are 8-bit RGB."""
 
 from __future__ import annotations
 

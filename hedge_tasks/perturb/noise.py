@@ -19,7 +19,7 @@ _CHUNK = 16_384
 
 
 def gauss_noise(pixels: np.ndarray, *, sigma: float, p: float, seed: int) -> np.ndarray:
-    """What `albumentations.GaussNoise(std_range=(sigma, sigma), p=p)` makes of the pixels with this random seed.
+    """Return what `albumentations.GaussNoise(std_range=(sigma, sigma), p=p)` makes of the pixels with this random seed.
 
     It truncates the noise to whole grey levels, towards zero, and knows 65536 different noises: their seed has 16 bits.
 

@@ -28,7 +28,7 @@ _FOLDER = "wordings"
 
 @dataclass(frozen=True)
 class TextPerturbation:
-    """What is done to the wording of a noisy draw.
+    """Perturbation of the wording of a noisy draw.
 
     Attributes:
         name: goes into the provenance.

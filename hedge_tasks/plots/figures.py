@@ -56,13 +56,17 @@ def roc_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> C
     return _or_note(chart, _TOO_FEW)
 
 
-def risk_coverage_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
-    """Share of hallucinations among the answers that are kept, when those with the highest scores are withheld."""
+def risk_coverage_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES, *, declined: int = 0) -> Chart:
+    """Share of hallucinations among the answers that are kept, when those with the highest scores are withheld.
+
+    Args:
+        declined: as many answers more were declined, and are never kept.
+    """
     series, rates = [], []
     for name in shown:
         data = labelled(scores, name)
         if len(data.values):
-            curve = risk_coverage(data)
+            curve = risk_coverage(data, declined)
             x, y = _thinned(curve.x, curve.y)
             series.append(Series(name_of(name), x, y, kind="curve"))
             rates.append(y[-1])
@@ -397,10 +401,10 @@ def _or_note(chart: Chart, reason: str) -> Chart:
     return replace(chart, note=reason) if chart.empty else chart
 
 
-def all_charts(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Iterator[Chart]:
+def all_charts(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES, *, declined: int = 0) -> Iterator[Chart]:
     """The charts that the scores under one clustering give without another clustering."""
     yield roc_chart(scores, shown)
-    yield risk_coverage_chart(scores, shown)
+    yield risk_coverage_chart(scores, shown, declined=declined)
     yield calibration_chart(scores, shown)
     for name in shown:
         yield distribution_chart(scores, name)

@@ -46,7 +46,7 @@ from hedge_tasks.replies.reading import (
     Reading,
     unreadable,
 )
-from hedge_tasks.replies.refusal import declines, doubts, leaves_open
+from hedge_tasks.replies.refusal import declines, denied_abroad, doubts, leaves_open
 from hedge_tasks.replies.text import body, is_foreign, plain
 
 SEVERAL = "\0several"
@@ -122,17 +122,27 @@ FIELDS = frozenset(
         "category",
         "score",
         "rating",
+        "outcome",
+        "veredicto",
+        "verdetto",
+        "urteil",
+        "antwort",
+        "respuesta",
+        "réponse",
+        "risposta",
+        "resposta",
     ]
 )
 """Names that JSON fields with an answer have, in lower case."""
 
 _NOUN = (
     r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction|classification"
-    r"|result|response|category|assessment|evaluation|correction|match|guess|pick)"
+    r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote|majority|consensus|determination|class|grade)"
 )
-_IS = r"""["']?\s*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
+_IS = r"""["']?\s*\#*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
     rf"\b(?:final|ultimate) {_NOUN}\b(?:\ to\ [^.\n]{{1,120}}?)?\s*{_IS}|^\s*####|\bcorrection\s*:"
+    rf"|\bmajority(?:\ vote)?\s*{_IS}"
     r"|最终答案(?:是|为)?\s*:?",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -141,8 +151,12 @@ _STATED = re.compile(
     | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
       |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on|guess|suggest|bet\ on|lean\ (?:towards?|to)|assign)\b
       (?:\ an?\b(?=\ (?:[0-9]|yes|no)\b))?\s*:?
-    | \b(?:be|is|are|was)\ (?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
-    | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?\ (?:as|with)\b\s*:?
+    | \b(?:give|gives|assign|award)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{1, 4}(?:\W|\Z))
+    | \bgets?\ an?\b
+    | \b(?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
+    | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?\ (?:as|with|an?)\b\s*:?
+    | \b(?:that|this|which)\ (?:only\ )?leaves(?:\ us)?(?:\ with)?(?:\ only)?\b\s*:?
+    | (?:->|=>)\s*(?=\S{1, 40}\s*$)
     | \bI\ (?:think|believe|guess|suppose)(?:\ that)?(?:\ it(?:'s|\ is))?\s
     | \b(?:so|therefore|thus|hence|in\ conclusion|overall|in\ summary|in\ short|to\ conclude)\b[,:]?\s
     | \b(?:réponse|respuesta|antwort|resposta|risposta|ответ)\b\s*(?:[:=]|est|es|ist|é|è|-)
@@ -150,8 +164,31 @@ _STATED = re.compile(
     | \bnot\ [^.,;:!?\n]{{1,60}}
       (?:[.,;]?\s+(?:but(?:\ rather)?|rather|instead)|[.,;]\s+(?:it\ is|it's|that\ is|that's))\b\s*:?
     """,
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+# The same in other languages: the noun, a word such as "correct", a copula and an article; and what may stand behind.
+_ABROAD = re.compile(
+    r"""(?:
+      \b(?:r[ée]ponses?|respuesta|antwort|resposta|risposta|ответ|odpowied[źz]|cevap|yanıt|jawaban|antwoord|svar(?:et)?
+        |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|option|giudizio|urteil|jugement|juicio|ver[ie]dic?to|verdetto
+        |вердикт|оценка|вариант|kategorie|bewertung|đáp\ án|câu\ trả\ lời|richtig|lösung)
+      (?:\ (?:correct[ae]?|corretta|correta|exacte?|bonne|juste|richtige|finale?|правильный|верный|prawidłowa|doğru
+        |đúng|benar|juiste|korrekte|rätt|riktige))?
+      \s*(?:(?:est|es|ist|é|è|to|là|adalah|is|är|er|on|je|este|jest|lautet)\b\s*:?|[:=]|-)?\s*(?:(?:la|le|el|l'|a|o|die|das|der)\b)?
+      |(?:答案|回答|判断|判定|评分|结论|正确答案|答え|正解|正答|判定|選択肢|选择|選択|因此选|所以选|故选|应选|选|選|よって|したがって)\s*(?:应该|应)?
+        (?:是|为|為|は|が)?\s*:?
+      |(?:정답|답변|답|판정|결론)(?:은|는|:)?\s*:?
+      |(?:الإجابة|الجواب|الاجابة|جواب|پاسخ)(?:\s+الصحيحة|\s+الصحيح|\s+صحیح)?\s*(?:هي|هو|:)?\s*:?
+      |(?:उत्तर|जवाब|विकल्प)\s*(?:है|:)?\s*:?
+      |(?:คำตอบ)(?:คือ|:)?\s*(?:ข้อ)?\s*
+    )[\s"'(\[]*(?P<said>[A-Za-z](?!\w)|[A-Za-z](?=[^\x00-\x7f])|[0-9](?![\w.,]\d|\d))""",
     re.IGNORECASE | re.VERBOSE,
 )
+_ENDS_ABROAD = re.compile(
+    r"""["')\]]*\s*(?:[.;\n(:,]|\Z|です|だ(?=[.\s]|\Z)|となります|になります|입니다|이다|예요|है|।|şıkkı|の|का|"""
+    r"""(?:porque|parce|car|weil|denn|da|perch[ée]|poiché|pois|потому|так|bo|ponieważ|çünkü|karena|vì|因为)\b)"""
+)
+_ALONE_ABROAD = re.compile(r"(?:[:\s]|(?<=[^\x00-\x7f]))[(\[\"']*([0-9])[)\]\"'.]*\s*(?:\([^()]{0,40}\)\W*)?\Z")
 # "If the answer is factual" and "the wrong answer is A" state nothing.
 _OPEN = re.compile(
     r"\b(?:if|whether|when|unless|wrong|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
@@ -163,7 +200,8 @@ _OPEN = re.compile(
 _LEAD_IN = re.compile(
     r"(?:no|nope|wait|sure(?: thing)?|of course|certainly|absolutely|(?:great|good) question|thank you[^.!\n]{0,60}"
     r"|thanks[^.!\n]{0,60}|(?:i am |i'm )?happy to help|okay|ok|well|alright|hello|hi|actually|hmm|oh|unfortunately"
-    r"|based on [^,.\n]{1,60}|(?:i am |i'm )?(?:sorry|afraid)|i apologi[sz]e|[^.!?\n]{0,60}\b(?:sure|certain)"
+    r"|based on [^,.\n]{1,60}|that said|having said that|even so|still|nevertheless"
+    r"|(?:i am |i'm )?(?:sorry|afraid)|i apologi[sz]e|[^.!?\n]{0,60}\b(?:sure|certain)"
     r"(?: about [^.!?,\n]{1,40})?)\b[.!,:]+\s*(?:but\s+)?|[^.!?\n]{1,120}\?[\"']?\s+",
     re.IGNORECASE,
 )
@@ -172,7 +210,7 @@ _SKIPPED = re.compile(
     |(?:only|just|definitely|clearly
     |most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
     |it\ is|it's|(?:it|that|this)\ would\ be|that\ is|that's|that|as|option|choice|final\ answer|answer|verdict|label
-    |with)\b[\s:]*
+    |with|an?(?=\ [0-9]\b))\b[\s:]*
     |(?:the|this)\ (?:\w+\ )?(?:statement|answer|response|claim|text)\ (?:is|seems|appears)(?:\ to\ be)?\b
     ){0,6}""",
     re.IGNORECASE | re.VERBOSE,
@@ -185,6 +223,9 @@ TAKES_BACK = re.compile(
       |(?:looking|thinking)\ (?:again|closer|more\ closely)\b|let\ me\ (?:re\w+|correct|look\ again)\b
       |i\ (?:was\ wrong|(?:have\ )?made\ (?:a\ mistake|an\ error)|take\ (?:that|it)\ back|stand\ corrected)\b
       |my\ mistake\b
+      |(?:i(?:'ll|'d)?\ (?:will\ |would\ (?:like\ to\ )?|have\ to\ |must\ |need\ to\ )?(?:now\ )?)?
+        (?:chang|revis|correct|switch|updat)(?:e|ing)?
+        \ (?:my\ (?:answer|choice|mind|selection|verdict|response)|that|this)\b(?:\ from\ \S{1,20})?(?:\ to\b)?
     )[\s,.:;!-]*""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -201,7 +242,7 @@ _DENIED = re.compile(
     (?:[:=?]|-+>)[\s"'(]*(?:false|no|not|none|never|n/a|wrong|incorrect)\b
     |\s*[:=,-]?\s*(?:fals[oae]|falsch|faux|fausse|incorrect[oae]?|errad[oa]|errat[oa]|неверно|неправильно|错误|不对)\b|(?:[:=-]\s*)?✗|\?
     |\s(?:is|are|was|were|would\ be|seems|looks)\ (?:\w+ly\ )?(?:not|n't|wrong|incorrect|false|out|less|unlikely
-    |possible|plausible|close|tempting|similar|excluded|eliminated|ruled|improbable|inconsistent)\b
+    |possible|plausible|close|tempting|similar|attractive|excluded|eliminated|ruled|improbable|inconsistent)\b
     |(?:isn't|aren't|wasn't|weren't)\b|\s(?:no|nicht|ne|non|não)\s(?:es|está|sono|ist|sind|est|é|è|correct))""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -215,17 +256,24 @@ _OR = re.compile(
 )
 _REST = re.compile(r"[\s\"')\].!?,;:✓]*\Z")
 _SET_OFF = re.compile(r"""["')\]]*\s*(?:[.,;:!\n(-]|\Z)""")
-_ITEM = re.compile(r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))\s*(?=\S)")
-_MARKER = re.compile(
-    r"(?<![\w(])[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]](?=\s)|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))"
+_ITEM = re.compile(
+    r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b|for (?=[a-z-]+[,;]))|\s-(?=\s))"
+    r"\s*(?=\S)"
 )
+_MARKER = re.compile(
+    r"(?<![\w(])[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]](?=\s)|\s*(?:=|->|means\b|stands for\b|for\b)|\s-(?=\s))"
+)
+
+_PIECE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|[;\n]+|,?\s+\b(?:but|however|although)\b,?")
 
 _LAST_SENTENCE = re.compile(r"[.!?]\s+(?=[^.!?\n]{1,60}[.!?]?\s*\Z)")
 
 _LINE_MARKER = re.compile(rf"(?m)^\W{{0,3}}{_MARKER.pattern}")
 _BEGINS_A_LIST = re.compile(r"[(\[]?(?:[0-9]|[A-Za-z])[.):\]]\s")
 _SENTENCE = re.compile(r"(?<=[\w)\"'])[.!?]\s+|\n")
+_DIGITS = re.compile(r"\d+")
 _DEEPEST = 4
+_MARK_ENDS_LINE = re.compile(r"""[(\[]?(?:[0-9]{1,2}|[A-Za-z])[.)\]"']*[ \t]*(?:\n|\Z)""")
 _FIRST_ITEM = re.compile(r"[(\[]?1[.):]\s+(?:first|step|check|the question|misinterpretation)\b", re.IGNORECASE)
 
 _SHORT_LINE = 200
@@ -240,6 +288,9 @@ class _Candidate:
     final: bool = False
 
 
+_TOKEN_REPEATED = re.compile(r"\A(\w{1,20})(?:[\s,]{1,2}\1\b){2,}\W{0,3}\Z", re.IGNORECASE)
+
+
 def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
     """What a reply chooses; see the top of this module for the rules.
 
@@ -252,7 +303,7 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
     if isinstance(found, Reading):
         return found
     structured, rest = _of_json(found, choices)
-    text = plain(rest)
+    text = _TOKEN_REPEATED.sub(r"\1", plain(rest))
     if structured is None:
         return _of_text(text, choices, cut)
     said = {c.value for c in _candidates(text, choices)}
@@ -277,8 +328,18 @@ def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
         opens = not cut and _opens(text, candidates, settled.value, choices)
         return Reading(settled.value, OPENING) if opens else settled
     if declines(text):
-        return unreadable(REFUSAL)
+        return unreadable(REFUSAL) if cut else _beside_a_refusal(text, choices)
     return unreadable(CUT) if cut else _from_sentences(text, choices)
+
+
+def _beside_a_refusal(text: str, choices: Choices) -> Reading:
+    """What is said beside "I cannot give a diagnosis, but": never more than softly."""
+    pieces = [piece for piece in _PIECE.split(text) if not declines(piece)]
+    rest = ". ".join(pieces).strip()
+    if not pieces or declines(rest) or is_foreign(rest) or doubts(rest):
+        return unreadable(REFUSAL)
+    read = _of_text(rest, choices, False)
+    return Reading(read.value, STATEMENT) if read.value is not None else unreadable(REFUSAL)
 
 
 def _taken_back(text: str, candidates: list[_Candidate], choices: Choices) -> int | None:
@@ -329,7 +390,11 @@ def _opens(text: str, candidates: list[_Candidate], value: str, choices: Choices
 
 def _from_sentences(text: str, choices: Choices) -> Reading:
     if is_foreign(text):
-        return unreadable(NOTHING)  # of its sentences nothing is known
+        # Of its sentences nothing is known, but for a digit that it ends with, and the only one in it.
+        alone = _ALONE_ABROAD.search(text)
+        digit = choices.at(alone[1]) if alone is not None and len(_DIGITS.findall(text)) == 1 else None
+        known = digit is not None and digit.value not in (OUTSIDE, SEVERAL)
+        return Reading(digit.value, MENTION) if digit is not None and known else unreadable(NOTHING)
     values = choices.stated(text)
     if len(values) > 1:
         return unreadable(CONTRADICTION)
@@ -415,6 +480,7 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
             if found is not None and (head is None or found.start >= head.end):
                 basis = LEADING if _is_limited(text, found.end) else STATED
                 yield _Candidate(found.value, found.start, found.end, basis, final)
+    yield from _abroad(text, choices)
     start = 0
     for line in text.splitlines(keepends=True):
         if len(line) <= _SHORT_LINE and start:
@@ -429,6 +495,17 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
         found = _after(text, last.end(), choices)
         if found is not None and _REST.match(text, found.end):
             yield _Candidate(found.value, found.start, found.end, LINE)
+
+
+def _abroad(text: str, choices: Choices) -> Iterator[_Candidate]:
+    """Digits and letters that are stated in another language, where nothing behind them could deny them."""
+    for slot in _ABROAD.finditer(text):
+        near = text[max(0, slot.start() - 8) : slot.start("said")]
+        if not _ENDS_ABROAD.match(text, slot.end()) or _DENIED.match(text, slot.end()) or denied_abroad(near):
+            continue
+        found = choices.at(f"{slot['said']}\n")
+        if found is not None and found.value != OUTSIDE:
+            yield _Candidate(found.value, slot.start("said"), slot.end(), STATED)
 
 
 def _head(text: str, choices: Choices) -> _Candidate | None:
@@ -477,9 +554,21 @@ def _is_item(text: str, start: int, listed: bool) -> bool:
     item = _ITEM.match(text, start)
     if item is None:
         return False
+    if not listed and _stands_alone(text, start, item[1]):
+        return False
     following = str(int(item[1]) + 1) if item[1].isdecimal() else chr(ord(item[1]) + 1)
     inline = listed and item[1] in ("0", "1", "A", "a")
     return _last_markers(text, inline).get(following, -1) >= item.end()
+
+
+def _stands_alone(text: str, start: int, mark: str) -> bool:
+    """Whether a mark ends the line that it does not begin, or the item before it comes behind: "The answer is (B)."."""
+    if not re.search(r"\w", text[text.rfind("\n", 0, start) + 1 : start]):
+        return False
+    if _MARK_ENDS_LINE.match(text, start):
+        return True
+    before = str(int(mark) - 1) if mark.isdecimal() else chr(ord(mark) - 1)
+    return _first_markers(text).get(before, -1) > start
 
 
 def _goes_on_in_a_list(text: str, start: int) -> bool:

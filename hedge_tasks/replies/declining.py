@@ -42,18 +42,18 @@ _COURTESY = re.compile(
 _REQUEST = re.compile(r"[,;]?\s*(?:\b(?:but|and|so)\s+)?\bplease\b.*", re.IGNORECASE)
 
 
-def declined(answer: str) -> str | None:
+def unanswered(answer: str) -> str | None:
     """Why an answer says nothing that could be right or wrong; None where it says something.
 
     What stands beside "please consult a radiologist" or "I cannot give a diagnosis, but" still counts.
 
     Returns:
-        One of `reading.DECLINING`.
+        One of `reading.UNANSWERED`.
 
     Example:
-        >>> declined("I'm sorry, I can't help with that."), declined("I think it is a cyst, but please ask a doctor.")
+        >>> unanswered("I'm sorry, I can't help with that."), unanswered("A cyst, but please ask a doctor.")
         ('refusal', None)
-        >>> declined("© 2016 The Authors"), declined("?!"), declined("Which organ do you mean?")
+        >>> unanswered("© 2016 The Authors"), unanswered("?!"), unanswered("Which organ do you mean?")
         ('copyright line', 'empty', 'echo')
     """
     text = body(answer)
@@ -82,6 +82,25 @@ def declined(answer: str) -> str | None:
         else:
             return None
     return next((reason for reason in (REFUSAL, DOUBT) if reason in reasons), ECHO if said else EMPTY)
+
+
+_NO_OPTION = re.compile(
+    r"\W*(?:(?:none|neither) of (?:the|these|those|them)\b.*|not (?:sure|applicable)|n/a|skip|pass|no answer)\W*",
+    re.IGNORECASE,
+)
+
+
+def declining_option(text: str) -> str | None:
+    """Why to take an option is to decline; None where it says something.
+
+    Example:
+        >>> declining_option("None of the above"), declining_option("I don't know"), declining_option("A cyst")
+        ('refusal', 'doubt', None)
+    """
+    if _NO_OPTION.fullmatch(text):
+        return REFUSAL
+    why = unanswered(text)
+    return why if why in (REFUSAL, DOUBT) else None
 
 
 _SHORT_QUESTION = 3

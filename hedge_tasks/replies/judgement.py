@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.replies.choice import TAKES_BACK
+from hedge_tasks.replies.choice import TAKES_BACK, is_answer_field
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
+from hedge_tasks.replies.judge_prose import at_the_end, flagged, read_prose, ticked
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     JSON,
+    LINE,
     NOT_OFFERED,
     NOTHING,
     REASONS,
@@ -119,7 +121,7 @@ def _read(reply: str, values: Mapping[str, str], field: str, judged: str) -> Jud
 
 def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
     objects, rest = objects_in(text)
-    own = [o for source, o in objects if _field(o, field) is not None and not _quoted(source, judged)]
+    own = [o for source, o in objects if _field(o, field, values) is not None and not _quoted(source, judged)]
     if own:
         said = _one(own, values, field)
         behind = plain(text[text.rfind("}") + 1 :])
@@ -129,31 +131,46 @@ def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> J
         return said
     if objects and not rest.strip():
         raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
-    said_plainly = plain(text)
+    said_plainly = _REPEATED.sub(r"\1", plain(text))
+    if (tick := ticked(said_plainly, values)) is not None:
+        return Judgement(Reading(tick, LINE), _line(text))
     found = list(_spoken(said_plainly, values, field, judged, alone=True))
     spoken = list(dict.fromkeys(value for value, _ in found))
     if len(spoken) == 1:
         behind = said_plainly[max(end for _, end in found) :]
         keys = {spelled: key for spelled, key in values.items() if spelled == normalise(key)}
         if TAKES_BACK.search(behind) or _named(behind, keys) - {spoken[0]}:
+            corrected = _of_prose(behind, values, judged) if TAKES_BACK.search(behind) else None
+            if corrected is not None:
+                return Judgement(Reading(corrected, STATED), _line(text))
             raise _Unclear(CONTRADICTION, "the reply takes its verdict back")
         return Judgement(Reading(spoken[0], STATED), _line(text))
     if spoken:
         raise _Unclear(CONTRADICTION, "the reply contradicts itself")
+    prose = _of_prose(said_plainly, values, judged)
+    if prose is not None:
+        return Judgement(Reading(prose, STATED), _line(text))
     refused = declines(text)
     raise _Unclear(REFUSAL if refused else NOTHING, "the judge declines" if refused else "no verdict in the reply")
+
+
+def _of_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
+    """What sentences state, behind the last words that take something back."""
+    ends = [found.end() for found in TAKES_BACK.finditer(text)]
+    text = text[max(ends, default=0) :]
+    return read_prose(text, values, judged) or at_the_end(text, values)
 
 
 def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:
     """The outcome that all the objects name."""
     said: dict[str, str] = {}
     for found in objects:
-        name = _field(found, field)
+        name = _field(found, field, values)
         if name is None:
             raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
         if isinstance(found, Twice):
             raise _Unclear(CONTRADICTION, "the reply contradicts itself: a field is given twice")
-        outcome = outcome_of(found[name], values)
+        outcome = outcome_of(found[name], values) if name else flagged(found, values)
         if outcome is None:
             shown = json.dumps(found[name], ensure_ascii=False)[:80]
             raise _Unclear(NOT_OFFERED, f"{field} is {shown}, which is none of the outcomes")
@@ -167,11 +184,18 @@ def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -
     return Judgement(Reading(outcome, JSON), _line(reason))
 
 
-def _field(found: Mapping[str, Any], field: str) -> str | None:
-    """The object's own name of a field, whatever its case; None where it has none, or several."""
+def _field(found: Mapping[str, Any], field: str, values: Mapping[str, str]) -> str | None:
+    """The object's own name of a field, whatever its case, or another name for it; None where it has none, or several.
+
+    "" where the object has a flag for each outcome instead.
+    """
     if field in found:
         return field
     names = [name for name in found if name.strip().casefold() == field.casefold()]
+    if not names:
+        names = [name for name in found if is_answer_field(name) and outcome_of(found[name], values) is not None]
+    if not names and flagged(found, values) is not None:
+        return ""
     return names[0] if len(names) == 1 else None
 
 
@@ -180,14 +204,34 @@ def _named(text: str, values: Mapping[str, str]) -> set[str]:
     words = "|".join(_spelling(s) for s in sorted(values, key=len, reverse=True) if not s.isdecimal())
     if not words:
         return set()
-    pattern = re.compile(rf"(?P<not>\b(?:not|no|never|than|of|n't)\W+(?:\w+\W+)?)?\b(?P<word>{words})\b", re.IGNORECASE)
-    return {values[normalise(m["word"])] for m in pattern.finditer(text) if m["not"] is None}
+    pattern = re.compile(
+        rf"(?P<not>\b(?:not|no|never|than|of|n't|nothing|none|without)\W+(?:\w+\W+)?)?\b(?P<word>{words})\b",
+        re.IGNORECASE,
+    )
+    return {
+        values[normalise(m["word"])]
+        for m in pattern.finditer(text)
+        if m["not"] is None and not _ONLY_POSSIBLE.search(text, max(0, m.start() - 80), m.start())
+    }
 
 
 def _spelling(spelled: str) -> str:
     return r"[\W_]+".join(map(re.escape, spelled.split()))
 
 
+_LABEL = (
+    r"(?:(?:final|overall|my|the|your)\s+){0,3}(?:label|categor(?:y|ie)|kategorie|class|classification|outcome|judge?ment"
+    r"|decision|rating|conclusion|result|assessment|evaluation|determination|verdict|answer|final|ver[ie]di[ck]?to?|verdetto"
+    r"|urteil|ergebnis|giudizio|jugement|вердикт|итог|вывод|结论|判定|判断|結論|판정|결론|निर्णय|निष्कर्ष|kết\s+luận|الحكم|النتيجة"
+    r"|ผลการตัดสิน|สรุป|karar|sonuç|wyrok|ocena|wniosek|kesimpulan|putusan|omdöme|oordeel|conclusi[oó]ne?|conclus[aã]o)"
+)
+# "Nothing in the answer is hallucinated", "one might argue that the first half is supported": neither names a verdict.
+_ONLY_POSSIBLE = re.compile(
+    r"\b(?:nothing|none|no (?:part|claim|statement))\b[^.!?,;:\n]*\Z|\b(?:could|might|may)\b[^.!?,;\n]*\Z",
+    re.IGNORECASE,
+)
+_TABLE = re.compile(r"\|\s?:?-{2,}")
+_REPEATED = re.compile(r"\A(\w{1,30})(?:\s+\1\b)+\W*\Z", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\.{3}|…")
 
 
@@ -218,10 +262,16 @@ def _spoken(
     words = "|".join(map(_spelling, sorted(values, key=len, reverse=True)))
     # Neither half of a number nor one of several choices, as in a form that was copied: `"supported" | "hallucinated"`.
     end = rf"""(?![.,]\d)(?![\s"'`*)\]]*(?:\bor\b|\band\b|[/|,])[\s"'`*(\[]*(?:{words})\b)"""
-    patterns = [rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}"]
+    patterns = [
+        rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}",
+        rf"(?:^|(?<=[\n|.;] )|(?<=[\n|]))\W{{0,6}}{_LABEL}\s*(?:\([^()\n]{{0,80}}\)\W{{0,3}})?"
+        rf"[:=|\n-][\W_]{{0,9}}({words})\b{end}",
+    ]
     if alone:
         # `A. 3`, `Supported.`, `With Hallucination, because`, `**hallucinated**`
-        patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:\n])")
+        patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:|(\n]|(?<=\s)-\s)")
+        if _TABLE.search(text):
+            patterns.append(rf"\|\W{{0,6}}({words})\b{end}\W{{0,4}}(?=\||$|\n)")
     for pattern in patterns:
         for found in re.finditer(pattern, text, re.IGNORECASE):
             if _quoted(found[0], judged):

@@ -22,11 +22,17 @@ _ARTICLES = frozenset(("a", "an", "the"))
 # A number is one word with its decimals, its fraction, its range and what it is compared by: "2" is not in "0.2".
 _WORD = re.compile(r"(?:[<>≤≥~≈±]\s*=?\s*|(?<![\w)])-)?\d+(?:[.,:/×x^-]\d+)*|[^\W\d_][^\W_]*(?:'[a-z]+)?|[.,;:!?✓✗\n]")
 _LETTER = re.compile(
-    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z|(?:or|and|because|since|as|is|are|over|for|fits|seems|looks)\b))|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
+    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z)"
+    r"|\s+(?:or|and|because|since|as|is|are|over|for|fits|seems|looks|here|it\s+is)\b)|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
 )
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"
     r"|\b([A-Z])(?= (?:is|are|was) (?:\w+ly )?(?:the )?(?:right|correct|best|answer|in|wrong)\w*)"
+)
+_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1}
+_ORDINAL = re.compile(
+    r"(?:the\s+)?(first|second|third|fourth|fifth|last|final)\s+(?:option|choice|one|alternative)\b(?!\s+of\b)",
+    re.IGNORECASE,
 )
 _JOINED = re.compile(r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:option\s*)?", re.IGNORECASE)
 # "B. red ✓" and "✓ B"
@@ -46,15 +52,16 @@ _AFTER_TEXT = re.compile(
 _AFTER_MENTION = re.compile(r"(?!-\w|\s*(?:weighted|like|shaped|type|based|free|sized)\b|\w)")
 _DENIES_BEFORE = re.compile(
     r"(?:\w-|\b(?:not|n't|nor|neither|rather than|instead of|without|never|eliminate|exclude|rule out|unlike|than)\b"
-    r"|\b(?:isn't|aren't|wasn't|less|more|greater|smaller|larger|at least|at most|up to|about|over|approximately)"
+    r"|\b(?:isn't|aren't|wasn't|less|more|greater|smaller|larger|at least|at most|up to|over)"
     r"|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
     r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|really|option))*[\s(\"']*\Z",
     re.IGNORECASE,
 )
 _DENIES_AFTER = re.compile(
     r"[)\]\"'.:-]*\s*✗|[)\]\"'.]*\s*(?:\w+\s+){0,3}?(?:(?:is|are|was|does|do|would be|can|could)\s*"
-    r"(?:not|n't|wrong|incorrect|close|too|false|less|unlikely)|isn't|aren't|doesn't|cannot|can't"
-    r"|[:-]\s*(?:no|not|wrong|incorrect|false)\b|is out)",
+    r"(?:not|n't|tempting|wrong|incorrect|close|too|false|less|unlikely)|isn't|aren't|doesn't|cannot|can't"
+    r"|[:-]\s*(?:no|not|wrong|incorrect|false)\b|is out)"
+    r"|[)\]\"']*\s+(?:is|are|seems?|looks?)\s+(?:\w+\s+)?(?:tempting|plausible|attractive)\b",
     re.IGNORECASE,
 )
 
@@ -84,6 +91,10 @@ class Options:
             if value == letter and not own and not _PUNCTUATED.match(said) and is_foreign(after):
                 return None  # "(A) es incorrecta"
             return Found(value, found.end() + (self._own_text(letter, rest) if value == letter else 0))
+        if found := _ORDINAL.match(text):
+            letters = sorted(self.texts)
+            at = _ORDINALS[found[1].casefold()]
+            return Found(letters[at] if at < len(letters) else OUTSIDE, found.end())
         return self._text_at(text)
 
     def of_json(self, value: object) -> str | None:
@@ -219,6 +230,6 @@ def read_option(reply: str, options: Mapping[str, str], *, cut: bool = False) ->
 
     Example:
         >>> print(read_option("B. The car is red. (A) is close but not right.", {"A": "pink", "B": "red"}))
-        B (leading)
+        B (opening)
     """
     return choose(reply, Options(options), cut=cut)

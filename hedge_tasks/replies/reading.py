@@ -61,8 +61,14 @@ REASONS = {
 }
 """Why a reply is unreadable."""
 
-DECLINING = frozenset({EMPTY, REFUSAL, DOUBT, NOTICE, ECHO, THOUGHT, CUT})
-"""Reasons with which the model gave no answer; with any other it may have given one that nobody could read."""
+DECLINING = frozenset({EMPTY, REFUSAL, DOUBT, NOTICE, ECHO})
+"""Reasons with which the model declined; with any other it may have given an answer that nobody could read."""
+
+UNFINISHED = frozenset({THOUGHT, CUT})
+"""Reasons with which the reply ended before it could say an answer: no decision of the model's."""
+
+UNANSWERED = DECLINING | UNFINISHED | {FAILED}
+"""Reasons with which there is no answer that anybody could be asked to judge."""
 
 UNREADABLE = "unreadable"
 """What stands in the place of every sampled reply that cannot be read, so that they are one meaning and no more."""

@@ -67,12 +67,19 @@ _UNDECIDED = re.compile(
     | \b(?:unable|impossible|hard|difficult|challenging|not\ (?:possible|able|easy))\ (?:for\ me\ )?to\ (?:\w+ly\ )?
       (?:tell|determine|say|know|decide|judge|answer|provide|assess)\b
     | \b(?:unclear|not\ clear)\ (?:whether|if|from)\b | \b(?:not\ enough|insufficient)\ information\b
-    | \bno\ (?:idea|clue)\b | \A(?:i\ am\ )?(?:unsure|uncertain|undecided|unclear|unknown)\W*\Z
+    | \bno\ (?:idea|clue)\b | \A(?:i\ am\ )?(?:unsure|uncertain|undecided|unclear|unknown|unanswerable
+      |not\ answerable)\W*\Z
     | \A(?:that|it)\ (?:really\ )?depends\b
     """,
     re.VERBOSE,
 )
 _MAY = re.compile(r"\b(?:may|might|could|maybe|perhaps|possibly|whether|if|unless|too (?:blurry|dark|small))\b")
+
+_DENIED_ABROAD = re.compile(
+    r"不|没|非|無|无|ない|ません|아니|\b(?:nicht|kein\w*|pas|non|no|ni|niet|geen|nie|не|нет|não|nem|inte|ikke|değil|không|tidak|bukan"
+    r"|ليس|لا|नहीं|weder|noch)\b",
+    re.IGNORECASE,
+)
 
 
 def declines(text: str) -> bool:
@@ -113,3 +120,13 @@ def undecided(clause: str) -> bool:
 def leaves_open(clause: str) -> bool:
     """Whether a clause names a possibility or a condition instead of stating a fact."""
     return bool(_MAY.search(spelled_out(clause)))
+
+
+def denied_abroad(near: str) -> bool:
+    """Whether words of another language in front of an answer deny it.
+
+    Example:
+        >>> denied_abroad("La respuesta no es "), denied_abroad("La respuesta es ")
+        (True, False)
+    """
+    return bool(_DENIED_ABROAD.search(near))

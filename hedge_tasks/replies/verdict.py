@@ -44,6 +44,8 @@ _DIGIT = re.compile(rf"([0-9])(?:\.0)?\b{_DIGIT_END}")
 _FLAG = re.compile(
     r"hallucinat(?:ed|ions?)(?: detected| found| present)?\s*[:=?]\s*(?:(yes|true)|no|none|false)\b", re.IGNORECASE
 )
+_DIGIT_NAMES = {"zero": "0", "one": "1", "two": "2"}
+_SPELLED = re.compile(r"(zero|one|two)(?=\W*\Z)", re.IGNORECASE)
 _WORDS = re.compile(rf"(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD})){_END}", re.IGNORECASE)
 _POLAR = re.compile(rf"\b(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b", re.IGNORECASE)
 # "Factual: 0, hallucinated: 1" tells what the digits mean.
@@ -57,6 +59,7 @@ _CLAIM = re.compile(
     (?:\ \w+){{0,2}}?\ (?:is|are|was|seems|appears|looks|contains|includes|has|does|do|there\ is)\b
     (?P<between>(?:\ [a-z-]+){{0,6}}?)\ (?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b
     | \bthere\ (?:is|are)\ (?P<some>(?:[a-z]+\ ){{0,3}}?)hallucinations?\b
+    | \b(?P<nothing>(?:not|no)\ (?:\w+\ ){0, 2}?(?:find|see|detect|identify|contain)\ any\ hallucinations?)\b
     | \bmak(?:es|ing)\ (?:it|this|that|the\ answer)\ (?P<made>hallucinated|nonfactual)\b
     | \A(?:no|without|zero)\ (?P<none>hallucinations?)\b
     | \A(?P<found>hallucinations?)\ (?:is\ |are\ |was\ |were\ )?(?:detected|found|present)\b""",
@@ -86,6 +89,8 @@ class Verdicts:
     def at(self, text: str) -> Found | None:
         if found := _DIGIT.match(text):
             return Found(found[1] if found[1] in self.offered else OUTSIDE, found.end())
+        if (found := _SPELLED.match(text)) and (digit := _DIGIT_NAMES[found[1].casefold()]) in self.offered:
+            return Found(digit, found.end())
         if found := _FLAG.match(text):
             return Found(HALLUCINATED if found[1] else FACTUAL, found.end())
         if found := _UNSURE.match(text):
@@ -142,7 +147,7 @@ class Verdicts:
 
 
 def _claimed(found: re.Match[str]) -> str | None:
-    if found["none"] is not None:
+    if found["none"] is not None or found["nothing"] is not None:
         return FACTUAL
     if found["made"] is not None or found["found"] is not None:
         return HALLUCINATED

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.choice import SEVERAL, Found, choose
+from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
 from hedge_tasks.replies.text import plain, spelled_out
@@ -24,7 +24,7 @@ _GO_ON = (
 # Words of other languages count where they stand for themselves, and begin no sentence: "Non è chiaro".
 _FOREIGN_YES = (
     "sí sì oui да sim ja si はい 对 是的 是 有 有的 예 네 نعم أجل हाँ हां जी có đúng vâng evet ναι כן igen ano áno kyllä"
-    " jah taip jā так بله ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
+    " jah taip jā так بله بلی ہاں হ্যাঁ ஆம் ya oo ndiyo ใช่ jawohl"
 )
 _FOREIGN_NO = (
     "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak"
@@ -32,12 +32,16 @@ _FOREIGN_NO = (
 )
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _any_of(words: str) -> str:
     return "|".join(sorted(map(re.escape, words.split()), key=len, reverse=True))
 
 
 _YES_WORD = re.compile(
-    rf"(?:a\ )?(?:yes|yeah|yep|yup)\b"
+    rf"(?:a\ )?(?:yes|yeah|yep|yup)\b|जी\ ह(?:ाँ|ां)"
     rf"|(?:indeed|affirmative|absolutely|certainly|definitely|{_any_of(_FOREIGN_YES)})(?!\w){_END})"
     rf"|(?:true|correct|right){_END}{_GO_ON}|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
     re.IGNORECASE,
@@ -48,12 +52,20 @@ _NO_WORD = re.compile(
     rf"|(?:absolutely|certainly|definitely|of\ course|probably|presumably|apparently|(?:most\ )?likely|surely|clearly"
     rf"|i\ (?:think|guess|believe|suppose)|i\ am\ afraid|i'm\ afraid|unfortunately|evidently)\ not\b(?!\ only){_END})"
     rf"|(?:absolutely|certainly|definitely|of\ course)\ not\b"
-    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none)(?!\ (?:doubt|question)){_END}{_GO_ON}|none\ of\b|n(?=\n|\Z)"
+    rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none)"
+    rf"(?!\ (?:doubt|question|of\ (?:these|those|the\ above))){_END}{_GO_ON}"
+    rf"|none\ of\b|n(?=\n|\Z)"
     rf"|(?:not\ really|not\ at\ all|not\ quite|not\ exactly|(?:highly\ |very\ )?unlikely|doubtful){_END})"
-    rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ see)\b|nothing\ (?:of|like)\ (?:that|the)\b"
+    rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ (?:see|tell|find|spot))\b"
+    rf"|nothing\ (?:of|like)\ (?:that|the)\b"
     rf"|i\ (?:do\ not|don't)\ (?:think|believe)\ so\b)",
     re.IGNORECASE,
 )
+_NONE_OF_THESE = re.compile(
+    r"none of (?:these|those|the above|the (?:\w+ ){0,2}(?:options|choices|answers|statements|alternatives))\b",
+    re.IGNORECASE,
+)
+_MARK = re.compile(r"([✓✗])(?=\W*\Z)")
 _BOTH = re.compile(
     r"(?:yes[^\w?]+(?:and|or|/)?[^\w?]*no|no[^\w?]+(?:and|or|/)?[^\w?]*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE
 )
@@ -124,6 +136,47 @@ _STOP = frozenset(
         "scene",
     ]
 )
+# What a question asks with, and not about: "does the patient exhibit symptoms consistent with".
+_FRAME = _words(
+    "opinion expert medical assessment based patient exhibit symptom consistent potential possible possibility "
+    "diagnosis case clinical suggest suggestive indicate indicative indicat indication suspect suspicion observe "
+    "observ identify detect confirm ascertain whether we should consider concern examin visual inspection presence "
+    "exist according think believe say tell notice information your finding "
+)
+_LOOKS_FOR = _words(
+    "presence symptom consistent possibility diagnosis suggest suggestive indicate indicative indicat indication "
+    "observe observ identify detect notice exist evidence sign "
+)
+_INTRODUCED = re.compile(r"\A(?:in|from|based on|according to|given|looking at|as) [^,?]{1,60}, ")
+_OPPOSITE = {
+    "left": "right",
+    "right": "left",
+    "upper": "lower",
+    "lower": "upper",
+    "anterior": "posterior",
+    "posterior": "anterior",
+}
+# "No consolidation, effusion or pneumothorax" denies them all.
+_LISTED = re.compile(r"\b(?:no|without|negative for|free of|absence of|rules out)\b(?P<list>[^.;:!?\n]{0,300})")
+_LIST_COMMA = re.compile(
+    r",\s+(?=(?:(?:or|nor)\s+)?(?!(?:is|are|was|but|with|an?|the|there|which|although|however|so|it|this|no|and)\b)"
+    r"(?:[\w-]+\s+){0,3}[\w-]+\s*(?:,|\b(?:or|nor)\b|\Z))"
+)
+_DENIES_SAYING = re.compile(
+    r"\b(?:can not|could not|would not|do not|does not|not) (?:\w+ly )?"
+    r"(?:say|claim|state|conclude|assume|exclude|agree|mean)\b"
+)
+# A line of findings: "Small left apical pneumothorax."
+_FINDING_LINE = re.compile(
+    r"(?:\A|(?<=[.:\n]))\s*(?:\d\.\s*)?(?P<said>[a-z-]+(?: [a-z-]+){1,5}?)"
+    r"(?: with [^.;\n]{1,80})?\s*(?=\.|\n|\Z)"
+)
+_OF_FINDINGS = _words(
+    "small large big tiny mild moderate severe minimal marked left right bilateral apical basal basilar upper lower "
+    "middle acute chronic subtle extensive mild-to-moderate moderate-to-severe right-sided left-sided trace lobar "
+    "diffuse focal new stable there is are a an the "
+)
+
 _WHERE = re.compile(
     r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
     r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*"
@@ -158,7 +211,7 @@ _PREPOSITIONS = frozenset(
 )
 
 _NOUN_DENIED = frozenset(
-    ["0", "no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence"]
+    ["0", "no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence", "negative"]
 )
 _GONE = frozenset(["absent", "missing", "nowhere", "invisible", "lacking"])
 _SEEN = frozenset(
@@ -218,6 +271,11 @@ _VERBS = frozenset(
         "holds",
         "wears",
         "can",
+        "consistent",
+        "keeping",
+        "compatible",
+        "suggestive",
+        "indicative",
         "displays",
         "captures",
         "exists",
@@ -289,7 +347,10 @@ _SAYS_NOTHING = frozenset(
 # "The lungs are clear" says no to what lungs are clear of.
 _NORMAL = re.compile(
     r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?"
-    r"(?:clear|normal|unremarkable)(?: bilaterally| throughout)?"
+    r"(?:clear|normal|unremarkable)(?: bilaterally| throughout| in (?:size|shape|appearance))?"
+)
+_NOT_NORMAL = frozenset(
+    ["enlarged", "dilated", "abnormal", "widened", "inflamed", "swollen", "thickened", "displaced", "collapsed"]
 )
 _FINDINGS = frozenset(
     (
@@ -342,7 +403,7 @@ _OF_LUNGS = frozenset(
 _ABOUT = re.compile(
     r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
     r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
-    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:see|find|seem|appear|sound|look))?"
+    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:see|find|seem|appear|sound|look)(?:\slike\sit)?)?"
     r"(?:\s(?:one|any|some|it|them|that|clearly|indeed|also|the case|so|here|there))*"
     r"(?P<word>\s(?:visible|present|shown|right|correct|true|accurate|false|wrong|incorrect|absent|missing))?"
     r"(?:\s(?:in|on) (?:the|this) \w+)?"
@@ -351,6 +412,11 @@ _CLAUSE = re.compile(
     r"[.!;,:]+(?=\s|\Z)|\n|\?[\"']?(?=\s|\Z)"
     r"|\b(?:but|however|although|though|while|whereas"
     r"|except|so|only|and (?=no\b|not\b|there\b))"
+)
+# "A pneumothorax is a condition in which" tells what the word means.
+_DEFINES = re.compile(
+    r"\bis (?:an?|the) (?:\w+ )?(?:condition|disease|disorder|type|kind|term|procedure|process|technique|word)\b"
+    r"|\brefers to\b|\bis defined\b"
 )
 # "It looks like a dog" may well go on "but is a cat".
 _ONLY_LIKE = re.compile(r"\b(?:looks? like|resembl\w+|similar to|mistaken for|at first)\b")
@@ -362,6 +428,8 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 # It asks, and says nothing. Not from every place within it: that would take the square of its length.
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 _SENTENCE = re.compile(r"(?<=\w)[.!?]\s+|\n")
+_ONLY_THAT = re.compile(r"\b(there|it|this|that)(?:'s| is| are) only\b", re.IGNORECASE)
+_LABELLED = re.compile(r"(?m)^\s*(?:A|R|TL;?DR|Reply)\s*[:-]\s*(?=\w)")
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
 
 
@@ -385,15 +453,18 @@ class YesNo:
     @classmethod
     def of(cls, question: str) -> YesNo:
         """The words of a question ("Is there a dog in the image?") or of the name of what it asks for ("a dog")."""
-        said = _WHERE.sub(" ", spelled_out(plain(question.rsplit("\n", 1)[-1])))
+        said = _WHERE.sub(" ", _INTRODUCED.sub("", spelled_out(plain(question.rsplit("\n", 1)[-1]))))
         words = _WORD.findall(said)
         exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
         shows = words[:1] in (["does"], ["do"]) and not _SHOWS.isdisjoint(words[1:7])
         exists = exists or shows
-        first = [w for w in _until_preposition(words) if w not in _STOP and _stem(w) not in _PICTURES]
+        stems = set(map(_stem, words))
+        exists = exists or (not _LOOKS_FOR.isdisjoint(stems) and "normal" not in stems)
+        framed = _PICTURES | _FRAME
+        first = [w for w in _until_preposition(words) if w not in _STOP and _stem(w) not in framed]
         every = tuple(dict.fromkeys(_stem(word) for word in words if word not in _STOP))
         # "Does the scan show a lesion?" is about the lesion; "Is this a scan?" about the scan.
-        keys = tuple(key for key in every if key not in _PICTURES) or every
+        keys = tuple(key for key in every if key not in framed) or every
         if not keys:
             return cls()
         negated = bool({"not", *_NOUN_DENIED} & set(words))
@@ -402,6 +473,10 @@ class YesNo:
     def at(self, text: str) -> Found | None:
         if found := _BOTH.match(text):
             return Found(SEVERAL, found.end())
+        if found := _NONE_OF_THESE.match(text):
+            return Found(OUTSIDE, found.end())
+        if found := _MARK.match(text):
+            return Found(YES if found[1] == "✓" else NO, found.end())
         for value, pattern in ((NO, _NO_WORD), (YES, _YES_WORD)):
             if found := pattern.match(text):
                 return Found(value, found.end())
@@ -413,6 +488,9 @@ class YesNo:
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
         said = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+        said |= self._as_finding(text)
+        if YES in said and self._elsewhere(text):
+            return set()  # "There is a mass, but it is in the right lung", of the left one
         if said:
             return said
         # "It shows the liver, with a mass in it": what was asked stands in more than one clause.
@@ -464,7 +542,13 @@ class YesNo:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        if self.negated or leaves_open(clause) or _ONLY_LIKE.search(clause):
+        if (
+            self.negated
+            or leaves_open(clause)
+            or _ONLY_LIKE.search(clause)
+            or _DEFINES.search(clause)
+            or _DENIES_SAYING.search(clause)
+        ):
             return None
         if bare := _ABOUT.fullmatch(clause):
             denied = (bare["not"] is not None) != (
@@ -486,6 +570,23 @@ class YesNo:
         wanted = self.keys[1:] if stands_in else self.keys
         return YES if set(wanted) <= set(stems) else None
 
+    def _elsewhere(self, text: str) -> bool:
+        """Whether a text names the other side than the question does."""
+        others = {_OPPOSITE[key] for key in self.keys if key in _OPPOSITE} - set(self.keys)
+        return bool(others) and not others.isdisjoint(_WORD.findall(text.casefold()))
+
+    def _as_finding(self, text: str) -> set[str]:
+        """What a line of findings says: "Small left apical pneumothorax." """
+        if not self.exists:
+            return set()
+        for found in _FINDING_LINE.finditer(text.casefold()):
+            words = _WORD.findall(found["said"])
+            stems = [_stem(word) for word in words]
+            said = set(stems) >= set(self.keys) and stems[-1] == self.head
+            if said and all(w in _OF_FINDINGS or s in self.keys for w, s in zip(words, stems, strict=True)):
+                return {YES}
+        return set()
+
     def _as_field(self, text: str) -> set[str]:
         """What a line of a form says: "Pleural effusion: absent"."""
         said = set()
@@ -497,9 +598,11 @@ class YesNo:
 
     def _by_normal(self, normal: re.Match[str]) -> str | None:
         """A no to a question about a finding, where what it would be a finding of is called normal."""
+        of = {_stem(word) for word in _WORD.findall(normal["of"])}
+        if of & set(self.keys) and set(self.keys) - of and set(self.keys) - of <= _NOT_NORMAL:
+            return NO  # "The heart is normal in size", asked if it is enlarged
         if not self.exists or not (self.head in _FINDINGS or _FINDING_ENDING.search(self.head)):
             return None
-        of = {_stem(word) for word in _WORD.findall(normal["of"])}
         whole = bool(of) and of <= _PICTURES
         return NO if whole or of & set(self.keys) or ("lung" in of and self.head in _OF_LUNGS) else None
 
@@ -513,6 +616,8 @@ class YesNo:
         first = stems.index(self.head) if self.head in stems else len(stems)
         for at, word in enumerate(words):
             after, told = stems[at + 1 : at + 7], first < at
+            if word in _NOUN_DENIED and "or" in after:
+                after = stems[at + 1 : at + 25]
             if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
                 return True
             if word == "free" and words[at + 1 : at + 2] in (["of"], ["from"]) and self.head in after[:4]:
@@ -542,12 +647,14 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
         >>> print(read_yes_no("No."), read_yes_no("There is a cat.", "Is there a dog in the image?"))
         no (line) unreadable: no answer
     """
-    return choose(reply, YesNo.of(question), cut=cut)
+    return choose(_LABELLED.sub("Answer: ", reply), YesNo.of(question), cut=cut)
 
 
 def _clauses(text: str) -> Iterator[str]:
+    text = _ONLY_THAT.sub(r"\1 only ", text)
     said = _ONLY_NOT.sub("can not", _NO_DOUBT.sub(" ", spelled_out(text)))
-    for piece in _CLAUSE.split(_QUESTION.sub(" ", said)):
+    said = _LISTED.sub(lambda found: _LIST_COMMA.sub(" or ", found[0]), _QUESTION.sub(" ", said))
+    for piece in _CLAUSE.split(said):
         if clause := " ".join(piece.split()).strip(" \"'()-"):
             yield clause
 

@@ -8,7 +8,7 @@ page = build_report(load_runs(Path("results")), result_files([Path("results")]))
 
 from __future__ import annotations
 
-from hedge_tasks.report.page import Options, build_report
+from hedge_tasks.report.page import ReportOptions, build_report
 from hedge_tasks.report.results import result_files
 
-__all__ = ["Options", "build_report", "result_files"]
+__all__ = ["ReportOptions", "build_report", "result_files"]

@@ -263,12 +263,12 @@ def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair
 
 
 def warnings_of(analysis: Analysis) -> list[str]:
-    """What a reader of the numbers must know, in plain words; the gravest first."""
+    """Return what a reader of the numbers must know, in plain words; the gravest first."""
     return [*_about_health(analysis.run), *_about_question_types(analysis), *_about_data(analysis)]
 
 
 def _about_health(run: Run) -> Iterable[str]:
-    """What could make every number of the run mean something else; see `hedge_tasks.runs.health`."""
+    """Yield what could make every number of the run mean something else; see `hedge_tasks.runs.health`."""
     for finding in health_of(run).findings:
         text = f"{finding.text[0].upper()}{finding.text[1:]}."
         yield f"The numbers of this run are unreliable. {text}" if finding.unreliable else text
@@ -329,14 +329,22 @@ def _about_data(analysis: Analysis) -> Iterable[str]:
     oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
     if oracle:
         yield f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
-    for name, outcome in analysis.run.settings.get("filters", {}).items():
-        if reasons := [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")]:
-            yield f"The threshold of {name} could not be chosen ({reasons[0]}); a fixed one was used."
+    for reason, names in _not_chosen(analysis.run).items():
+        yield f"The threshold of {', '.join(names)} could not be chosen ({reason}); a fixed one was used."
     for count, names in _held_out(analysis).items():
         yield (
             f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: "
             "compare it with others by the paired differences below."
         )
+
+
+def _not_chosen(run: Run) -> dict[str, list[str]]:
+    """Clusterings by the reason why no threshold could be chosen for them."""
+    names: dict[str, list[str]] = {}
+    for name, outcome in run.settings.get("filters", {}).items():
+        if reasons := [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")]:
+            names.setdefault(reasons[0], []).append(name)
+    return names
 
 
 def _held_out(analysis: Analysis) -> dict[int, list[str]]:

@@ -196,7 +196,7 @@ def _segments(one: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tuple
 
 
 def _draws(one: ScoredAnswer, k: int) -> list[dict[str, Any]]:
-    """What each draw says of a claim, with its sentence nearest to the claim: those that contradict first."""
+    """Return what each draw says of a claim, with its sentence nearest to the claim: those that contradict first."""
     wanted = frozenset(words(one.claims[k].text))
     answers = [*one.answers.clean, *one.answers.noisy]
     rows = []

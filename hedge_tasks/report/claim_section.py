@@ -15,7 +15,7 @@ ANSWERS = 3
 
 
 def claim_section(run: Run, anchor: str) -> dict[str, Any] | None:
-    """What the template shows of the claims that are kept with a run; None where nothing is kept. No model is asked.
+    """Return the template's view of the claims kept with a run; None where nothing is kept. No model is asked.
 
     Args:
         anchor: in front of all anchors of this run.

@@ -12,7 +12,7 @@ TOLD_APART = 0.05
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparisonCell:
     """One comparison.
 
     Attributes:
@@ -37,7 +37,7 @@ class ComparisonTable:
 
     name: str
     columns: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, tuple[int, int], tuple[Cell | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[int, int], tuple[ComparisonCell | None, ...]], ...]
 
 
 def tables_of(pairs: Sequence[Pair]) -> list[ComparisonTable]:
@@ -55,9 +55,11 @@ def _table(name: str, pairs: Sequence[Pair]) -> ComparisonTable:
     return ComparisonTable(name, columns, tuple(rows))
 
 
-def _row(known: Mapping[tuple[str, str], Cell], columns: Sequence[tuple[str, str]]) -> tuple[Cell | None, ...]:
+def _row(
+    known: Mapping[tuple[str, str], ComparisonCell], columns: Sequence[tuple[str, str]]
+) -> tuple[ComparisonCell | None, ...]:
     return tuple(known.get(column) for column in columns)
 
 
-def _cell(pair: Pair) -> Cell:
-    return Cell(pair, pair.p_holm is not None and pair.p_holm < TOLD_APART)
+def _cell(pair: Pair) -> ComparisonCell:
+    return ComparisonCell(pair, pair.p_holm is not None and pair.p_holm < TOLD_APART)

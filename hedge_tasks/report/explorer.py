@@ -19,7 +19,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.io import outside
 from hedge_tasks.report import noisy
 from hedge_tasks.report.analysis import Analysis
-from hedge_tasks.report.noisy import NoisyPictures, most_scattered
+from hedge_tasks.report.noisy import PictureAddresses, most_scattered
 from hedge_tasks.report.pictures import Thumbnails
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.evidence import PairsSaid, pairs_said
@@ -49,13 +49,13 @@ _UNKNOWN, _SCALE = 255, 250
 def explorer_data(
     analysis: Analysis,
     pictures: Thumbnails,
-    seen: NoisyPictures = noisy.NONE,
+    seen: PictureAddresses = noisy.NONE,
     *,
     most: int = QUESTIONS,
     budget: int = TEXT_BUDGET,
     pair_budget: int = PAIR_BUDGET,
 ) -> Any:
-    """What the page's script reads. Texts are raw (cleaned and cut): the script never makes markup of them.
+    """Return what the page's script reads. Texts are raw (cleaned and cut): the script never makes markup of them.
 
     Args:
         seen: pictures of some questions as their draws saw them.
@@ -148,7 +148,7 @@ class _Maker:
     analysis: Analysis
     by_clustering: Mapping[str, Mapping[str, Scores]]
     pictures: Thumbnails
-    seen: NoisyPictures
+    seen: PictureAddresses
     longest: int
     pairs: Mapping[str, Sequence[Any]]
 
@@ -188,7 +188,7 @@ class _Maker:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """What the judge said and why, and what the judges behind it said."""
+    """Return what the judge said and why, and what the judges behind it said."""
     votes = verdict.get("votes")
     listed = [vote for vote in votes if isinstance(vote, Mapping)] if isinstance(votes, list) else []
     return {
@@ -209,7 +209,7 @@ def _label(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """What models said of pairs.
+    """Outputs of models for pairs.
 
     Attributes:
         tellers: who, for people, and of what kind.

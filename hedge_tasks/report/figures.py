@@ -1,4 +1,4 @@
-"""What stands around a chart on a page: its caption, and its numbers for whoever saves them."""
+"""Surroundings of a chart on a page: its caption, and its numbers for whoever saves them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST = 200
 
 
 def caption_of(chart: Chart) -> str:
-    """What a figure shows, for readers from outside the field; "" for a chart that is not known.
+    """Return what a figure shows, for readers from outside the field; "" for a chart that is not known.
 
     Example:
         >>> caption_of(Chart("distribution-se", "", "", ""))

@@ -119,7 +119,7 @@ def _detectors() -> Mapping[str, Term]:
 
 @cache
 def _terms() -> Mapping[str, Term]:
-    """What is marked wherever it stands in a text."""
+    """Return what is marked wherever it stands in a text."""
     return {**{name: term for name, term in _detectors().items() if _ACRONYM.fullmatch(name)}, **_general()}
 
 

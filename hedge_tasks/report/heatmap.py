@@ -59,7 +59,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Cell:
+class HeatMapCell:
     """The number of one run.
 
     Attributes:
@@ -102,7 +102,7 @@ class NumberOfRuns:
 
 
 @dataclass(frozen=True)
-class Panel:
+class HeatMap:
     """A heat map: models by tasks of one number, or models by numbers of one task.
 
     Attributes:
@@ -118,7 +118,7 @@ class Panel:
     about: str
     scale: Scale | None
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, str, tuple[tuple[Cell, ...], ...]], ...]
+    rows: tuple[tuple[str, str, tuple[tuple[HeatMapCell, ...], ...]], ...]
     numbers: Markup
 
     @property
@@ -132,7 +132,7 @@ _RATE = Scale(0.0, 1.0, good=False, percent=True)
 
 
 def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any]:
-    """What the page shows of several runs together.
+    """Return what the page shows of several runs together.
 
     Args:
         names: of the runs, no two the same.
@@ -164,7 +164,7 @@ def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> li
     return [name if place.count(at) > 1 else at[1] for name, at in zip(names, place, strict=True)]
 
 
-def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str]) -> list[Panel]:
+def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str]) -> list[HeatMap]:
     """Models by tasks, a panel for every number; what most runs have stands first."""
     panels = []
     for number in _numbers(analyses):
@@ -174,7 +174,7 @@ def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str]) -> list[Panel]
     return sorted(panels, key=lambda panel: -panel.defined)
 
 
-def _of_one_task(analyses: Sequence[Analysis]) -> list[Panel]:
+def _of_one_task(analyses: Sequence[Analysis]) -> list[HeatMap]:
     """Models by numbers, a panel for every clustering."""
     known, everywhere = list(_numbers(analyses)), set(range(len(analyses)))
     general = [number for number in known if number.clustering is None]
@@ -208,7 +208,7 @@ def _panel(
     scale: Scale | None,
     columns: Sequence[tuple[str, NumberOfRuns, Set[int]]],
     analyses: Sequence[Analysis],
-) -> Panel:
+) -> HeatMap:
     """Columns: each with its name, its number, and the places of the runs that may stand in it."""
     models = short_names([_model(a) for a in analyses])
     rows = []
@@ -219,18 +219,18 @@ def _panel(
     several = f"Models and their numbers{', clustering ' + name if name else ''}"
     title = several if scale is None else name[:1].upper() + name[1:]
     csv = _csv([number for _, number, _ in columns], analyses)
-    return Panel(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _saved(title, csv))
+    return HeatMap(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _saved(title, csv))
 
 
-def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[Cell]:
+def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[HeatMapCell]:
     scale = number.scale
     for run in runs:
         found = number.found[run]
         if found is None or found.value is None:
-            yield Cell(run, "not there" if found is None else "undefined", "", 0, scale.good, found)
+            yield HeatMapCell(run, "not there" if found is None else "undefined", "", 0, scale.good, found)
         else:
             bounds = f"[{scale.text(found.interval[0])}, {scale.text(found.interval[1])}]" if found.interval else ""
-            yield Cell(run, scale.text(found.value), bounds, scale.level(found.value), scale.good, found)
+            yield HeatMapCell(run, scale.text(found.value), bounds, scale.level(found.value), scale.good, found)
 
 
 def _csv(numbers: Sequence[NumberOfRuns], analyses: Sequence[Analysis]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.adjudication.outcomes import readings_line
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.known import HALLUCINATION_RATE
@@ -80,7 +81,7 @@ _LINE = 22.0
 
 
 def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
-    """What was asked, and of whom, as terms and what they are here.
+    """Return what was asked, and of whom, as terms and what they are here.
 
     Args:
         weights: how the answers of the run weigh, see `Scores.weighting`.
@@ -97,7 +98,10 @@ def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
         *([("prompt", str(prompt))] if prompt else []),
         ("judged by", _judges(run)),
     ]
-    if decoding := decoding_line(health_of(run).decoding):
+    health = health_of(run)
+    if readings := readings_line(health.readings):
+        rows.append(("readings", readings))
+    if decoding := decoding_line(health):
         rows.append(("decoding", decoding))
     if weights:
         rows.append(("answers weigh", " and ".join(sorted(weights))))

@@ -17,6 +17,7 @@ from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole
 from hedge_tasks.data.splits import content_key
 from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.numbers import count_of
 from hedge_tasks.perturb.base import Noise, Wording, build_noise
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.pictures import Stored, address_of
@@ -55,7 +56,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class NoisyPictures:
+class PictureAddresses:
     """Pictures as `data:` addresses, and which document's draws saw which.
 
     Attributes:
@@ -67,7 +68,7 @@ class NoisyPictures:
     note: str = ""
 
 
-NONE = NoisyPictures()
+NONE = PictureAddresses()
 
 
 def most_scattered(analysis: Analysis) -> list[str]:
@@ -82,7 +83,7 @@ def most_scattered(analysis: Analysis) -> list[str]:
 
 
 def not_asked_for(run: Run) -> str:
-    """What a page without noisy pictures says about them."""
+    """Return what a page without noisy pictures says about them."""
     documents = run.settings.get("documents") or {}
     if not documents.get("images") or not any(a.noisy for a in run.answer_sets):
         return ""
@@ -91,7 +92,7 @@ def not_asked_for(run: Run) -> str:
 
 def noisy_pictures(
     run: Run, stored: Sequence[Stored], order: Sequence[str], most: int, *, budget: int = BUDGET
-) -> NoisyPictures:
+) -> PictureAddresses:
     """Make the noisy pictures of some documents again.
 
     Args:
@@ -125,9 +126,10 @@ def noisy_pictures(
             except (CannotBeMade, HedgeError) as error:
                 reason = str(error)
         reasons[reason] = reasons.get(reason, 0) + 1
-    said = [f"The noisy pictures of {len(of_document)} questions, whose answers scatter most, were made again."]
-    said += [f"Those of {count} questions are left out: {reason}." for reason, count in reasons.items()]
-    return NoisyPictures(addresses, of_document, " ".join(said))
+    n = count_of(len(of_document), "question")
+    said = [f"The noisy pictures of {n}, whose answers scatter most, were made again."]
+    said += [f"Those of {count_of(count, 'question')} are left out: {reason}." for reason, count in reasons.items()]
+    return PictureAddresses(addresses, of_document, " ".join(said))
 
 
 def _noise_of(run: Run) -> Noise:
@@ -152,10 +154,12 @@ def _seen(run: Run, noise: Noise, answers: AnswerSet, document: Stored, share: i
     sampling = run.settings["sampling"]
     wording = _wording(document.texts)
     clean = [_clean(file, sampling.get("max_image_side")) for file in document.files]
+    side = sampling.get("perturb_at")
+    perturbed = clean if side is None else [at_most(picture, side) for picture in clean]
     made: list[list[Image]] = [clean]
     for index in range(len(answers.noisy)):
         seed = draw_seed(sampling["seed"], key, "noisy", index)
-        made.append(noise.perturb_images(clean, wording, seed=seed))
+        made.append(noise.perturb_images(perturbed, wording, seed=seed))
     written = list(_written(made, share))
     start = len(addresses)
     addresses += [address for of_draw in written for address in of_draw]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
@@ -23,7 +24,7 @@ from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
 from hedge_tasks.report.lead import asked_of, detector_rows, lead_chart, price_of, soundness, tiles, why_no_detector
-from hedge_tasks.report.noisy import NoisyPictures
+from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
@@ -31,6 +32,7 @@ from hedge_tasks.report.risk import risk_panel
 from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.report.truth import truth_of
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 
@@ -39,8 +41,8 @@ STYLES = ("explorer.css", "heatmap.css", "sidebyside.css")
 
 
 @dataclass(frozen=True)
-class Options:
-    """What goes into a report.
+class ReportOptions:
+    """Content of a report.
 
     Attributes:
         pictures: whether the pictures of the questions are looked for.
@@ -61,7 +63,7 @@ class Options:
 def build_report(
     runs: Sequence[Run],
     results: Sequence[ResultFile] = (),
-    options: Options = Options(),
+    options: ReportOptions = ReportOptions(),
     progress: Callable[[str], None] = lambda text: None,
 ) -> str:
     """The report as HTML.
@@ -128,7 +130,7 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
 
 
 def names_of_runs(runs: Sequence[Run]) -> list[str]:
-    """What the runs are called on the page: no two the same."""
+    """Return what the runs are called on the page: no two the same."""
     models = short_names([clean(run.model, 200) for run in runs])
     short = [f"{run.task} · {models[clean(run.model, 200)]}" for run in runs]
     names = [
@@ -139,8 +141,8 @@ def names_of_runs(runs: Sequence[Run]) -> list[str]:
 
 
 def _pictures(
-    analysis: Analysis, results: Sequence[ResultFile], options: Options, share: int
-) -> tuple[Thumbnails, NoisyPictures]:
+    analysis: Analysis, results: Sequence[ResultFile], options: ReportOptions, share: int
+) -> tuple[Thumbnails, PictureAddresses]:
     """The pictures of a run's questions, and those that the draws of some of them saw."""
     if not options.pictures:
         return NONE, noisy.NONE
@@ -166,7 +168,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
     weights = {s.weighting for of in analysis.scores.values() for s in of}
     return {
         "name": name,
-        "asked": asked_of(analysis.run, sorted(weights)),
+        "asked": [*asked_of(analysis.run, sorted(weights)), *truth_of(analysis)],
         "sound": soundness(analysis.run),
         "tiles": list(tiles(analysis)),
         "detectors": rows,
@@ -198,7 +200,9 @@ def _is_defined(analysis: Analysis, score: str) -> bool:
 
 
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
-    charts: list[Chart] = list(all_charts(analysis.scores[clustering], analysis.drawn(clustering)))
+    declined = declined_in(analysis.run.verdicts.values())
+    shown = analysis.drawn(clustering)
+    charts: list[Chart] = list(all_charts(analysis.scores[clustering], shown, declined=declined))
     charts.append(price_chart(_priced(analysis, clustering)))
     charts += [of[clustering] for of in (analysis.sweeps, analysis.thresholds) if clustering in of]
     return {
@@ -266,6 +270,8 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
         if counted
         else "not told by the model",
     )
+    if passes := sum(answer_set.n_forced for answer_set in run.answer_sets):
+        yield "forced passes", f"{passes:,}"
     yield "empty answers", f"{sum(not answer.text for answer in answers):,}"
     for key, value in (run.settings.get("outcome") or {}).items():
         if not isinstance(value, (Mapping, list)):  # health, the probe's findings and failed documents stand above

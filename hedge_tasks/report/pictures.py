@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.data.stored_columns import open_columns
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.trust import Source, installed_tasks
+from hedge_tasks.runs.trust import DocumentSource, installed_tasks
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -84,7 +84,7 @@ def stored_documents(
     columns = list(documents.get("images") or ())
     if not columns:
         return [], "" if documents else "The run does not say where its pictures are."
-    source = Source.of(configs) if configs else _source_of_task(run.task)
+    source = DocumentSource.of(configs) if configs else _source_of_task(run.task)
     if source is None:
         return [], f"Pictures are left out: the task {run.task} is not installed here."
     if not (run.trusted or source.trusted):
@@ -113,11 +113,11 @@ def thumbnails(
     return Thumbnails((), {}, note) if note or not rows else _shrink_all(rows, budget, len(run.answer_sets))
 
 
-def _source_of_task(task: str) -> Source | None:
-    return next((Source.of(config) for config in installed_tasks() if config.get("task") == task), None)
+def _source_of_task(task: str) -> DocumentSource | None:
+    return next((DocumentSource.of(config) for config in installed_tasks() if config.get("task") == task), None)
 
 
-def _rows(run: Run, source: Source, columns: Sequence[str], with_texts: bool) -> Iterator[Stored]:
+def _rows(run: Run, source: DocumentSource, columns: Sequence[str], with_texts: bool) -> Iterator[Stored]:
     documents = run.settings["documents"]
     revision = documents.get("revision")
     questions = {a.id: a.question for a in run.answer_sets}

@@ -15,7 +15,7 @@ _PATTERN = "*results.json"
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultLine:
     """One line of lmms-eval's table.
 
     Attributes:
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """What a result file says.
+    """Content of a result file.
 
     Attributes:
         path: of the file.
@@ -48,7 +48,7 @@ class ResultFile:
     """
 
     path: Path
-    rows: tuple[Row, ...]
+    rows: tuple[ResultLine, ...]
     configs: Mapping[str, Any]
     facts: Mapping[str, Any]
 
@@ -78,18 +78,18 @@ def read_results(path: Path) -> ResultFile | None:
     return ResultFile(path, rows, configs if isinstance(configs, dict) else {}, _facts(content, model))
 
 
-def newest_rows(files: Iterable[ResultFile]) -> list[Row]:
+def newest_rows(files: Iterable[ResultFile]) -> list[ResultLine]:
     """The rows of all files; of each model's task those of the newest file."""
-    newest: dict[tuple[str, str], list[Row]] = {}
+    newest: dict[tuple[str, str], list[ResultLine]] = {}
     for file in files:
-        mine: dict[tuple[str, str], list[Row]] = {}
+        mine: dict[tuple[str, str], list[ResultLine]] = {}
         for row in file.rows:
             mine.setdefault((row.task, row.model), []).append(row)
         newest |= mine
     return [row for key in sorted(newest) for row in newest[key]]
 
 
-def _rows(content: Mapping[str, Any], model: str) -> Iterable[Row]:
+def _rows(content: Mapping[str, Any], model: str) -> Iterable[ResultLine]:
     for task, metrics in content["results"].items():
         if not isinstance(metrics, dict):
             continue
@@ -100,7 +100,7 @@ def _rows(content: Mapping[str, Any], model: str) -> Iterable[Row]:
             if not comma or "_stderr" in metric or value in ("", None, []):
                 continue
             number = _finite(value)
-            yield Row(
+            yield ResultLine(
                 *(str(task), model, filter_name, metric),
                 value=str(value)[:200] if number is None else number,
                 stderr=_finite(metrics.get(f"{metric}_stderr,{filter_name}")),

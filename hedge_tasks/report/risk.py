@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.measures.curves import labelled
 from hedge_tasks.report.analysis import Analysis
@@ -27,7 +28,7 @@ _STEPS = 1000
 
 @dataclass(frozen=True)
 class Accepted:
-    """What a threshold accepts of the labelled answers.
+    """Labelled answers that a threshold accepts.
 
     Attributes:
         threshold: an answer with at most this score is accepted.
@@ -46,13 +47,15 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class Rule:
+class ThresholdRule:
     """A detector under a clustering, with every threshold that is the best one for some risk.
 
     Attributes:
         clustering, detector: their names.
         name: of the detector, for people.
-        n, n_wrong: labelled answers with a score, and how many of them are hallucinated.
+        n, n_wrong: labelled answers with a score and those that were declined, which no threshold accepts; and how many
+            are hallucinated.
+        rate: share of hallucinated answers among the labelled.
         points: the more are accepted the later; the risk rises with them.
     """
 
@@ -61,10 +64,11 @@ class Rule:
     name: str
     n: int
     n_wrong: int
+    rate: float
     points: tuple[Accepted, ...]
 
     def at(self, risk: float) -> Accepted | None:
-        """What is accepted where the threshold accepts most at no more than this risk; None for nothing."""
+        """Return what is accepted where the threshold accepts most at no more than this risk; None for nothing."""
         return next((point for point in reversed(self.points) if point.risk <= risk + 1e-12), None)
 
 
@@ -101,17 +105,18 @@ def _step(point: Accepted) -> int:
     return math.ceil(point.risk * _STEPS - 1e-9)
 
 
-def rules_of(analysis: Analysis) -> Iterator[Rule]:
+def rules_of(analysis: Analysis) -> Iterator[ThresholdRule]:
     """Every compared detector under every clustering, where the labels are of both kinds."""
+    declined = declined_in(analysis.run.verdicts.values())
     for clustering, scores in analysis.scores.items():
         for detector in analysis.shown:
             if detector not in analysis.estimates[clustering]:
                 continue
             data = labelled(scores, detector)
             if data.both_classes:
-                counts = len(data.labels), int(data.labels.sum())
+                counts = len(data.labels) + declined, int(data.labels.sum()), float(data.labels.mean())
                 points = best_thresholds(data.values, data.labels)
-                yield Rule(clustering, detector, name_of(detector), *counts, points)
+                yield ThresholdRule(clustering, detector, name_of(detector), *counts, points)
 
 
 def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
@@ -124,7 +129,7 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
     rules = list(rules_of(analysis))
     if not rules:
         return None
-    rates = [rule.n_wrong / rule.n for rule in rules]
+    rates = [rule.rate for rule in rules]
     return {
         "risks": RISKS,
         "rows": [(rule, [rule.at(risk) for risk in RISKS]) for rule in rules],
@@ -135,7 +140,7 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def _written(rule: Rule) -> dict[str, Any]:
+def _written(rule: ThresholdRule) -> dict[str, Any]:
     # JSON has no infinity, which an impossible answer's score is.
     points = [(p.threshold if math.isfinite(p.threshold) else str(p.threshold), p.n, p.n_wrong) for p in rule.points]
     about = {"clustering": rule.clustering, "detector": rule.detector, "name": rule.name}

@@ -47,7 +47,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnSeries:
     """A series: number of its colour, and its parts in pixels."""
 
     name: str
@@ -59,7 +59,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Picture:
+class ChartPicture:
     """A chart in pixels; y runs downwards."""
 
     chart: Chart
@@ -71,7 +71,7 @@ class Picture:
     bottom: float
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    series: tuple[Drawn, ...]
+    series: tuple[DrawnSeries, ...]
     guides: tuple[Tick, ...]
     diagonal: str
 
@@ -92,7 +92,7 @@ class _Scale:
         return round(self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start), 2)
 
 
-def picture(chart: Chart) -> Picture:
+def picture(chart: Chart) -> ChartPicture:
     """Lay a chart out."""
     wide = _is_wide(chart)
     row, width = _row(chart), _WIDE if wide else _WIDTH
@@ -113,7 +113,7 @@ def picture(chart: Chart) -> Picture:
     named = tuple(Tick((y if chart.forest else x)(i), _short(name, room)) for i, name in enumerate(chart.categories))
     x_ticks = named if named and not chart.forest else _ticks(x)
     y_ticks = named if chart.forest else _ticks(y)
-    return Picture(chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn, guides, diagonal)
+    return ChartPicture(chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn, guides, diagonal)
 
 
 def _is_wide(chart: Chart) -> bool:
@@ -141,13 +141,13 @@ def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [round(i * step, 10) for i in range(first, last + 1)]
 
 
-def _draw(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> Drawn:
+def _draw(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> DrawnSeries:
     from markupsafe import Markup
 
     colour = i % N_COLOURS
     places = [(x(a), y(b)) for a, b in zip(series.x, series.y, strict=True)]
     if chart.forest or series.kind in ("points", "bars"):
-        return Drawn(series.name, colour, series.kind, "", "", _marks(chart, series, i, x, y))
+        return DrawnSeries(series.name, colour, series.kind, "", "", _marks(chart, series, i, x, y))
     path = "M" + "L".join(f"{a} {b}" for a, b in places) if places else ""
     bounds = [(x(a), series.bounds(k)) for k, a in enumerate(series.x)]
     banded = [(a, y(_clamp(b[0], y)), y(_clamp(b[1], y))) for a, b in bounds if b is not None]
@@ -155,7 +155,7 @@ def _draw(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> Drawn:
     band = f"M{'L'.join([*upper, *lower])}Z" if len(banded) > 1 else ""
     marks = _marks(chart, series, i, x, y) if series.kind == "line" and len(series.x) <= _MANY else ()
     # Numbers of our own, of any length: as texts from outside they would be cut short.
-    return Drawn(series.name, colour, series.kind, Markup(path), Markup(band), marks)
+    return DrawnSeries(series.name, colour, series.kind, Markup(path), Markup(band), marks)
 
 
 def _marks(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> tuple[Mark, ...]:

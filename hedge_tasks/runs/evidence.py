@@ -1,4 +1,4 @@
-"""What models have said of a run's answers, kept with the run: whoever scores it again needs no model.
+"""Outputs of models for a run's answers, kept with the run: whoever scores it again needs no model.
 
 In the header of a run file `evidence` lists who said something: `{"kind": "cosines" | "relations", "model", "revision",
 "dtype", "with_question"}`. In each document's line it is `{"texts": CHECKSUM, "said": [TEXT or null, ...]}`, an entry
@@ -34,7 +34,7 @@ _ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
-class Teller:
+class EvidenceSource:
     """Who said something, and of which texts.
 
     Attributes:
@@ -55,18 +55,18 @@ class KeptEvidence:
         rows: id of the document -> checksum of its texts, and what each of them said, None where nothing.
     """
 
-    tellers: tuple[Teller, ...] = ()
+    tellers: tuple[EvidenceSource, ...] = ()
     rows: Mapping[str, tuple[str, Sequence[str | None]]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.tellers and self.rows)
 
     def header(self) -> list[dict[str, Any]]:
-        """What stands in the header of the run file."""
+        """Return what stands in the header of the run file."""
         return [{**t.source._asdict(), "with_question": t.with_question} for t in self.tellers]
 
     def line(self, id: str) -> dict[str, Any] | None:
-        """What stands in the line of a document."""
+        """Return what stands in the line of a document."""
         if id not in self.rows:
             return None
         checksum, said = self.rows[id]
@@ -95,8 +95,8 @@ class KeptEvidence:
 
 
 def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
-    """What was said of these answers, with the question in front of them and without."""
-    tellers = [Teller(source, form) for source in said for form in (False, True)]
+    """Return what was said of these answers, with the question in front of them and without."""
+    tellers = [EvidenceSource(source, form) for source in said for form in (False, True)]
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for answers in answer_sets:
         texts = _distinct(answers)
@@ -109,7 +109,7 @@ def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
 
 
 class PairsSaid(NamedTuple):
-    """What one of the models has said of the pairs of a document's different answers.
+    """Outputs of one model for the pairs of a document's different answers.
 
     Attributes:
         teller: who said it.
@@ -118,14 +118,14 @@ class PairsSaid(NamedTuple):
         known: of which pairs something was said, shape `(u, u)`.
     """
 
-    teller: Teller
+    teller: EvidenceSource
     texts: Sequence[str]
     values: npt.NDArray[np.float32]
     known: npt.NDArray[np.bool_]
 
 
 def pairs_said(said: Said, answers: AnswerSet) -> Iterator[PairsSaid]:
-    """What models have said of the pairs of a document's answers, for people to look at."""
+    """Yield what models have said of the pairs of a document's answers, for people to look at."""
     texts = _distinct(answers)
     if len(texts) < 2:
         return
@@ -133,7 +133,7 @@ def pairs_said(said: Said, answers: AnswerSet) -> Iterator[PairsSaid]:
         for with_question in (False, True) if answers.question is not None else (False,):
             values, known = said.table(source).matrix(_shown(texts, answers, with_question))
             if known.any():
-                yield PairsSaid(Teller(source, with_question), texts, values, known)
+                yield PairsSaid(EvidenceSource(source, with_question), texts, values, known)
 
 
 def incomplete(said: Said, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
@@ -172,7 +172,9 @@ def read_evidence(header: RunHeader, rows: Mapping[str, RunRow], at: str) -> Kep
     Raises:
         DataError: a document has more or less than the header names.
     """
-    tellers = tuple(Teller(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence)
+    tellers = tuple(
+        EvidenceSource(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence
+    )
     kept = {id: (row.evidence.texts, row.evidence.said) for id, row in rows.items() if row.evidence is not None}
     for id, (_, said) in kept.items():
         if len(said) != len(tellers):
@@ -201,7 +203,7 @@ def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     return one, other
 
 
-def _packed(said: Said, teller: Teller, texts: Sequence[str]) -> str | None:
+def _packed(said: Said, teller: EvidenceSource, texts: Sequence[str]) -> str | None:
     kind = teller.source.kind
     if len(texts) < 2:
         return None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_files import OptionQuestion
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.replies.declining import declining_option
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options
 
-JUDGE, JUDGE_VERSION = "options", "1"
+JUDGE, JUDGE_VERSION = "options", "2"
 """Who says what is hallucinated: the right option is known."""
 
 
@@ -36,7 +38,9 @@ def run_from_options(
         >>> run_from_options("set", "model", [question], OptionSampling(n=1)).answer_sets[0].label
         0
     """
-    answer_sets = tuple(draw_options(question, sampling, model) for question in questions)
+    drawn = [(question, draw_options(question, sampling, model)) for question in questions]
+    declined = {a.id: why for question, a in drawn if (why := _declined(question, a)) is not None}
+    answer_sets = tuple(replace(a, label=None) if a.id in declined else a for _, a in drawn)
     scorer = Scorer.build("exact", "exact", {"closed": True})
     settings: dict[str, Any] = {
         "version": __version__,
@@ -45,10 +49,19 @@ def run_from_options(
         "filters": {scorer.name: scorer.settings()},
         "source": source,
     }
-    return Run(task, model, answer_sets, {a.id: _verdict(a) for a in answer_sets}, settings, now())
+    return Run(task, model, answer_sets, {a.id: _verdict(a, declined.get(a.id)) for a in answer_sets}, settings, now())
 
 
-def _verdict(answers: AnswerSet) -> Mapping[str, Any]:
+def _declined(question: OptionQuestion, answers: AnswerSet) -> str | None:
+    """Why the option that was taken is no answer; None where it is one, or where it is the right one."""
+    said = answers.baseline.text
+    return None if said == question.answer else declining_option(question.options.get(said, said))
+
+
+def _verdict(answers: AnswerSet, declined: str | None) -> Mapping[str, Any]:
+    if declined is not None:
+        verdict = of_unanswered(declined, f"{JUDGE} {JUDGE_VERSION}", JUDGE_VERSION)
+        return {**verdict.to_dict(), "reason": f"option {answers.baseline.text} declines: {declined}"}
     said, right = answers.baseline.text, answers.reference
     reason = f"option {said} is right" if answers.label == 0 else f"option {said}, the right one is {right}"
     return {"label": answers.label, "reason": reason, "judge": f"{JUDGE} {JUDGE_VERSION}", "version": JUDGE_VERSION}

@@ -12,12 +12,15 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.adjudication.outcomes import (
+    CUT_OFF,
     DECLINED,
     OUTCOMES,
+    REQUEST_FAILED,
     SOFTLY_READ,
     UNREAD,
     UNREAD_JUDGE,
     outcome_of,
+    readings_of,
 )
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
@@ -25,11 +28,11 @@ from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
 from hedge_tasks.io.outside import shown
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
-from hedge_tasks.replies.reading import BASES, SOFT
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.setting_verdicts import BASE, SEED, SettingVerdict, power_text, setting_verdicts, summary_of
 from hedge_tasks.sampling.probe import server_lines
-from hedge_tasks.statistics.draws import Verdict, verdict_on
+from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
 
 # Shares from which a property is worth a word, and from which the numbers cannot be relied on.
 _CERTAIN = (0.80, 0.98)
@@ -46,6 +49,10 @@ _DEPENDENT = 1.1
 """Design effect from which groups are worth a word."""
 
 _FEWEST_CHECKED = 5
+_FEWEST_LABELS = 10
+"""Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
+
+_LABELS = ("supported", "hallucinated")
 _MOST_NAMED = 4
 
 
@@ -82,15 +89,18 @@ class Health:
             that nobody could read.
         outcomes: documents by what came of their answer, as `adjudication.outcomes.OUTCOMES` has it; empty where nobody
             judged.
-        readings: documents by what the reading of their reply rests on (`replies.BASES`); empty where none was read.
+        labels: documents by label, "supported" and "hallucinated".
+        readings: documents by how firmly their reply was read, and by what that rests on, as
+            `adjudication.outcomes.readings_of` has it; empty where none was read.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
             clustered.
-        decoding: what was asked for and what was in force, as the model's adapter said.
+        decoding: what was asked for, and what the model's adapter sent.
         probe: findings of the probe before sampling.
         server: what the adapter found out about its server.
         image_use: how many answers stayed the same on a blank and on another document's picture.
         served: who answered: by field of `Served`, how many answers each value has.
         draws_verdict: of the clean draws against their own log-probabilities.
+        setting_verdicts: whether each setting was what was asked for; empty where nobody said what was asked.
         independence: how many groups the documents are.
         findings: for people, the serious ones first.
     """
@@ -108,7 +118,8 @@ class Health:
     unlabelled: float | None
     unreadable: float | None = None
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    readings: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
+    readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
     probe: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +127,8 @@ class Health:
     image_use: Mapping[str, int] = field(default_factory=dict)
     no_logprob: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    draws_verdict: Verdict | None = None
+    draws_verdict: DrawsVerdict | None = None
+    setting_verdicts: tuple[SettingVerdict, ...] = ()
     independence: Independence | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -126,7 +138,8 @@ class Health:
         return "; ".join(f.text for f in self.findings if f.unreliable) or None
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
+        told = {**asdict(self), "setting_verdicts": [one.to_dict() for one in self.setting_verdicts]}
+        return {**told, "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
 
 
 def health_of(run: Run) -> Health:
@@ -157,6 +170,9 @@ def measure(
     """Health of answers that are in no run yet; see `health_of`."""
     answers = [answer for answer_set in answer_sets for answer in answer_set.answers]
     distinct = [len({answer.text for answer in a.clean}) for a in answer_sets if len(a.clean) > 1]
+    draws = [a.clean for a in answer_sets]
+    draws_verdict = with_power(verdict_on(draws, sampled.get("decoding") or {}), draws)
+    served = _served(answers)
     counts = Health(
         documents=len(answer_sets),
         failed=n_failed,
@@ -171,15 +187,17 @@ def measure(
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
         outcomes=_outcomes(verdicts or []),
-        readings=dict(Counter(v["basis"] for v in verdicts or [] if v and v.get("basis") in BASES)),
+        labels={name: sum(a.label == label for a in answer_sets) for label, name in enumerate(_LABELS)},
+        readings=readings_of(verdicts or []),
         zero_entropy=dict(zero_entropy or {}),
         decoding=sampled.get("decoding") or {},
         probe=sampled.get("probe") or {},
         server=sampled.get("server") or {},
         image_use=sampled.get("image_use") or {},
         no_logprob=Counter(answer.no_logprob for answer in answers if answer.no_logprob is not None),
-        served=_served(answers),
-        draws_verdict=verdict_on([a.clean for a in answer_sets], sampled.get("decoding") or {}),
+        served=served,
+        draws_verdict=draws_verdict,
+        setting_verdicts=setting_verdicts(sampled, draws_verdict, served, answer_sets),
         independence=independence_of(answer_sets),
     )
     findings = [
@@ -229,6 +247,11 @@ def _of_samples(h: Health) -> list[Finding]:
     if h.draws_verdict is not None and h.draws_verdict.state == "contradicted":
         found.append(Finding(f"draws against their own log-probabilities: {draws_line(h.draws_verdict)}", True))
     found += [
+        Finding(f"{verdict.setting}: {verdict.evidence}", verdict.unreliable)
+        for verdict in h.setting_verdicts
+        if verdict.state == "contradicted" and verdict.by == "probe" and verdict.setting not in (SEED, BASE)
+    ]
+    found += [
         Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
         for reason, count in sorted(h.no_logprob.items())
     ]
@@ -246,9 +269,9 @@ def _of_server(h: Health) -> list[Finding]:
             text = f"answers come from more than one model behind one name: {name} {counted}"
             more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
             found.append(Finding(text + more, name == "model"))
-    in_force = h.decoding.get("in_force") or {}
-    refused = in_force.get("refused")
-    if refused and "rest" in in_force:
+    sent = h.decoding.get("sent") or {}
+    refused = sent.get("refused")
+    if refused and "rest" in sent:
         names = ", ".join(map(str, refused))
         found.append(Finding(f"the server refuses {names}: what it has in place of {names} is not known"))
     return found
@@ -278,11 +301,16 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
     if not h.outcomes:
         return []  # not judged yet, which every table says
     reason = reliability(verdicts)
+    few = min(h.labels, key=lambda name: h.labels[name], default=None)
     found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
     if h.unreadable is not None and h.unreadable > _UNREADABLE:
         found.append(
             Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
         )
+    labelled = sum(h.labels.values())
+    if few is not None and labelled and (n := h.labels[few]) < _FEWEST_LABELS:
+        told = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
+        found.append(Finding(f"only {n} of {labelled} labelled answers are {few}: {told}"))
     return [*found, *_of_outcomes(h)]
 
 
@@ -299,7 +327,7 @@ def _of_outcomes(h: Health) -> list[Finding]:
             )
         )
     if soft := h.outcomes.get(SOFTLY_READ, 0):
-        bases = ", ".join(f"{name} {h.readings[name]}" for name in BASES if name in SOFT and name in h.readings)
+        bases = ", ".join(f"{name} {n}" for name, n in h.readings.get("soft", {}).items())
         found.append(
             Finding(
                 f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "
@@ -309,7 +337,7 @@ def _of_outcomes(h: Health) -> list[Finding]:
     return found
 
 
-_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE)
+_WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
 
 
 def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
@@ -381,7 +409,7 @@ def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
     return {name: dict(counts.most_common()) for name, counts in values.items() if counts}
 
 
-def draws_line(verdict: Verdict) -> str:
+def draws_line(verdict: DrawsVerdict) -> str:
     """The verdict on draws against their own log-probabilities, with its numbers."""
     parts = [verdict.reason] if verdict.reason else []
     if verdict.repeats is not None and verdict.expected is not None:
@@ -392,26 +420,22 @@ def draws_line(verdict: Verdict) -> str:
         t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
         parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
     if verdict.state == "not contradicted":
-        parts.append(f"a deviation of {format_value(verdict.detectable)} would be seen with power .8")
+        parts += [power_text(verdict.power)] if verdict.power else []
         parts += [] if verdict.two_sided else ["one-sided: the end token is not known"]
     return f"{verdict.state}: {'; '.join(parts)}"
 
 
-def decoding_line(decoding: Mapping[str, Any]) -> str | None:
-    """What was asked for and what was in force, on one line; None where nothing is known.
+def decoding_line(health: Health) -> str | None:
+    """What was asked for, and which settings are verified and which are not, on one line; None where nobody said.
 
     Args:
-        decoding: as a run's settings have it under `sampled`.
+        health: of a run.
     """
+    decoding = health.decoding
     if not decoding.get("asked"):
         return None
-    force = decoding.get("in_force") or {}
-    names = ", ".join(f"{name} {_plain(value)}" for name, value in force.items())
-    return f"{decoding['asked']}, T {decoding.get('temperature')}; " + (f"in force: {names}" if names else "not told")
-
-
-def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    asked = f"{decoding['asked']}, T {decoding.get('temperature')}"
+    return "; ".join([asked, *([told] if (told := summary_of(health.setting_verdicts)) else [])])
 
 
 def _share(flags: Sequence[bool]) -> float | None:

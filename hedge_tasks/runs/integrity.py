@@ -27,7 +27,7 @@ _NAME = re.compile(r"run-(\d{8,}|undated)-")
 
 @dataclass(frozen=True)
 class Inspection:
-    """What of a run file is sound.
+    """The sound part of a run file.
 
     Attributes:
         file: its path.
@@ -125,7 +125,7 @@ def _take(reading: _Reading, number: int, line: bytes, where: str) -> Mapping[st
 
 
 def _check_end(reading: _Reading, n_lines: int, digest: str) -> tuple[Sequence[str] | None, Mapping[str, Any] | None]:
-    """What the closing line tells: the ids of all documents, and the header."""
+    """Return what the closing line tells: the ids of all documents, and the header."""
     if reading.end is None:
         reading.problems.append(f"{reading.file}: the closing line is missing, so the end of the file is lost")
         return None, None

@@ -1,4 +1,4 @@
-"""What models are called: in short for people, and which model of a paper a run's model is."""
+"""Names of models: in short for people, and which model of a paper a run's model is."""
 
 from __future__ import annotations
 

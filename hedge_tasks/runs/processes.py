@@ -25,7 +25,7 @@ def gather(items: Sequence[Item]) -> list[Item]:
 
 
 def together(work: Callable[[], Result]) -> Result:
-    """What this process's part of a work gives; where one process fails, all of them do, and none waits for it.
+    """Return what this process's part of a work gives; where one process fails, all of them do, and none waits for it.
 
     Every process must call it, and the work itself must not gather.
 

@@ -1,4 +1,4 @@
-"""What a run does where the paper, its code and we differ: `hedge: {protocol: reference|paper}` in a task's YAML.
+"""Choices of a run where the paper, its code and we differ: `hedge: {protocol: reference|paper}` in a task's YAML.
 
 A protocol fills in what a YAML leaves open; a key that stands there is kept. Without one, ours is meant.
 """

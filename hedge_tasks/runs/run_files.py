@@ -41,7 +41,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True)
 class Run:
-    """What one task gave for one model.
+    """Output of one task for one model.
 
     Attributes:
         task: name of the task.
@@ -213,7 +213,7 @@ def read_run(file: Path) -> Run:
 
 @dataclass(frozen=True)
 class Repair:
-    """What a repair found and did.
+    """Result of a repair.
 
     Attributes:
         run: what is sound, which now stands in the file.

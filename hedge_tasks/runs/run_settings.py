@@ -1,4 +1,4 @@
-"""What a run file says besides the answers, checked as it is read: nobody downstream has to ask again."""
+"""Content of a run file besides the answers, checked as it is read: nobody downstream has to ask again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Claims(OpenRecord):
 
 
 class _Decoding(OpenRecord):
-    in_force: Objects[Any] | None = None
+    sent: Objects[Any] | None = None
 
 
 class _Sampled(OpenRecord):
@@ -48,6 +48,7 @@ class _Sampled(OpenRecord):
     probe: Objects[Any] | None = None
     server: Objects[Any] | None = None
     image_use: Objects[int] | None = None
+    verdicts: Items[Objects[Any]] | None = None
 
 
 class _Outcome(OpenRecord):
@@ -96,7 +97,7 @@ class RecordedTeller(Record):
 
 
 class RecordedEvidence(Record):
-    """What models have said of one document's answers; see `hedge_tasks.runs.evidence`."""
+    """Outputs of models for one document's answers; see `hedge_tasks.runs.evidence`."""
 
     texts: str
     said: Items[str | None]
@@ -115,7 +116,7 @@ class RunHeader(Record):
 
 
 class RunRow(OpenRecord):
-    """What the line of a document has besides its answers."""
+    """Content of a document's line besides its answers."""
 
     verdict: RecordedVerdict | None = None
     columns: Objects[Single | Items[Single | None] | None] | None = None

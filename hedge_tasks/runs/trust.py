@@ -1,4 +1,4 @@
-"""What a run or results file may make us load: the models and data sets of installed tasks, nothing else.
+"""Limits to what a run or results file may make us load: the models and data sets of installed tasks, nothing else.
 
 Such files come from other people, and `hedge report` or `hedge rescore` load the clustering model that they name and
 the data set with their pictures. A name that no installed task, no clustering's default and no setting of the user's
@@ -35,7 +35,7 @@ class Untrusted(DataError):
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """Where the documents of a task are.
 
     Attributes:
@@ -49,7 +49,7 @@ class Source:
     files: Any = None
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Source | None:
+    def of(cls, config: Mapping[str, Any]) -> DocumentSource | None:
         path, split = config.get("dataset_path"), config.get("test_split") or config.get("validation_split")
         if not isinstance(path, str) or not isinstance(split, str):
             return None
@@ -60,7 +60,9 @@ class Source:
     @property
     def trusted(self) -> bool:
         """Whether it is in an installed package, or an installed task's."""
-        return self.path.startswith(PACKAGE_SCHEME) or self in [Source.of(config) for config in installed_tasks()]
+        return self.path.startswith(PACKAGE_SCHEME) or self in [
+            DocumentSource.of(config) for config in installed_tasks()
+        ]
 
 
 def check_models(filters: Mapping[str, Any], where: str) -> None:

@@ -88,7 +88,9 @@ class Definition(Record):
         # Only the baseline answer is another record with its tokens; its draws stay what they are.
         kept = self.sampling.get("alternatives") if draw.condition == "baseline" else None
         tokens = {} if kept is None else {"alternatives": kept}
-        about = {**shared, **tokens, "noise": noise, "document": document, "question": question}
+        side = self.sampling.get("perturb_at") if draw.condition == "noisy" else None
+        perturbed = {} if side is None else {"perturb_at": side}
+        about = {**shared, **tokens, **perturbed, "noise": noise, "document": document, "question": question}
         return draw_key({**about, "draw": asdict(draw)})
 
     def forced_key(self, document: str, question: str, about: Mapping[str, str], prompt: Prompt | None) -> str:

@@ -7,7 +7,10 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
 - `reworded`: the baseline answer once more, to the same question behind another introduction;
 - `true`, `false`: the words "True" and "False", after the question whether the baseline answer is true;
 - `options`: each answer that the question offers as the *whole* reply, its end included: the model's distribution over
-  the offered answers, which no reading of sampled replies has to guess. One pass an option, named `option:TEXT`.
+  the offered answers, which no reading of sampled replies has to guess. One pass an option, named `option:TEXT`;
+- `reversed`: the same where lettered options are shown in the other order, against a liking for places. One pass an
+  option, named `reversed:LETTER` by the letter that the option has in the given order;
+- `self_reading`: the same as the final answer behind the model's own baseline reply, named `read:TEXT`.
 """
 
 from __future__ import annotations
@@ -21,14 +24,16 @@ from typing import Any, Protocol
 from loguru import logger
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import OPTION, Answer
+from hedge_tasks.data.answers import OPTION, READ, REVERSED, Answer
+from hedge_tasks.data.option_order import reversed_letters, reversed_question
 from hedge_tasks.errors import unknown
 from hedge_tasks.perturb.base import Wording, build_noise
+from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.image_check import blank_images
 from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
-from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 PASSES: Mapping[str, tuple[str, ...]] = {
@@ -36,13 +41,23 @@ PASSES: Mapping[str, tuple[str, ...]] = {
     "forced_reworded": ("reworded",),
     "forced_truth": ("true", "false"),
     "forced_options": ("options",),
+    "forced_reversed": ("options", "reversed"),
 }
 """What a detector may need -> the passes that give it."""
 
-NAMES = tuple(name for names in PASSES.values() for name in names)
+SELF_READING = "self_reading"
+"""Asks for one more of each, behind the model's own reply."""
+
+NAMES = (*dict.fromkeys(name for names in PASSES.values() for name in names), SELF_READING)
 
 OPTIONS = "options"
 """Asks for one pass an offered answer."""
+
+_REVERSED = "reversed"
+"""Asks for one more of each, in the other order."""
+
+_PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED, READ: SELF_READING}
+"""What names of passes about offered answers begin with -> what asks for them."""
 
 CONDITION = "forced"
 """Of these records in a store, for people with `grep`."""
@@ -83,7 +98,7 @@ class ForcedPass:
     """One text after one prompt.
 
     Attributes:
-        name: one of `NAMES` but `OPTIONS`, or `OPTION` with the option behind it.
+        name: one of `NAMES`, or `OPTION`, `REVERSED` or `READ` with the option behind it.
         asked: a draw whose conversation is read.
         text: that the model is made to say.
     """
@@ -95,7 +110,7 @@ class ForcedPass:
     @property
     def whole(self) -> bool:
         """Whether the text is the whole reply, so that its end counts."""
-        return self.name.startswith(OPTION)
+        return self.name != _kind(self.name)
 
 
 _Pass = tuple[ForcedPass, Job]
@@ -103,7 +118,7 @@ _Pass = tuple[ForcedPass, Job]
 
 def passes_needed(needs: Sequence[str]) -> tuple[str, ...]:
     """Names of the passes that give what detectors need."""
-    return tuple(name for need, names in PASSES.items() if need in needs for name in names)
+    return tuple(dict.fromkeys(name for need, names in PASSES.items() if need in needs for name in names))
 
 
 def forced_keys(
@@ -120,7 +135,14 @@ def forced_keys(
         f"{OPTION}{option}": definition.forced_key(document, question, {"name": OPTIONS, "said": option}, None)
         for option in options
     }
-    for name in (name for name in NAMES if name != OPTIONS):
+    # The document's key stands for the question in the given order only.
+    other = {"name": _REVERSED, "asked": reversed_question(question) or ""}
+    for option, letter in _reversed(question, options).items():
+        keys[f"{REVERSED}{option}"] = definition.forced_key(document, question, {**other, "said": letter}, None)
+    for option in options:
+        about = {"name": SELF_READING, "baseline": baseline.text, "offered": _offered(options), "said": option}
+        keys[f"{READ}{option}"] = definition.forced_key(document, question, about, _final_prompt())
+    for name in (name for name in NAMES if name not in _PREFIXES.values()):
         prompt = _truth_prompt() if name in _WORDS else None
         about = {"name": name, "baseline": baseline.text, "said": _text(name, baseline)}
         if name == "reworded":
@@ -171,15 +193,22 @@ def made_passes(found: Mapping[str, Answer | None]) -> dict[str, Answer]:
     some of the options is another one.
     """
     made = {name: answer for name, answer in found.items() if answer is not None}
-    offered = [answer for name, answer in found.items() if name.startswith(OPTION)]
-    if len({answer and answer.finish == "length" for answer in offered}) > 1:
-        return {name: answer for name, answer in made.items() if not name.startswith(OPTION)}
+    for prefix in _PREFIXES:
+        offered = [answer for name, answer in found.items() if name.startswith(prefix)]
+        if len({answer and answer.finish == "length" for answer in offered}) > 1:
+            made = {name: answer for name, answer in made.items() if not name.startswith(prefix)}
     return made
+
+
+def _reversed(question: str, options: Sequence[str]) -> dict[str, str]:
+    """Option -> its letter in the other order; empty where the options offered are not the question's letters."""
+    letters = reversed_letters(question)
+    return letters if set(letters) == set(options) else {}
 
 
 def _kind(name: str) -> str:
     """The name that a pass is asked for by."""
-    return OPTIONS if name.startswith(OPTION) else name
+    return next((kind for prefix, kind in _PREFIXES.items() if name.startswith(prefix)), name)
 
 
 def _chunks(passes: Mapping[str, _Pass]) -> Iterator[dict[str, _Pass]]:
@@ -247,12 +276,13 @@ def _passes(job: Job) -> dict[str, ForcedPass]:
         if name not in NAMES:
             raise unknown("forced pass", name, NAMES)
     draw, baseline = _baseline(job)
-    keys = _keys(job)
-    return {
-        key: ForcedPass(name, _asked(name, draw, baseline), _text(name, baseline))
-        for name, key in keys.items()
-        if _kind(name) in job.request.forced
-    }
+    wanted = {name: key for name, key in _keys(job).items() if _kind(name) in job.request.forced}
+    if _in_other_order(job.request) == job.request:
+        wanted = {name: key for name, key in wanted.items() if _kind(name) != _REVERSED}
+    # One object for all options of a question, which is read once.
+    asked = {kind: _asked(kind, draw, baseline) for kind in dict.fromkeys(map(_kind, wanted))}
+    letters = _reversed(job.request.question, job.request.options)
+    return {key: ForcedPass(name, asked[_kind(name)], _text(name, baseline, letters)) for name, key in wanted.items()}
 
 
 def _keys(job: Job) -> dict[str, str]:
@@ -266,28 +296,89 @@ def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
 
 
 def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
+    """What is asked in the passes of a kind."""
     request = draw.request
-    if name.startswith(OPTION):
+    if name == OPTIONS:
         return draw
+    if name == SELF_READING:
+        then = _final_prompt().user_text(Wording(_offered(request.options)))
+        return _AfterReply(request, draw.draw, draw.document, draw.row, reply=baseline.text, then=then)
+    if name == _REVERSED:
+        return replace(draw, request=_in_other_order(request))
     if name == "blank":
         return replace(draw, request=replace(request, load_images=blank_images(request)))
     if name == "reworded":
-        asked = _reworded(request.question, request.key)
-        written = request.conversation and request.conversation.reworded(request.question, asked)
-        return replace(draw, request=replace(request, question=asked, conversation=written))
+        return replace(draw, request=_in_other_words(request, _reworded(request.question, request.key)))
     question = f"{request.context}\n{request.question}" if request.context else request.question
     about = replace(request, prompt=_truth_prompt(), question=question, context=baseline.text)
     return replace(draw, request=about)
 
 
-def _text(name: str, baseline: Answer) -> str:
-    return name.removeprefix(OPTION) if name.startswith(OPTION) else _WORDS.get(name, baseline.text)
+def _in_other_words(request: SampleRequest, asked: str) -> SampleRequest:
+    written = request.conversation and request.conversation.reworded(request.question, asked)
+    return replace(request, question=asked, conversation=written)
+
+
+def _in_other_order(request: SampleRequest) -> SampleRequest:
+    """The request with its lettered options in the other order; as it is where they are not one text of the user's."""
+    question = reversed_question(request.question)
+    if question is None:
+        return request
+    if request.conversation is None:
+        return replace(request, question=question)
+    found = [
+        (i, j, other)
+        for i, turn in enumerate(request.conversation.turns)
+        for j, part in enumerate(turn["content"])
+        if part["type"] == "text" and (other := reversed_question(part["text"])) is not None
+    ]
+    if len(found) != 1 or reversed_letters(request.question) != reversed_letters(found[0][2]):
+        return request
+    i, j, other = found[0]
+    turns = [dict(turn) for turn in request.conversation.turns]
+    turns[i]["content"] = [{**p, "text": other} if n == j else p for n, p in enumerate(turns[i]["content"])]
+    return replace(request, question=question, conversation=Conversation(tuple(turns)))
+
+
+def _text(name: str, baseline: Answer, letters: Mapping[str, str] | None = None) -> str:
+    """The words that are forced.
+
+    Args:
+        letters: of the options in the other order.
+    """
+    for prefix in (OPTION, READ):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    if name.startswith(REVERSED):
+        return (letters or {})[name.removeprefix(REVERSED)]
+    return _WORDS.get(name, baseline.text)
 
 
 def _reworded(question: str, document: str) -> str:
     """The question behind an introduction that changes nothing, which the document alone decides."""
     seed = int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big")
     return build_noise(_REWORDING).perturb_wording(Wording(question), seed=seed).question
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AfterReply(DrawRequest):
+    """A draw with the reply to it and a further turn of the user's."""
+
+    reply: str
+    then: str
+
+    def conversation(self, images: list[Any]) -> list[dict[str, Any]]:
+        turns = [("assistant", self.reply), ("user", self.then)]
+        more = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in turns]
+        return [*super().conversation(images), *more]
+
+
+def _offered(options: Sequence[str]) -> str:
+    return ", ".join(options)
+
+
+def _final_prompt() -> Prompt:
+    return load_prompt("forced/final_answer")
 
 
 def _truth_prompt() -> Prompt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from loguru import logger
@@ -16,6 +17,8 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
 from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.perturb.workers import PictureWorkers
+from hedge_tasks.sampling.behaviour import SettingTried
 from hedge_tasks.sampling.failures import FailureTally
 from hedge_tasks.sampling.forced import force, forced_of
 from hedge_tasks.sampling.image_check import plan_checks, summary
@@ -82,7 +85,10 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
         further = {i: jobs[i].further(model, answers, stores) for i, answers in answered.items()}
         failed |= _answer(model, [job for of_document in further.values() for job in of_document], known=True)
         _check_images(model, [jobs[i] for i in answered])
-        force(model, [jobs[i] for i in answered])
+        force(
+            model,
+            [job for i in answered for job in (jobs[i], *further.get(i, ())) if not failed.keys() & job.draws.keys()],
+        )
         answered = {i: answers.with_forced(forced_of(jobs[i])) for i, answers in answered.items()}
         reports = _reports(jobs)
         return [
@@ -118,7 +124,8 @@ def _response(
     reasons = [failed[key] for of in (job, *follow_ups) for key in of.draws if key in failed]
     if reasons or answers is None:
         return FailedDocument(job.request.id, str(reasons[0])[:_LONGEST_REASON]).to_json(report)
-    return answers.with_follow_ups([further.answer_set() for further in follow_ups]).to_json(report)
+    of = [further.answer_set().with_forced(forced_of(further)) for further in follow_ups]
+    return answers.with_follow_ups(of).to_json(report)
 
 
 def _reports(jobs: Sequence[Job]) -> dict[int, Mapping[str, Any]]:
@@ -165,16 +172,20 @@ _Pending = Mapping[str, tuple[DrawRequest, AnswerStore]]
 
 
 def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
-    """Probe the model, and keep with each definition what was found and what is in force.
+    """Probe the model, and keep with each definition what was found and what was sent.
 
     Raises:
         DrawsFailed: nothing was answered, so that nothing would be: every draw would be tried in vain, for hours.
     """
     found: dict[str, ProbeReport] = {}
+    behaviour: Mapping[str, SettingTried] = {}
     for definition, mine in _asked(jobs, pending).items():
         if mine[0].request.plan.probe:
-            report = _probe(model, [draw for job in mine for key, draw in job.draws.items() if key in pending])
-            found |= {definition: report} if report else {}
+            draws = [draw for job in mine for key, draw in job.draws.items() if key in pending]
+            report = _probe(model, draws, settings=not behaviour)
+            # What the server does with settings does not depend on the task: it is found out once.
+            behaviour = report.behaviour if report and report.behaviour else behaviour
+            found |= {definition: replace(report, behaviour=behaviour)} if report else {}
     reports = _keep_reports(model, jobs, pending, found)
     for definition, report in found.items():
         job = _asked(jobs, pending)[definition][0]
@@ -191,7 +202,7 @@ def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
 def _keep_reports(
     model: Any, jobs: Sequence[Job], pending: _Pending, found: Mapping[str, ProbeReport] | None = None
 ) -> dict[str, Mapping[str, Any]]:
-    """Keep with each definition what is in force and what is known of the server, as far as that is known by now."""
+    """Keep with each definition what was sent and what is known of the server, as far as that is known by now."""
     facts = getattr(model, "sampling_facts", None)
     reports: dict[str, Mapping[str, Any]] = {}
     for definition, mine in _asked(jobs, pending).items():
@@ -235,20 +246,30 @@ def _check_images(model: Any, jobs: Sequence[Job]) -> None:
         store.put_report(definition.id, {**store.reports.get(definition.id, {}), **found})
 
 
-def _probe(model: Any, draws: Sequence[DrawRequest]) -> ProbeReport | None:
+def _probe(model: Any, draws: Sequence[DrawRequest], *, settings: bool) -> ProbeReport | None:
     seeded, nowhere = hasattr(model, "generate_draws"), AnswerStore(None)
-    return probe(draws, lambda of: outcomes(model, {key: (draw, nowhere) for key, draw in of.items()}), seeded=seeded)
+
+    def make(of: Mapping[str, DrawRequest]) -> Iterator[_Outcome]:
+        return outcomes(model, {key: (draw, nowhere) for key, draw in of.items()})
+
+    return probe(draws, make, seeded=seeded, settings=settings and seeded and not samples_itself(model))
+
+
+def samples_itself(model: Any) -> bool:
+    """Whether an adapter chooses the tokens in this package's own code, so that there is nobody to be believed."""
+    return bool(getattr(model, "samples_itself", False))
 
 
 def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
-    """What was asked for and what is in force, None where the adapter cannot tell."""
+    """What was asked for, and what was sent to whoever decodes; None where the adapter cannot tell."""
     limits = plan.limits()
-    effective = getattr(model, "effective_decoding", None)
+    effective = getattr(model, "sent_decoding", None)
     asked = {"asked": plan.decoding, "temperature": plan.temperature, "baseline_temperature": plan.baseline_temperature}
     # The log-probabilities are of the raw distribution all the same: such draws are no samples of it.
     cut = plan.guided or plan.until or any(of is not None for of in (plan.top_p, plan.top_k, plan.min_p))
     restricted = {"restricted": True} if cut or getattr(model, "contrast", None) is not None else {}
-    return {**asked, **restricted, "in_force": effective(limits) if effective else None}
+    itself = {"sampled_here": True} if samples_itself(model) else {}
+    return {**asked, **restricted, **itself, "sent": effective(limits) if effective else None}
 
 
 def _sample(model: Any, pending: _Pending, tally: FailureTally) -> dict[str, str]:
@@ -328,7 +349,8 @@ def _own_draws(model: DrawingModel, pending: _Pending) -> Iterator[_Outcome]:
 def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:
     from lmms_eval.api.instance import unwrap_generation_output
 
-    with NoisyPictures([draw for draw, _ in pending.values()]) as pictures:
+    noisy = [draw for draw, _ in pending.values()]
+    with PictureWorkers() as workers, NoisyPictures(noisy, pictures=workers) as pictures:
         for keys in _chunks(list(pending), CHUNK):
             draws = [pending[key][0] for key in keys]
             _decode_ahead(draws)

@@ -22,7 +22,7 @@ _PICTURES = ("blank", "other")
 
 
 @dataclass(frozen=True)
-class Check:
+class ImageCheck:
     """The further draws of one document.
 
     Attributes:
@@ -36,9 +36,9 @@ class Check:
     draws: Mapping[str, tuple[str, DrawRequest]]
 
 
-def plan_checks(jobs: Sequence[Job]) -> list[Check]:
+def plan_checks(jobs: Sequence[Job]) -> list[ImageCheck]:
     """The checks that the jobs' plans ask for: of each task the first documents that show a picture."""
-    checks: list[Check] = []
+    checks: list[ImageCheck] = []
     done: dict[str, int] = {}
     for job in jobs:
         task = job.definition.task
@@ -54,7 +54,7 @@ def plan_checks(jobs: Sequence[Job]) -> list[Check]:
             request = replace(job.request, key=_checked(job.request.key, kind), load_images=pictures[kind])
             draw = replace(baseline, request=request)
             draws[kind] = (job.definition.key(request.key, request.question, draw.draw), draw)
-        checks.append(Check(job, key, draws))
+        checks.append(ImageCheck(job, key, draws))
         done[task] = done.get(task, 0) + 1
     return checks
 
@@ -73,7 +73,7 @@ def _checked(document: str, kind: str) -> str:
     return f"{document}/{kind}"
 
 
-def summary(checks: Sequence[Check], task: str) -> dict[str, int]:
+def summary(checks: Sequence[ImageCheck], task: str) -> dict[str, int]:
     """How many documents of a task were checked with each picture, and how many answers stayed the same.
 
     Two answers are the same if they are but for case, punctuation and blanks.

@@ -8,7 +8,7 @@ An adapter of ours reads its messages from here instead of calling `DrawRequest.
 Any other adapter fetches the pictures of one request after the other, in an order of its own: `NoisyPictures`.
 
 The pictures are the same as without it, since they depend on the draw alone. Decoding and perturbing spend their time
-in OpenCV, numpy and Pillow, which let other threads run.
+in OpenCV, numpy and Pillow, which let other threads run. Large ones may be perturbed in processes of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.requests import DrawRequest, clean_images, draw_images, seen_images
 
 In = TypeVar("In")
@@ -28,7 +29,7 @@ Out = TypeVar("Out")
 
 
 def prefetch_messages(
-    draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64
+    draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64, pictures: PictureWorkers | None = None
 ) -> Generator[list[dict[str, Any]], None, None]:
     """What `DrawRequest.messages()` gives, for one draw after the other.
 
@@ -37,19 +38,21 @@ def prefetch_messages(
 
     Args:
         draws: in the order in which they will be asked for; those of a document next to each other.
-        workers: threads.
+        workers: threads; at least one for each process that makes pictures.
         ahead: at most this many draws are ready or in the making; bounds the memory.
+        pictures: who perturbs large ones.
 
     Raises:
         ConfigError: `workers` or `ahead` is below 1.
         Exception: whatever making a draw's messages raised, when that draw's turn comes. It ends the iterator.
     """
-    documents = _Documents(keep=workers + 1)
+    threads = max(workers, pictures.count) if pictures else workers
+    documents = CleanPictures(keep=threads + 1)
 
     def messages(draw: DrawRequest) -> list[dict[str, Any]]:
-        return draw.conversation(documents.images(draw))
+        return draw.conversation(seen_images(draw, documents.images(draw), pictures))
 
-    return ordered(draws, messages, workers=workers, ahead=ahead)
+    return ordered(draws, messages, workers=threads, ahead=ahead)
 
 
 def ordered(items: Iterable[In], make: Callable[[In], Out], *, workers: int, ahead: int) -> Generator[Out, None, None]:
@@ -86,10 +89,14 @@ class NoisyPictures:
         draws: in the order in which they will roughly be asked for; clean ones cost nothing.
         workers: threads.
         ahead: how many draws the threads may be ahead.
+        pictures: who perturbs large ones.
     """
 
-    def __init__(self, draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64) -> None:
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="hedge-prefetch")
+    def __init__(
+        self, draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64, pictures: PictureWorkers | None = None
+    ) -> None:
+        self._pictures, threads = pictures, max(workers, pictures.count) if pictures else workers
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="hedge-prefetch")
         self._rest = iter([draw for draw in draws if draw.draw.condition == "noisy"])
         self._ahead = ahead
         self._ready: dict[int, Future[list[Any]]] = {}
@@ -111,16 +118,20 @@ class NoisyPictures:
         with self._lock:
             future = self._ready.pop(id(draw), None)
             self._submit()
-        return draw_images(draw, document) if future is None else future.result()
+        return draw_images(draw, document, self._pictures) if future is None else future.result()
 
     def _submit(self) -> None:
         # The documents are read here, in the thread of the adapter: data sets do not promise that others may, too.
         for draw in islice(self._rest, self._ahead - len(self._ready)):
-            self._ready[id(draw)] = self._pool.submit(draw_images, draw, draw.row_of_data())
+            self._ready[id(draw)] = self._pool.submit(draw_images, draw, draw.row_of_data(), self._pictures)
 
 
-class _Documents:
-    """Fetches and decodes the images of a document once for all its draws, the last few documents at a time."""
+class CleanPictures:
+    """Fetches and decodes the images of a document once for all its draws, the last few documents at a time.
+
+    Args:
+        keep: how many.
+    """
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
@@ -129,14 +140,14 @@ class _Documents:
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
 
     def images(self, draw: DrawRequest) -> list[Any]:
-        """The images of this draw, as `DrawRequest.images()` gives them."""
+        """The images of this draw's document, as its clean draws see them."""
         entry = self._entry(draw)
         with entry.lock:
             if entry.clean is None:
                 with self._fetching:  # data sets do not promise that several threads may read them at once
                     document = draw.row_of_data()
                 entry.clean = clean_images(draw.request, document)
-        return seen_images(draw, entry.clean)
+        return entry.clean
 
     def _entry(self, draw: DrawRequest) -> _Entry:
         # The entry holds the request, so that its id cannot become another one's.

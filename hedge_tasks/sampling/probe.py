@@ -6,14 +6,15 @@ after the temperature give plausible tables of wrong numbers. A handful of draws
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data.answers import Answer, Condition, Draw, Refused
-from hedge_tasks.sampling.plan import draw_seed
+from hedge_tasks.data.answers import Answer, Condition, Refused, log_probability
+from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, SettingTried, as_probe, behaviour_of
 from hedge_tasks.sampling.requests import DrawRequest
 
 DRAWS = 8
@@ -27,6 +28,9 @@ TOLERANCE = 0.05
 
 TELLING = -0.1
 """Nats per token below which an answer can tell: a nearly certain one has about the same value at every temperature."""
+
+UNLIKELY = 0.01
+"""Chance below which equal answers are no accident."""
 
 _COOLER = 0.5  # of the plan's temperature: most answers of the hot draws come again
 _CONDITION: Condition = "clean"
@@ -51,6 +55,8 @@ class ProbeReport:
         failed: draws that failed, with the first reason.
         reason: the first of those reasons.
         refused: how many of them failed for good, as requests that the server refuses do.
+        certain: where `varied` is False, the chance that draws with the probabilities told are as equal.
+        behaviour: what the server does with single settings, by name; empty where it was not tried.
     """
 
     draws: int = 0
@@ -63,6 +69,8 @@ class ProbeReport:
     failed: int = 0
     reason: str | None = None
     refused: int = 0
+    certain: float | None = None
+    behaviour: Mapping[str, SettingTried] = field(default_factory=dict)
 
     @property
     def failed_wholly(self) -> bool:
@@ -70,7 +78,9 @@ class ProbeReport:
         return 0 < self.failed == self.draws and self.refused == 0
 
     def to_dict(self) -> dict[str, Any]:
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        told = {key: value for key, value in asdict(self).items() if value is not None and key != "behaviour"}
+        tried = {name: tried.to_dict() for name, tried in self.behaviour.items()}
+        return {**told, **({"behaviour": tried} if tried else {})}
 
     def lines(self) -> list[str]:
         """The findings for people, what is wrong first."""
@@ -86,6 +96,7 @@ class ProbeReport:
             said.append("log-probabilities change with the temperature: they are not those of the raw distribution")
         if self.seeds_repeat is False:
             said.append("the same seed gives other answers: a draw that is made again may differ")
+        said += behaviour_lines(self.behaviour)
         if self.cut:
             said.append(f"{self.cut} of {self.draws} answers reached the token limit (max_new_tokens)")
         if self.failed:
@@ -93,13 +104,16 @@ class ProbeReport:
         return said
 
 
-def probe(draws: Sequence[DrawRequest], make: Make, *, seeded: bool = True) -> ProbeReport | None:
+def probe(
+    draws: Sequence[DrawRequest], make: Make, *, seeded: bool = True, settings: bool = False
+) -> ProbeReport | None:
     """Ask the first prompts with several seeds.
 
     Args:
         draws: that are about to be made.
         make: makes draws without storing them.
         seeded: whether the adapter takes a seed a draw; others are not asked whether one repeats.
+        settings: whether it is to be found out what becomes of single settings; see `behaviour_of`.
 
     Returns:
         None where the plan has no temperature to find anything out at.
@@ -112,11 +126,28 @@ def probe(draws: Sequence[DrawRequest], make: Make, *, seeded: bool = True) -> P
             break
     report: ProbeReport | None = None
     for first in firsts.values():
-        found = _probe_one(first, make, seeded)
+        found, plain = _probe_one(first, make, seeded)
+        if settings and found.varied:
+            found = replace(found, behaviour=behaviour_of(first, plain, lambda of: _make(make, of)))
         report = found if report is None else _joined(report, found)
         if found.varied:
             break
     return report
+
+
+def behaviour_lines(behaviour: Mapping[str, SettingTried]) -> list[str]:
+    """What a server does not do with single settings that it was asked for, in plain words."""
+    said = []
+    if (cold := behaviour.get(NEAR_ZERO)) is not None and cold.one is False:
+        said.append(f"{cold.draws} draws at a temperature near 0 gave {cold.distinct} answers: it is not obeyed")
+    ignored = [name for name in NARROWEST if name in behaviour and behaviour[name].one is False]
+    if ignored:
+        tried = ", ".join(f"{name} {NARROWEST[name]:g}" for name in ignored)
+        said.append(f"answers differ although only the likeliest was asked for ({tried}): the server ignores it")
+    unseeded = behaviour.get(NO_SEED)
+    if unseeded is not None and unseeded.one and (unseeded.chance or 1) < UNLIKELY:
+        said.append(f"{unseeded.draws} equal requests without a seed gave one answer: it may come from a cache")
+    return said
 
 
 def announce(report: ProbeReport, task: str, server: Mapping[str, Any]) -> None:
@@ -154,10 +185,10 @@ def server_lines(server: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> ProbeReport:
+def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> tuple[ProbeReport, list[Answer]]:
     temperature = first.draw.temperature
-    hot = {f"hot {i}": _as_probe(first, i, temperature) for i in range(DRAWS)}
-    cool = {f"cool {i}": _as_probe(first, DRAWS + i, _COOLER * temperature) for i in range(DRAWS // 2)}
+    hot = {f"hot {i}": as_probe(first, i, temperature) for i in range(DRAWS)}
+    cool = {f"cool {i}": as_probe(first, DRAWS + i, _COOLER * temperature) for i in range(DRAWS // 2)}
     again = {"again": hot["hot 0"]} if seeded else {}
     made = _make(make, hot)
     if any(isinstance(answer, Answer) for answer in made.values()):
@@ -165,10 +196,13 @@ def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> ProbeReport:
     answers = {key: answer for key, answer in made.items() if isinstance(answer, Answer)}
     sampled = [answer for key, answer in answers.items() if key.startswith("hot")]
     failures = [answer for answer in made.values() if isinstance(answer, str)]
-    return ProbeReport(
+    varied = len({answer.text for answer in sampled}) > 1 if len(sampled) > 1 else None
+    logp = log_probability(sampled[0]) if varied is False else None
+    report = ProbeReport(
         draws=len(made),
         documents=1,
-        varied=len({answer.text for answer in sampled}) > 1 if len(sampled) > 1 else None,
+        varied=varied,
+        certain=None if logp is None else math.exp(logp * (len(sampled) - 1)),
         logprobs=all(answer.mean_logprob is not None for answer in sampled) if sampled else None,
         raw_logprobs=_same_at_both(sampled, [a for key, a in answers.items() if key.startswith("cool")]),
         seeds_repeat=answers["hot 0"].text == answers["again"].text if {"hot 0", "again"} <= set(answers) else None,
@@ -177,6 +211,7 @@ def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> ProbeReport:
         reason=failures[0][:300] if failures else None,
         refused=sum(isinstance(failure, Refused) for failure in failures),
     )
+    return report, sampled
 
 
 def _same_at_both(hot: Sequence[Answer], cool: Sequence[Answer]) -> bool | None:
@@ -207,13 +242,9 @@ def _joined(a: ProbeReport, b: ProbeReport) -> ProbeReport:
         failed=a.failed + b.failed,
         reason=a.reason or b.reason,
         refused=a.refused + b.refused,
+        certain=None if a.certain is None or b.certain is None or b.varied else a.certain * b.certain,
+        behaviour=a.behaviour or b.behaviour,
     )
-
-
-def _as_probe(draw: DrawRequest, index: int, temperature: float) -> DrawRequest:
-    """A draw on the same prompt with a seed that no counted draw has."""
-    seed = draw_seed(draw.request.plan.seed, draw.request.key, "probe", index)
-    return replace(draw, draw=Draw(_CONDITION, index, temperature, seed))
 
 
 def _make(make: Make, draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hedge_tasks.data.answers import Draw
 from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole_pictures
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.perturb import Wording
+from hedge_tasks.perturb.workers import PictureJob, PictureWorkers
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.plan import SamplingPlan, SecondStage
 from hedge_tasks.sampling.prompts import Prompt
@@ -89,12 +90,14 @@ class DrawRequest:
         draw: condition, temperature, seed.
         document: the row of the data set, fetched when the images are needed.
         row: (task, split, index) of that row, as lmms-eval's adapters want it.
+        seeded: whether the seed is told; a probe leaves it out to see what a server does then.
     """
 
     request: SampleRequest
     draw: Draw
     document: Callable[[], Mapping[str, Any]]
     row: tuple[str, str, int]
+    seeded: bool = True
 
     @property
     def alternatives(self) -> int | None:
@@ -108,7 +111,8 @@ class DrawRequest:
         shared = (request.key, request.prompt, request.wording, request.plan.max_image_side)
         if self.draw.condition != "noisy":
             return shared
-        return (*shared, repr(request.plan.perturbation), request.plan.strength, self.draw.seed)
+        plan = request.plan
+        return (*shared, repr(plan.perturbation), plan.strength, plan.perturb_at, self.draw.seed)
 
     def wording(self) -> Wording:
         """The text of this draw, perturbed when the draw is a noisy one."""
@@ -148,8 +152,9 @@ class DrawRequest:
         return request.prompt.messages(self.wording(), images)
 
 
-def draw_images(draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
-    return seen_images(draw, clean_images(draw.request, document))
+def draw_images(draw: DrawRequest, document: Mapping[str, Any], workers: PictureWorkers | None = None) -> list[Any]:
+    """The images of a draw; see `seen_images`."""
+    return seen_images(draw, clean_images(draw.request, document), workers)
 
 
 def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[Any]:
@@ -170,11 +175,30 @@ def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[An
         raise _unreadable(request, error) from error
 
 
-def seen_images(draw: DrawRequest, images: list[Any]) -> list[Any]:
-    """What this draw sees where a clean one sees `images`: a noisy draw gets them perturbed."""
+def seen_images(draw: DrawRequest, images: list[Any], workers: PictureWorkers | None = None) -> list[Any]:
+    """What this draw sees where a clean one sees `images`: a noisy draw gets them perturbed.
+
+    Args:
+        workers: who perturbs large ones, in place of this thread.
+    """
     if draw.draw.condition != "noisy":
         return images
-    return draw.request.plan.noise.perturb_images(images, draw.request.wording, seed=draw.draw.seed)
+    job = _noisy(draw)
+    return job.done(images) if workers is None else workers.do(job, images)
+
+
+def seen_urls(draw: DrawRequest, images: list[Any], workers: PictureWorkers, max_side: int | None) -> list[Any]:
+    """As `seen_images`, as data URLs; media of another kind as they are."""
+    request = draw.request
+    if request.other_media:
+        return seen_images(draw, images, workers)
+    job = _noisy(draw) if draw.draw.condition == "noisy" else PictureJob(None, request.wording, draw.draw.seed)
+    return workers.do(replace(job, encode=True, max_side=max_side), images)
+
+
+def _noisy(draw: DrawRequest) -> PictureJob:
+    plan = draw.request.plan
+    return PictureJob(plan.noise, draw.request.wording, draw.draw.seed, perturb_at=plan.perturb_at)
 
 
 def _unreadable(request: SampleRequest, error: Exception) -> Exception:

@@ -132,7 +132,7 @@ class AnswerStore(KeyedLog[Answer]):
         self.documents |= asked
 
     def put_report(self, definition: str, report: Mapping[str, Any]) -> None:
-        """Keep how the model behaved under a definition (its id): decoding in force, findings of the probe."""
+        """Keep how the model behaved under a definition (its id): decoding sent, findings of the probe."""
         if self.reports.get(definition) != report:
             with self._lock:
                 self._append([{"report": report, "definition": definition}])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedge_tasks.claims.entailment import Asked
+from hedge_tasks.claims.entailment import SupportQuery
 from hedge_tasks.claims.entailment.judge import VERDICTS, JudgeEntailment
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
@@ -74,7 +74,7 @@ def joint_agreement(
     if engine.claims_a_call < 2:
         raise DataError("every claim is asked about by itself already")
     chosen = _chosen(answer_sets, supported, n, seed)
-    asked = [Asked(tuple(dict.fromkeys(_texts(supported[i]))), (_draws(answer_sets[i])[j],)) for i, j in chosen]
+    asked = [SupportQuery(tuple(dict.fromkeys(_texts(supported[i]))), (_draws(answer_sets[i])[j],)) for i, j in chosen]
     alone = engine.singly().support(asked)
     groups = groups_of(answer_sets)
     joint_said: list[int | None] = []

@@ -32,7 +32,7 @@ from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects, seal, unseal
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claims import Price, ScoredAnswer, ScoredClaims, Supported, Teller
+from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, Supported, SupportPrice, SupportSource
 
 
 def read_labels(path: Path, answer_sets: Sequence[AnswerSet]) -> Mapping[str, Sequence[LabelledSpan]]:
@@ -107,7 +107,7 @@ class KeptSupport:
     """
 
     supported: tuple[Supported, ...]
-    price: Price
+    price: SupportPrice
     settings: Mapping[str, Any]
     contradicts: bool
     path: Path
@@ -138,7 +138,7 @@ def kept_path(run: Run, settings: Mapping[str, Any]) -> Path | None:
 
 
 def keep_support(
-    run: Run, supported: Sequence[Supported], engine: Teller, price: Price, settings: Mapping[str, Any]
+    run: Run, supported: Sequence[Supported], engine: SupportSource, price: SupportPrice, settings: Mapping[str, Any]
 ) -> Path:
     """Write the claims of a run and their support beside it.
 
@@ -212,7 +212,7 @@ def _own(run: Run) -> Mapping[str, Any] | None:
 
 
 def _read(path: Path, run: Run) -> KeptSupport | None:
-    """What a file keeps; None, with a warning, where it is damaged or of other answers."""
+    """Return what a file keeps; None, with a warning, where it is damaged or of other answers."""
     try:
         rows = [(n, unseal(line)) for n, line in outside.read_raw_lines(path)]
         (_, header), lines = rows[0], rows[1:]
@@ -221,7 +221,7 @@ def _read(path: Path, run: Run) -> KeptSupport | None:
             raise DataError("it is of another format")
         if len(lines) != len(run.answer_sets):
             raise DataError("it is of other answers")
-        price = Price(**header["price"])
+        price = SupportPrice(**header["price"])
         found = [_of_line(row, a, f"line {n}") for (n, row), a in zip(lines, run.answer_sets, strict=True)]
     except (DataError, ValueError, KeyError, TypeError, IndexError) as error:
         logger.warning("The support of claims kept in {} is not used: {}", path, error)

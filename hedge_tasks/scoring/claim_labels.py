@@ -81,7 +81,7 @@ def judged_spans(
     judge: Judge,
     about: Mapping[str, Case] | None = None,
 ) -> dict[str, tuple[LabelledSpan, ...]]:
-    """What a judge says of every claim by itself, as labelled spans by the answer's id.
+    """Return what a judge says of every claim by itself, as labelled spans by the answer's id.
 
     Claims are judged with the reference of their answer. A verdict without a label whose category is not that of an
     answer that claims nothing ("silent" of the prompt `claim`) means that the reference is silent; one without either

@@ -16,7 +16,7 @@ from hedge_tasks.claims.base import ENTAILMENT, Claim, ClaimEvidence
 from hedge_tasks.claims.blind import other_image, rarity
 from hedge_tasks.claims.ccp import TokenChoice, claim_ccp, questions, token_ccp, token_choices
 from hedge_tasks.claims.decomposition import Decomposed, Decomposition, Passage, decompose
-from hedge_tasks.claims.entailment import Asked, Entailment
+from hedge_tasks.claims.entailment import Entailment, SupportQuery
 from hedge_tasks.claims.labels import Joined, join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs
 from hedge_tasks.data.answers import AnswerSet
@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Supported:
-    """What an engine said of the claims of one answer; all of it is kept with the run.
+    """Support of the claims of one answer; all of it is kept with the run.
 
     Attributes:
         decomposed: the claims.
@@ -53,8 +53,8 @@ class Supported:
 
 
 @dataclass(frozen=True)
-class Price:
-    """What asking an engine costs, before it is asked.
+class SupportPrice:
+    """Price of asking an engine, before it is asked.
 
     Attributes:
         answers, claims: how many there are.
@@ -75,7 +75,7 @@ class Price:
     unit: str
     ccp: int = 0
 
-    def with_others(self, others: Sequence[Price]) -> Price:
+    def with_others(self, others: Sequence[SupportPrice]) -> SupportPrice:
         """The price where other processes ask about other answers; what is equal in two of them counts twice."""
         every = (self, *others)
         sums = {name: sum(getattr(one, name) for one in every) for name in ("answers", "claims")}
@@ -108,28 +108,28 @@ class Inquiry:
 
     answer_sets: tuple[AnswerSet, ...]
     decomposed: tuple[Decomposed, ...]
-    own: tuple[Asked, ...]
-    elsewhere: tuple[Asked, ...] = ()
-    graph: tuple[Asked, ...] = ()
+    own: tuple[SupportQuery, ...]
+    elsewhere: tuple[SupportQuery, ...] = ()
+    graph: tuple[SupportQuery, ...] = ()
     choices: tuple[list[list[TokenChoice]] | None, ...] = ()
 
-    def price(self, engine: Entailment) -> Price:
+    def price(self, engine: Entailment) -> SupportPrice:
         own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
         with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
         ccp = engine.price(self._of_tokens)
         claims = sum(len(one.claims) for one in self.decomposed)
         draws = min((len(one.draws) for one in self.own), default=0)
         blind, graph = all_but_graph - own, with_graph - all_but_graph
-        return Price(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
+        return SupportPrice(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
 
     @cached_property
-    def _of_tokens(self) -> list[Asked]:
+    def _of_tokens(self) -> list[SupportQuery]:
         """Two questions a token, in the order of answers, claims and tokens."""
         claims = [choices for of_answer in self.choices for choices in of_answer or ()]
         return [asked for choices in claims for choice in choices for asked in questions(choice)]
 
     def ask(self, engine: Entailment) -> list[Supported]:
-        """What the engine says; nothing is asked twice."""
+        """Return what the engine says; nothing is asked twice."""
         n = len(self.answer_sets)
         said = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._of_tokens]))
         own = list(islice(said, n))
@@ -214,7 +214,7 @@ def inquiry_among(
     graph: bool = False,
     decomposed: Sequence[Decomposed] | None = None,
 ) -> Inquiry:
-    """What an engine is to be asked about some answers of a run.
+    """Return what an engine is to be asked about some answers of a run.
 
     Args:
         answer_sets: some of them, such as those of one process.
@@ -226,13 +226,13 @@ def inquiry_among(
     decomposed = decompose(answer_sets, decomposition) if decomposed is None else decomposed
     texts = [tuple(claim.text for claim in one.claims) for one in decomposed]
     draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
-    own = tuple(Asked(*both) for both in zip(texts, draws, strict=True))
-    blind: tuple[Asked, ...] = ()
+    own = tuple(SupportQuery(*both) for both in zip(texts, draws, strict=True))
+    blind: tuple[SupportQuery, ...] = ()
     if elsewhere:
         others = dict(zip((a.id for a in everything), other_image(groups_of(everything)), strict=True))
         other_draws = [() if (i := others[a.id]) is None else everything[i].clean for a in answer_sets]
         blind = tuple(
-            Asked(claims, tuple(answer.text for answer in clean))
+            SupportQuery(claims, tuple(answer.text for answer in clean))
             for claims, clean in zip(texts, other_draws, strict=True)
         )
     asked = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
@@ -241,11 +241,11 @@ def inquiry_among(
 
 def _graph(
     answer_sets: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]], decomposition: Decomposition
-) -> Iterator[Asked]:
+) -> Iterator[SupportQuery]:
     for answers, own in zip(answer_sets, texts, strict=True):
         drawn = decomposition.pieces([Passage(answer.text) for answer in answers.clean])
         different = dict.fromkeys([*own, *(piece.text for pieces in drawn for piece in pieces.pieces)])
-        yield Asked(tuple(different), (answers.baseline.text, *(answer.text for answer in answers.clean)))
+        yield SupportQuery(tuple(different), (answers.baseline.text, *(answer.text for answer in answers.clean)))
 
 
 def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
@@ -283,7 +283,7 @@ class ScoredAnswer:
         return np.asarray(~np.isnan(self.evidence.clean).any(axis=(1, 2)))
 
 
-class Teller(Protocol):
+class SupportSource(Protocol):
     """Who gave a support: an engine, or the file in which its support was kept; see `Entailment`."""
 
     @property
@@ -310,7 +310,7 @@ class ScoredClaims:
     title: str
     answers: tuple[ScoredAnswer, ...]
     decomposed: tuple[Decomposed, ...]
-    price: Price
+    price: SupportPrice
     settings: Mapping[str, Any]
     left_out: Mapping[str, str] = field(default_factory=dict)
     labelled_by: str = ""
@@ -365,8 +365,8 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
 def score_claims(
     run: Run,
     supported: Sequence[Supported],
-    engine: Teller,
-    price: Price,
+    engine: SupportSource,
+    price: SupportPrice,
     settings: Mapping[str, Any],
     detectors: Sequence[str] | None = None,
     spans: Mapping[str, Sequence[LabelledSpan]] | None = None,
@@ -403,7 +403,7 @@ def find_claims(
     options: Mapping[str, Any] | None = None,
     elsewhere: bool = True,
     detectors: Sequence[str] | None = None,
-    tell_price: Callable[[Price], object] = lambda price: None,
+    tell_price: Callable[[SupportPrice], object] = lambda price: None,
 ) -> ScoredClaims:
     """Decompose the answers of a run, ask how far their draws support the claims, and score these.
 
@@ -460,9 +460,9 @@ def stated_support(
 
 
 def claim_evidence(
-    answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: Teller
+    answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: SupportSource
 ) -> list[ClaimEvidence]:
-    """What detectors of claims see of each answer of a run.
+    """Return what detectors of claims see of each answer of a run.
 
     Args:
         answer_sets: all of the run, since what is rare is so among them.
@@ -474,7 +474,7 @@ def claim_evidence(
     return [_evidence(*each, engine) for each in zip(answer_sets, supported, rare, strict=True)]
 
 
-def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, engine: Teller) -> ClaimEvidence:
+def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, engine: SupportSource) -> ClaimEvidence:
     return ClaimEvidence(
         one.decomposed.claims,
         answers.baseline.text,

@@ -30,7 +30,7 @@ from hedge_tasks.runs.processes import gather, is_first, together
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_files import keep_support
 from hedge_tasks.scoring.claim_labels import check_references, judged_spans
-from hedge_tasks.scoring.claims import Price, ScoredClaims, Supported, inquiry_among, score_claims
+from hedge_tasks.scoring.claims import ScoredClaims, Supported, SupportPrice, inquiry_among, score_claims
 from hedge_tasks.scoring.scorers import KINDS
 
 VARIABLE = "HEDGE_CLAIMS"
@@ -47,7 +47,7 @@ _BACKENDS = {"nli": "nli", "cosine": "embed"}
 
 @dataclass(frozen=True)
 class FoundClaims:
-    """What was found out about the claims of all answers of a task.
+    """Claims of all answers of a task, with what was found out about them.
 
     Attributes:
         supported: of the answers of all processes, in their order.
@@ -56,12 +56,12 @@ class FoundClaims:
     """
 
     supported: Sequence[Supported]
-    price: Price
+    price: SupportPrice
     scored: ScoredClaims
 
     @property
     def evidence(self) -> dict[str, ClaimEvidence]:
-        """What detectors of claims see, by the answer's id."""
+        """Return what detectors of claims see, by the answer's id."""
         return {one.answers.id: one.evidence for one in self.scored.answers}
 
 
@@ -142,17 +142,17 @@ class TaskClaims:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What decides claims and support, ready for JSON; with these settings they are kept with the run."""
+        """Return what decides claims and support, ready for JSON; with these settings they are kept with the run."""
         asking = {"elsewhere": self.elsewhere, "graph": self.graph}
         return {**self.unit.settings(), **self.engine.settings(), **asking}
 
     def settings(self) -> dict[str, Any]:
-        """What decides the numbers."""
+        """Return what decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
         return {"asked": self.asked, "labels": {"judge": judge, "silent": self.silent, "errors": self.errors}}
 
     def cost(self) -> dict[str, Any]:
-        """What claims, support and labels have asked in this process, for the record of the run."""
+        """Return what claims, support and labels have asked in this process, for the record of the run."""
         return asked(self.unit, self.engine, self.judge)[0]
 
     def judged(

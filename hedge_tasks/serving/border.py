@@ -1,155 +1,209 @@
-"""What may come back from a server: from the host that was asked, in time, and of a size that can be kept.
+"""What is sent to a server, and what may come back from it: from the host that was asked, in time, and of a size that
+can be kept.
 
-A reply of 300 MB, a byte a minute, or a redirect that hands the questions to another host are no answers. The bounds
-stand below the client library, so that they hold for its error bodies, too; that of time stands at the network
-itself, since a server may send its headers byte by byte, too.
+A reply of 300 MB, a byte a minute, or a redirect that hands the questions to another host are no answers.
 """
 
 from __future__ import annotations
 
-import importlib
-import threading
-import time
-from collections.abc import Iterator
-from typing import Any
+import asyncio
+import io
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+from weakref import WeakKeyDictionary
 
-import openai
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.serving.event_loop import at_end
+from hedge_tasks.serving.failures import RequestFailed
 
-from hedge_tasks.serving.failures import Kind
+if TYPE_CHECKING:
+    import aiohttp
 
 LARGEST_REPLY = 16 * 2**20
 """Bytes. A chat completion with log-probabilities takes about 100 a token."""
 
+_LONGEST_CONNECT_S = 60.0
+_MOST_REDIRECTS = 3
+_REDIRECTS = (301, 302, 307, 308)
+_LARGE_BODY = 2**20
 
-# The library that openai was built on: httpx, or its successor, by version.
-_HTTP: Any = importlib.import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
-
-NOBODY_THERE: tuple[type[Exception], ...] = (_HTTP.ConnectError, _HTTP.ConnectTimeout)
-"""Why there was no connection at all; one that breaks off is another matter."""
-
-
-class BorderCrossed(Exception):
-    """A reply is out of bounds; `kind` as for `RequestFailed`."""
-
-    def __init__(self, reason: str, kind: Kind) -> None:
-        super().__init__(reason)
-        self.kind = kind
+# Servers close connections that nobody uses, vLLM's after 5 s. A request on one that is just being closed fails.
+_KEPT_ALIVE_S = 4.0
 
 
 class RedirectedAway(Exception):
     """The server sends requests, with their pictures, to another host."""
 
 
-def bounded(timeout: float, largest: int = LARGEST_REPLY) -> Any:
-    """An HTTP client for the OpenAI library that keeps the bounds.
+@dataclass(frozen=True)
+class HttpReply:
+    """A whole reply; names of headers in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class HttpClient:
+    """Requests to one server, on the event loop of `hedge_tasks.serving.event_loop`; it shares its connections.
+
+    The environment's proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
+    SSL_CERT_DIR) count. Replies are asked for uncompressed, and others are refused: a megabyte can unpack to a
+    gigabyte.
 
     Args:
-        timeout: Seconds for a whole answer, whatever trickles in meanwhile.
-        largest: Bytes of a reply. Replies are asked for uncompressed, and others are refused: a megabyte can unpack to
-            a gigabyte.
+        url: What every path is put behind.
+        headers: Of every request.
+        timeout: Seconds for a whole reply, whatever trickles in meanwhile.
+        query: Behind every path.
+
+    Raises:
+        ConfigError: The environment's proxy is of a kind that is not known.
     """
-    client = openai.DefaultHttpxClient(headers={"Accept-Encoding": "identity"}, timeout=timeout)
-    clock = _Clock(timeout)
-    client.event_hooks = {
-        "request": [lambda request: _start(request, clock)],
-        "response": [lambda response: _check(response, timeout, largest)],
-    }
-    for transport in (client._transport, *client._mounts.values()):
-        pool = getattr(transport, "_pool", None)  # a proxy may be None: what it would be for goes directly
-        if pool is not None:
-            pool._network_backend = _TimedNetwork(pool._network_backend, clock)
-    return client
+
+    def __init__(self, url: str, headers: Mapping[str, str], timeout: float, query: str = "") -> None:
+        self.url, self.timeout = url.rstrip("/"), timeout
+        self._query = f"?{query}" if query else ""
+        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        self._proxy = _proxy(self.url)
+
+    async def get(self, path: str) -> HttpReply:
+        """See `post`."""
+        return await self._request("GET", path, None)
+
+    async def post(self, path: str, body: bytes) -> HttpReply:
+        """Send JSON.
+
+        Raises:
+            RequestFailed: There is no whole reply, or none within bounds. The reason may quote the server.
+            RedirectedAway: See there.
+        """
+        return await self._request("POST", path, body)
+
+    async def _request(self, method: str, path: str, body: bytes | None) -> HttpReply:
+        import aiohttp
+
+        try:
+            return await self._follow(method, f"{self.url}{path}{self._query}", body)
+        except aiohttp.ConnectionTimeoutError:
+            raise RequestFailed(self._too_late, "unreachable", away=True) from None
+        except TimeoutError:
+            raise RequestFailed(self._too_late, "unreachable") from None
+        except aiohttp.ClientSSLError as error:
+            raise RequestFailed(f"no connection ({error})", "unreachable") from None
+        except aiohttp.ClientConnectorError as error:
+            raise RequestFailed(f"no connection ({error})", "unreachable", away=True) from None
+        except (aiohttp.ClientError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise RequestFailed(f"no connection ({reason})", "unreachable") from None
+
+    @property
+    def _too_late(self) -> str:
+        return f"no answer within {self.timeout:g} s"
+
+    async def _follow(self, method: str, target: str, body: bytes | None) -> HttpReply:
+        deadline = asyncio.get_running_loop().time() + self.timeout
+        for _ in range(_MOST_REDIRECTS):
+            reply, elsewhere = await self._once(method, target, body, deadline)
+            if elsewhere is None:
+                return reply
+            target = elsewhere
+        raise RequestFailed("the server redirects without end", "refused")
+
+    async def _once(
+        self, method: str, target: str, body: bytes | None, deadline: float
+    ) -> tuple[HttpReply, str | None]:
+        """The reply, and where it redirects to."""
+        import aiohttp
+        from yarl import URL
+
+        left = max(deadline - asyncio.get_running_loop().time(), 0.001)  # 0 would be without end
+        # Less than all the time, so that a connection that does not come about is told from a reply that does not.
+        connect = min(0.9 * self.timeout, _LONGEST_CONNECT_S)
+        address = URL(target, encoded=True)
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        async with _session().request(
+            method,
+            address,
+            data=io.BytesIO(body) if body is not None and len(body) > _LARGE_BODY else body,
+            headers=headers,
+            allow_redirects=False,
+            proxy=self._proxy,
+            ssl=_certificates() if target.startswith("https") else True,
+            timeout=aiohttp.ClientTimeout(total=left, sock_connect=connect),
+        ) as response:
+            if response.status in _REDIRECTS and "location" in response.headers:
+                elsewhere = address.join(URL(response.headers["location"]))
+                if elsewhere.origin() != address.origin():
+                    raise RedirectedAway(
+                        f"the server redirects to another host ({elsewhere.host}), which would be told the questions "
+                        "and the pictures; give that address itself if it is meant"
+                    )
+                return HttpReply(response.status, response.headers, b""), str(elsewhere)
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise RequestFailed("the answer is compressed, although that was not asked for", "garbled")
+            try:
+                return HttpReply(response.status, response.headers, await _content(response)), None
+            except TimeoutError:
+                raise RequestFailed(f"no whole answer within {self.timeout:g} s", "unreachable") from None
 
 
-class _Clock(threading.local):
-    """When the request that this thread is at must be answered. A request is sent and read in one thread."""
-
-    def __init__(self, timeout: float) -> None:
-        self.timeout = timeout
-        self.deadline = time.monotonic() + timeout
-
-    def left(self, timeout: float | None) -> float:
-        """Seconds that a single reading may take."""
-        left = max(self.deadline - time.monotonic(), 0.001)  # of 0 a socket would not wait at all
-        return left if timeout is None else min(timeout, left)
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > LARGEST_REPLY:
+            raise RequestFailed(f"the answer is larger than {LARGEST_REPLY >> 20} MiB", "garbled")
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-class _TimedNetwork:
-    """The client's network, on which nothing is read after the deadline. Connecting has a timeout of its own."""
-
-    def __init__(self, network: Any, clock: _Clock) -> None:
-        self._network, self._clock = network, clock
-
-    def connect_tcp(self, *arguments: Any, **options: Any) -> Any:
-        return _TimedStream(self._network.connect_tcp(*arguments, **options), self._clock)
-
-    def connect_unix_socket(self, *arguments: Any, **options: Any) -> Any:
-        return _TimedStream(self._network.connect_unix_socket(*arguments, **options), self._clock)
-
-    def sleep(self, seconds: float) -> None:
-        self._network.sleep(seconds)
+_sessions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""By event loop."""
 
 
-class _TimedStream:
-    def __init__(self, stream: Any, clock: _Clock) -> None:
-        self._stream, self._clock = stream, clock
+def _session() -> aiohttp.ClientSession:
+    """The connections of this event loop. Whoever asks bounds how many there are."""
+    import aiohttp
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        content: bytes = self._stream.read(max_bytes, self._clock.left(timeout))
-        return content
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._clock.left(timeout))
-
-    def start_tls(self, *arguments: Any, **options: Any) -> Any:
-        return _TimedStream(self._stream.start_tls(*arguments, **options), self._clock)
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+    loop = asyncio.get_running_loop()
+    if loop not in _sessions:
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_ALIVE_S)
+        session = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
+        )
+        _sessions[loop] = session
+        at_end(session.close)
+    return _sessions[loop]
 
 
-def _start(request: Any, clock: _Clock) -> None:
-    request.extensions["hedge_started"] = time.monotonic()
-    clock.deadline = time.monotonic() + clock.timeout
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    if file := os.environ.get("SSL_CERT_FILE"):
+        return ssl.create_default_context(cafile=file)
+    if folder := os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=folder)
+    import certifi
+
+    return ssl.create_default_context(cafile=certifi.where())
 
 
-def _check(response: Any, timeout: float, largest: int) -> None:
-    request = response.request
-    if response.is_redirect and "location" in response.headers:
-        target = request.url.join(response.headers["location"])
-        if _place(target) != _place(request.url):
-            raise RedirectedAway(
-                f"the server redirects to another host ({target.host}), which would be told the questions and the "
-                "pictures; give that address itself if it is meant"
-            )
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise BorderCrossed("the answer is compressed, although that was not asked for", "garbled")
-    started = request.extensions.get("hedge_started", time.monotonic())
-    response.stream = _Bounded(response.stream, started + timeout, timeout, largest)
-
-
-def _place(url: Any) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port
-
-
-class _Bounded(_HTTP.SyncByteStream):
-    """The bytes of a reply, as long as there are not too many of them and not too late."""
-
-    def __init__(self, stream: Any, deadline: float, timeout: float, largest: int) -> None:
-        self._stream, self._deadline, self._timeout, self._largest = stream, deadline, timeout, largest
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for part in self._stream:
-            size += len(part)
-            if size > self._largest:
-                raise BorderCrossed(f"the answer is larger than {self._largest >> 20} MiB", "garbled")
-            if time.monotonic() > self._deadline:
-                raise BorderCrossed(f"no whole answer within {self._timeout:g} s", "unreachable")
-            yield part
-
-    def close(self) -> None:
-        self._stream.close()
+def _proxy(url: str) -> str | None:
+    """The environment's proxy for an address."""
+    parts = urlsplit(url)
+    known = getproxies()
+    found = known.get(parts.scheme) or known.get("all")
+    if not found or proxy_bypass(parts.netloc):
+        return None
+    found = found if "://" in found else f"http://{found}"
+    if urlsplit(found).scheme not in ("http", "https"):
+        raise ConfigError(
+            f"{parts.scheme.upper()}_PROXY: only http and https proxies are known, got {urlsplit(found).scheme!r}"
+        )
+    return found

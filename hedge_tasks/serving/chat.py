@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
+import json
+import os
+import random
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
 
-import openai
 from loguru import logger
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    sleep_using_event,
-    wait_exponential,
-    wait_random,
-)
 
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.numbers import WHOLE
-from hedge_tasks.serving.border import NOBODY_THERE, BorderCrossed, RedirectedAway, bounded
+from hedge_tasks.serving.border import HttpClient, HttpReply, RedirectedAway
 from hedge_tasks.serving.completion import Completion, read_choices, read_completion
 from hedge_tasks.serving.dialect import Dialect, spell
+from hedge_tasks.serving.event_loop import run
 from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
 from hedge_tasks.serving.secrets import NO_KEY, Redactor
 
 Found = TypeVar("Found")
 
 OPENAI = "https://api.openai.com/v1"
+
+Messages = Sequence[Mapping[str, Any]] | bytes
+"""As `to_openai` makes them, or the same as JSON (`encoded`), for several requests."""
 
 _AWAY = (502, 503, 504)
 """What gateways say for a server that is not there, and servers that load a model."""
@@ -43,12 +43,40 @@ _SHORTEST_PAUSE_S, _LONGEST_WAIT_S = 0.05, 10.0
 """Between two looks for a server that is not there yet."""
 
 _BUSY = (408, 409, 425, 429)
-_LONGEST_PAUSE_S = 60.0
+_LONGEST_PAUSE_S, _MOST_DOUBLINGS = 60.0, 30
+_LOOK_S = 0.1
+"""Between two looks, within a pause, at whether the caller has stopped."""
+
 _LISTED_MODELS = 20
 
 
+class _BadStatus(Exception):
+    """A reply with a status other than 2xx.
+
+    Attributes:
+        body: Parsed, or as text; of an object with an `error` that.
+        reason: What it says.
+        code, param: As OpenAI names them, None where they are not told.
+    """
+
+    def __init__(self, reply: HttpReply) -> None:
+        self.status, self.headers = reply.status, reply.headers
+        body = _error_body(reply.content)
+        body = body.get("error", body) if isinstance(body, Mapping) else body
+        self.reason = reason_in(body) or f"Error code: {reply.status}"
+        self.code, self.param = (body.get(name) if isinstance(body, Mapping) else None for name in ("code", "param"))
+
+
+def _error_body(content: bytes) -> Any:
+    try:
+        return parse_json(content, "the answer")
+    except ValueError:
+        return content.decode("utf-8", "replace")
+
+
 class ChatClient:
-    """Asks one model on one server. Threads may share it.
+    """Asks one model on one server, on the event loop of this process; its coroutines run there (`event_loop.run`).
+    Threads may share it.
 
     A setting that the server refuses is found out by asking, said once, and spelled differently or left out from then
     on (see `Dialect`). What may pass is asked again after growing pauses. The key stands in no error and no log line,
@@ -90,7 +118,7 @@ class ChatClient:
         self._key_variable = key_variable
         self._retried: set[Kind] = {"unreachable", "busy", "garbled", *(("empty",) if retry_empty else ())}
         self._lists_models = api_version is None  # Azure lists models, and is asked for deployments
-        self._client = _connect(url, key, api_version, timeout)
+        self._http, self._of_model = _connect(url, key, api_version, timeout, model)
         self._said: set[str] = set()
         self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
@@ -100,7 +128,18 @@ class ChatClient:
 
     def ask(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Messages,
+        settings: Mapping[str, Any],
+        *,
+        optional: Collection[str] = (),
+        stop: threading.Event | None = None,
+    ) -> Completion | RequestFailed:
+        """As `ask_async`, waiting for it in this thread."""
+        return run(self.ask_async(messages, settings, optional=optional, stop=stop))
+
+    async def ask_async(
+        self,
+        messages: Messages,
         settings: Mapping[str, Any],
         *,
         optional: Collection[str] = (),
@@ -109,7 +148,7 @@ class ChatClient:
         """Ask until there is an answer, or the retries are used up.
 
         Args:
-            messages: As `to_openai` makes them.
+            messages: See there.
             settings: All other fields of the request's body, such as `temperature`, `max_tokens`, `stop`, `seed`.
             optional: Settings that are left out where the server refuses them; a refusal of others is one of the
                 request.
@@ -125,18 +164,18 @@ class ChatClient:
         def read(body: Any) -> Completion:
             return read_completion(body, settings.get("stop") or ())
 
-        return self._until_read(self._sender(messages), read, settings, optional, stop)
+        return await self._until_read(self._sender(messages), read, settings, optional, stop)
 
-    def ask_several(
+    async def ask_several_async(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Messages,
         settings: Mapping[str, Any],
         n: int,
         *,
         optional: Collection[str] = (),
         stop: threading.Event | None = None,
     ) -> list[Completion | RequestFailed] | RequestFailed:
-        """Ask for several answers in one request; see `ask`.
+        """Ask for several answers in one request; see `ask_async`.
 
         Args:
             n: Number of answers. A server that does not know of that sends one.
@@ -152,19 +191,23 @@ class ChatClient:
                 for one in found[:n]
             ]
 
-        return self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
+        return await self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
 
-    def _sender(self, messages: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
-        def send(body: Mapping[str, Any]) -> Any:
-            return self._client.chat.completions.with_raw_response.create(
-                model=self.model, messages=list(messages), extra_body=body
-            )
+    def _sender(self, messages: Messages) -> Callable[[Mapping[str, Any]], Awaitable[HttpReply]]:
+        conversation = messages if isinstance(messages, bytes) else encoded(messages)
+
+        def send(settings: Mapping[str, Any]) -> Awaitable[HttpReply]:
+            fields = encoded({"model": self.model, **settings})
+            return self._post("/chat/completions", b'%s,"messages":%s}' % (fields[:-1], conversation))
 
         return send
 
-    def _until_read(
+    def _post(self, path: str, body: bytes) -> Awaitable[HttpReply]:
+        return self._http.post(f"{self._of_model}{path}", body)
+
+    async def _until_read(
         self,
-        send: Callable[[Mapping[str, Any]], Any],
+        send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
         read: Callable[[Any], Found],
         settings: Mapping[str, Any],
         optional: Collection[str],
@@ -173,23 +216,22 @@ class ChatClient:
         """Ask until there is something to read, or the retries are used up.
 
         Args:
-            send: Makes a request with further fields of its body; returns the library's raw response.
+            send: Makes a request with further fields of its body.
             read: What there is in the parsed body of an answer. Raises RequestFailed where there is nothing.
         """
         stop = stop or threading.Event()
         has_tried_enough = self._has_tried_enough()
-        retrying = Retrying(
-            retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.kind in self._retried),
-            stop=lambda state: stop.is_set() or has_tried_enough(state),
-            wait=self.pause_s,
-            sleep=sleep_using_event(stop),
-            before_sleep=self._announce,
-            reraise=True,
-        )
-        try:
-            return retrying(self._ask_once, send, read, settings, optional)
-        except RequestFailed as failure:
-            return failure
+        for attempt in count(1):
+            try:
+                return await self._ask_once(send, read, settings, optional)
+            except RequestFailed as failure:
+                if failure.kind not in self._retried or stop.is_set() or has_tried_enough(failure, attempt):
+                    return failure
+                said = f"{self.name}: {failure}; failed requests are made again after a pause"
+                self.say_once("retries", said)
+                pause = self.pause_s(failure, attempt)
+            await _pause(pause, stop)
+        raise AssertionError("unreachable")
 
     def wait(self) -> None:
         """Wait until the server is there, at most `wait_s`; 0 does not even look.
@@ -200,38 +242,38 @@ class ChatClient:
         for n in count():
             if self.wait_s <= 0:
                 return
-            try:
-                self._client.models.list()
-            except openai.APIStatusError as error:
-                if error.status_code not in _AWAY:
-                    return
-            except openai.APIConnectionError as error:
-                if not _finds_nobody(error):
-                    return
-            except Exception:  # listing is a courtesy: whatever it says, it is there
-                return
-            else:
+            if self._is_reached():
                 return
             self._is_away()
             if self._waited_s() >= self.wait_s:
                 raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
             time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
 
-    def _has_tried_enough(self) -> Callable[[RetryCallState], bool]:
-        """Whether a request is given up: its retries are used up, and it is not the server that is away.
+    def _is_reached(self) -> bool:
+        """Whether somebody is there, whatever is said."""
+        try:
+            return run(self._http.get("/models")).status not in _AWAY
+        except RequestFailed as failure:
+            return not failure.away
+        except RedirectedAway:
+            return True
+
+    def _has_tried_enough(self) -> Callable[[RequestFailed, int], bool]:
+        """Whether a request is given up after its failure in an attempt: its retries are used up, and it is not the
+        server that is away.
 
         A server that has replied to anybody since the request found nobody is not away.
         """
         n_replies: int | None = None
         n_failures = 0  # attempts at a server that is away use up no retries
 
-        def stop(state: RetryCallState) -> bool:
+        def stop(failure: RequestFailed, attempt: int) -> bool:
             nonlocal n_replies, n_failures
-            if getattr(_error_of(state), "away", False):
+            if failure.away:
                 n_replies = self._n_replies if n_replies is None else n_replies
                 if self._n_replies == n_replies:
                     self._is_away()
-                    return self._waited_s() >= self.wait_s and state.attempt_number > self.max_retries
+                    return self._waited_s() >= self.wait_s and attempt > self.max_retries
             else:
                 n_replies = None
             n_failures += 1
@@ -268,12 +310,17 @@ class ChatClient:
 
     def served(self) -> list[Mapping[str, Any]]:
         """What the server lists of its models; nothing where it does not."""
+        return run(self._served())
+
+    async def _served(self) -> list[Mapping[str, Any]]:
         if not self._lists_models:
             return []
         try:
-            return [model.model_dump() for model in self._client.models.list().data]
-        except Exception:  # listing is a courtesy that servers may fail to do in any way
+            body = parse_json((await self._http.get("/models")).content, "the models")
+        except (RequestFailed, RedirectedAway, ValueError):  # listing is a courtesy
             return []
+        listed = body.get("data") if isinstance(body, Mapping) else None
+        return [model for model in listed if isinstance(model, Mapping)] if isinstance(listed, list) else []
 
     def takes(self, setting: str) -> bool:
         """Whether the server has not refused a setting so far."""
@@ -287,19 +334,19 @@ class ChatClient:
             self._said.add(topic)
         logger.log(level, "{}", message)
 
-    def pause_s(self, state: RetryCallState) -> float:
-        """Seconds before a failed request is made again: what the server wants, or ever longer; and some jitter."""
-        growing = wait_exponential(multiplier=self.backoff_s, max=_LONGEST_PAUSE_S)
-        jitter = wait_random(0, self.backoff_s)(state)  # or all threads would come back at the same moment
-        wanted = getattr(_error_of(state), "retry_after_s", None)
-        return jitter + (growing(state) if wanted is None else wanted)
+    def pause_s(self, failure: RequestFailed, attempt: int) -> float:
+        """Seconds before a failed request is made again: what the server wants, or ever longer; and some jitter.
 
-    def _announce(self, state: RetryCallState) -> None:
-        self.say_once("retries", f"{self.name}: {_error_of(state)}; failed requests are made again after a pause")
+        Args:
+            attempt: The one that failed, from 1.
+        """
+        growing = min(self.backoff_s * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS), _LONGEST_PAUSE_S)
+        jitter = random.uniform(0, self.backoff_s)  # or all requests would come back at the same moment
+        return jitter + (growing if failure.retry_after_s is None else failure.retry_after_s)
 
-    def _ask_once(
+    async def _ask_once(
         self,
-        send: Callable[[Mapping[str, Any]], Any],
+        send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
         read: Callable[[Any], Found],
         settings: Mapping[str, Any],
         optional: Collection[str],
@@ -307,18 +354,22 @@ class ChatClient:
         while True:
             levels = self._dialect.levels
             try:
-                response = send(spell(settings, levels, optional))
-                body = parse_json(response.http_response.content, "the answer")
-            except openai.APIStatusError as error:
-                if error.status_code not in _AWAY:
+                reply = await send(spell(settings, levels, optional))
+                if not 200 <= reply.status < 300:
+                    raise _BadStatus(reply)
+                body = parse_json(reply.content, "the answer")
+            except _BadStatus as error:
+                if error.status not in _AWAY:
                     self._is_there()
                 # Each turn of the loop changes one setting, so there are few.
-                if self._dialect.learn(error.status_code, self._reason(error), settings, optional, levels):
+                if self._dialect.learn(error.status, self._reason(error), settings, optional, levels):
                     continue
                 # Without its cause: the server may have quoted the key, and tracebacks get printed.
-                raise self._explain(error) from None
-            except (openai.APIError, BorderCrossed, RedirectedAway) as error:
-                raise self._unanswered(error) from None
+                raise await self._explain(error) from None
+            except RequestFailed as failure:
+                raise RequestFailed(self.redact.shown(failure), failure.kind, away=failure.away) from None
+            except RedirectedAway as error:
+                raise ServerRefuses(f"{self.name}: {self.redact.shown(error)}") from None
             except ValueError as error:
                 raise RequestFailed(self.redact.shown(error), "garbled") from None
             self._is_there()
@@ -330,33 +381,19 @@ class ChatClient:
 
     # --- what went wrong ----------------------------------------------------------------------------------------------
 
-    def _reason(self, error: openai.APIError) -> str:
+    def _reason(self, error: _BadStatus) -> str:
         """What the server said about an error, without secrets and not at length."""
-        reason = self.redact.shown(reason_in(error.body) or error.message)
+        reason = self.redact.shown(error.reason)
         named = self.redact.shown(error.param) if isinstance(error.param, str) else ""
         return reason if named in reason else f"{named}: {reason}"
 
-    def _unanswered(self, error: Exception) -> RequestFailed | HedgeError:
-        """Of an error without a status; the library wraps those of the border, or not, by where they come up."""
-        border = error if isinstance(error, (BorderCrossed, RedirectedAway)) else error.__cause__
-        if isinstance(border, RedirectedAway):
-            return ServerRefuses(f"{self.name}: {self.redact.shown(border)}")
-        if isinstance(border, BorderCrossed):
-            return RequestFailed(self.redact.shown(border), border.kind)
-        if isinstance(error, openai.APITimeoutError):
-            return RequestFailed(f"no answer within {self.timeout:g} s", "unreachable", away=_finds_nobody(error))
-        if isinstance(error, openai.APIConnectionError):
-            reason = self.redact.shown(error.__cause__ or error)
-            return RequestFailed(f"no connection ({reason})", "unreachable", away=_finds_nobody(error))
-        return RequestFailed(self._reason(error) if isinstance(error, openai.APIError) else str(error), "garbled")
-
-    def _explain(self, error: openai.APIStatusError) -> RequestFailed | HedgeError:
+    async def _explain(self, error: _BadStatus) -> RequestFailed | HedgeError:
         """The failure of one request, or what is wrong with all of them."""
-        reason, status = self._reason(error), error.status_code
+        reason, status = self._reason(error), error.status
         if error.code == "insufficient_quota":
             return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
         if status in _BUSY or status >= 500:
-            wanted = retry_after_s(error.response.headers)
+            wanted = retry_after_s(error.headers)
             return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=wanted, away=status in _AWAY)
         if status in (401, 403):
             return ServerRefuses(
@@ -364,11 +401,11 @@ class ChatClient:
                 f"{self.model!r}"
             )
         if status == 404:
-            return self._not_found(reason)
+            return await self._not_found(reason)
         return RequestFailed(f"{status}: {reason}", "refused")
 
-    def _not_found(self, reason: str) -> HedgeError:
-        served = [self.redact.shown(model.get("id")) for model in self.served()]
+    async def _not_found(self, reason: str) -> HedgeError:
+        served = [self.redact.shown(model.get("id")) for model in await self._served()]
         if served and self.model not in served:
             nearest = difflib.get_close_matches(self.model, served, n=_LISTED_MODELS, cutoff=0.0)
             return unknown(f"model of {self.name}", self.model, nearest)
@@ -378,18 +415,25 @@ class ChatClient:
         )
 
 
-def _connect(url: str, key: str, api_version: str | None, timeout: float) -> openai.OpenAI:
-    # The library's own retries know neither broken JSON nor empty answers, and their pauses cannot be set.
-    settings: dict[str, Any] = {"api_key": key, "timeout": timeout, "max_retries": 0, "http_client": bounded(timeout)}
-    if api_version is None:
-        return openai.OpenAI(base_url=url, **settings)
-    return openai.AzureOpenAI(azure_endpoint=url, api_version=api_version, **settings)
+def encoded(value: object) -> bytes:
+    """As JSON, without blanks. Everything but ASCII is escaped: half a character would be no UTF-8."""
+    return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _finds_nobody(error: openai.APIConnectionError) -> bool:
-    """Whether there was no connection at all."""
-    return isinstance(error.__cause__, NOBODY_THERE)
+def _connect(url: str, key: str, api_version: str | None, timeout: float, model: str) -> tuple[HttpClient, str]:
+    """The client, and what stands in front of the paths of a model."""
+    if api_version is not None:
+        query = urlencode({"api-version": api_version})
+        client = HttpClient(f"{url.rstrip('/')}/openai", {"api-key": key}, timeout, query)
+        return client, f"/deployments/{quote(model, safe='')}"
+    headers = {"Authorization": f"Bearer {key}"}
+    if urlsplit(url).hostname == urlsplit(OPENAI).hostname:
+        of_account = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+        headers |= {name: os.environ[variable] for name, variable in of_account.items() if os.environ.get(variable)}
+    return HttpClient(url, headers, timeout), ""
 
 
-def _error_of(state: RetryCallState) -> BaseException | None:
-    return None if state.outcome is None else state.outcome.exception()
+async def _pause(seconds: float, stop: threading.Event) -> None:
+    end = time.monotonic() + seconds
+    while not stop.is_set() and (left := end - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, _LOOK_S))

@@ -83,9 +83,7 @@ def reason_in(body: object) -> str | None:
     if isinstance(body, str):
         text = body[:_LONGEST_BODY]
         if re.search(r"<(?:!doctype|html|head|body)\b", text, re.IGNORECASE):
-            text = html.unescape(
-                re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL | re.IGNORECASE)
-            )
+            text = html.unescape(_TAGS.sub(" ", text))
         return " ".join(text.split()) or None
     return None
 

@@ -6,13 +6,14 @@ import base64
 import binascii
 import io
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from typing import Any
 
 from PIL import Image
 
 from hedge_tasks.data.pictures import image_file_fault, to_rgb8
-from hedge_tasks.serving.chat import ChatClient
+from hedge_tasks.serving.border import HttpReply
+from hedge_tasks.serving.chat import ChatClient, encoded
 from hedge_tasks.serving.failures import RequestFailed
 
 MOST_PIXELS = 4096 * 4096
@@ -22,9 +23,9 @@ _FORMATS = ("PNG", "JPEG", "WEBP")
 
 
 class ImageClient(ChatClient):
-    """Asks one model on one server for pictures; built and bounded as `ChatClient`. Threads may share it."""
+    """Asks one model on one server for pictures; built and bounded as `ChatClient`."""
 
-    def draw(
+    async def draw_async(
         self,
         prompt: str,
         settings: Mapping[str, Any],
@@ -43,10 +44,10 @@ class ImageClient(ChatClient):
             ServerRefuses: Every other request would fail the same way.
         """
 
-        def send(body: Mapping[str, Any]) -> Any:
-            return self._client.images.with_raw_response.generate(model=self.model, prompt=prompt, n=1, extra_body=body)
+        def send(body: Mapping[str, Any]) -> Awaitable[HttpReply]:
+            return self._post("/images/generations", encoded({"model": self.model, "prompt": prompt, "n": 1, **body}))
 
-        return self._until_read(send, read_picture, settings, optional, stop)
+        return await self._until_read(send, read_picture, settings, optional, stop)
 
 
 def read_picture(body: object) -> Image.Image:

@@ -47,7 +47,7 @@ def load_or_explain(
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         elsewhere = f" (in an evaluation: HEDGE_{kind.upper()}_MODEL)" if variable else ""
         raise ModelUnavailableError(
-            f"cannot load the {kind} model {model!r}: {reason}\n"
+            f"cannot load the {kind} model {model!r}: {reason}.\n"
             f"{advice}{'Otherwise make' if advice else 'Make'} the hub reachable (or fill its cache, HF_HOME), "
             f"or give as `model`{elsewhere} a local folder or "
             f"{PACKAGE_SCHEME}some.python.package/sub/folder."

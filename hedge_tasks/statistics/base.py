@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.numbers import Interval
+from hedge_tasks.numbers import Interval, count_of
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -51,9 +51,9 @@ def check_defined(x: FloatArray, y: FloatArray) -> None:
     """Raise UndefinedStatistic unless there are scores without nan for documents of both classes."""
     check_complete(x, y, "label")
     if not (y == 1).any():
-        raise UndefinedStatistic(f"no document is labelled hallucinated ({documents(len(x))})")
+        raise UndefinedStatistic(f"no document is labelled hallucinated ({count_of(len(x), 'document')})")
     if not (y == 0).any():
-        raise UndefinedStatistic(f"every document is labelled hallucinated ({documents(len(x))})")
+        raise UndefinedStatistic(f"every document is labelled hallucinated ({count_of(len(x), 'document')})")
 
 
 FEWEST_OF_A_CLASS = 5
@@ -66,7 +66,9 @@ def check_enough(positive: BoolArray, fewest: int = FEWEST_OF_A_CLASS) -> None:
     rarer, kind = (n_positive, "hallucinated") if 2 * n_positive <= n else (n - n_positive, "supported")
     if rarer < fewest:
         verb = "is" if rarer == 1 else "are"
-        raise UndefinedStatistic(f"only {rarer} of {documents(n)} {verb} {kind}; an AUROC needs {fewest} of each class")
+        raise UndefinedStatistic(
+            f"only {rarer} of {count_of(n, 'document')} {verb} {kind}; an AUROC needs {fewest} of each class"
+        )
 
 
 def check_complete(x: FloatArray, y: FloatArray, name: str) -> None:
@@ -86,10 +88,6 @@ def check_confidence(confidence: float) -> None:
 def check_resamples(n_resamples: int) -> None:
     if n_resamples < 2:
         raise ValueError(f"n_resamples must be at least 2, got {n_resamples}")
-
-
-def documents(n: int) -> str:
-    return "1 document" if n == 1 else f"{n} documents"
 
 
 def codes_of(values: Sequence[Hashable], n: int, name: str) -> IntArray:

@@ -4,7 +4,7 @@ A text drawn with probability p comes again among the n - 1 other draws of its p
 the deviation of each draw has the mean 0 whatever the others are, and draws whose probability is not known may be left
 out. A server that cuts, sharpens or mixes distributions, or that tells other log-probabilities, deviates.
 
-Never "verified": a deviation may be too small for the number of documents, and is then stated.
+Never "verified": a deviation may be too small for the number of documents. So the power is told against some.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from hedge_tasks.data.answers import Answer
-from hedge_tasks.statistics.base import documents, quantile_of, two_sided_p
+from hedge_tasks.data.answers import Answer, log_probability
+from hedge_tasks.numbers import count_of
+from hedge_tasks.statistics.base import two_sided_p
+from hedge_tasks.statistics.draws_power import power_of
 
 ALPHA = 0.01
 FEWEST_DOCUMENTS = 10
 FEWEST_REPEATS = 10.0
 """Expected pairs of equal draws, below which their number is too skewed for a t-test."""
 
-_POWER = 0.8
-
 State = Literal["contradicted", "not contradicted", "not verifiable"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DrawsVerdict:
     """Of the test of draws against their own log-probabilities.
 
     Attributes:
@@ -42,7 +42,7 @@ class Verdict:
         expected: the same, as the log-probabilities have it.
         t: deviation in standard errors.
         p_value: of t, two-sided where the end token is known, otherwise of too many repeats alone.
-        detectable: deviation of `repeats` that is seen with power .8.
+        power: by deviation, how likely the test would have contradicted; see `with_power`.
         two_sided: whether the log-probability of the end token is known.
     """
 
@@ -53,7 +53,7 @@ class Verdict:
     expected: float | None = None
     t: float | None = None
     p_value: float | None = None
-    detectable: float | None = None
+    power: Mapping[str, float] = field(default_factory=dict)
     two_sided: bool = True
 
 
@@ -67,7 +67,7 @@ class _Document:
     """Expected pairs of equal draws."""
 
 
-def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], alpha: float = ALPHA) -> Verdict:
+def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], alpha: float = ALPHA) -> DrawsVerdict:
     """Test draws against their own log-probabilities.
 
     Args:
@@ -77,37 +77,29 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
     """
     told = [[a for a in of if a.mean_logprob is not None and a.n_tokens is not None] for of in draws]
     if not any(told):
-        return Verdict("not verifiable", "there are no log-probabilities")
+        return DrawsVerdict("not verifiable", "there are no log-probabilities")
     if all(a.mean_logprob == 0 for of in told for a in of) and any(len({a.text for a in of}) > 1 for of in told):
-        return Verdict("contradicted", "all log-probabilities are 0, although the draws differ")
+        return DrawsVerdict("contradicted", "all log-probabilities are 0, although the draws differ")
     if decoding.get("restricted"):
-        return Verdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
+        return DrawsVerdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
-        return Verdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
+        return DrawsVerdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
     ended = [one for of in draws if (one := _counted(of, with_end=True)) is not None]
     two_sided = len(ended) >= FEWEST_DOCUMENTS
     found = ended if two_sided else [one for of in draws if (one := _counted(of, with_end=False)) is not None]
     if len(found) < FEWEST_DOCUMENTS:
-        return Verdict("not verifiable", f"only {documents(len(found))} with repeated draws and log-probabilities")
+        return DrawsVerdict(
+            "not verifiable", f"only {count_of(len(found), 'document')} with repeated draws and log-probabilities"
+        )
     return _tested(found, two_sided, alpha)
 
 
-def log_probability(answer: Answer, *, with_end: bool = True) -> float | None:
-    """Of the whole answer in nats, its end token included; None where it is not known.
-
-    Args:
-        with_end: the end token has to be known; otherwise what is returned is an upper bound.
-
-    Example:
-        >>> log_probability(Answer("a cyst", -0.5, 2, end_logprob=-0.25))
-        -1.25
-    """
-    if answer.mean_logprob is None or answer.n_tokens is None or answer.thought is not None:
-        return None
-    if answer.end_logprob is None:
-        # An answer of no token is as likely as its end token, which is not known then.
-        return None if with_end else answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0
-    return (answer.mean_logprob * answer.n_tokens if answer.n_tokens else 0.0) + answer.end_logprob
+def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: float = ALPHA) -> DrawsVerdict:
+    """The verdict with the power of its test, where there was one; takes tens of milliseconds."""
+    if verdict.state == "not verifiable" or verdict.t is None:
+        return verdict
+    about = {"two_sided": verdict.two_sided, "alpha": alpha, "n_documents": verdict.documents}
+    return replace(verdict, power=power_of(draws, **about))  # type: ignore[arg-type]
 
 
 def _counted(draws: Sequence[Answer], *, with_end: bool) -> _Document | None:
@@ -131,7 +123,7 @@ def _counted(draws: Sequence[Answer], *, with_end: bool) -> _Document | None:
     return _Document(repeats, (n - 1) * second, variance / n**2, n * (n - 1) * second / 2)
 
 
-def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> Verdict:
+def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsVerdict:
     n = len(found)
     repeats, expected = (float(np.mean([getattr(d, name) for d in found])) for name in ("repeats", "expected"))
     about = {"documents": n, "repeats": repeats, "expected": expected, "two_sided": two_sided}
@@ -143,18 +135,16 @@ def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> Verdic
         some = sum(d.repeats > 0 for d in found)
         p_value = float(pdtrc(some - 1, pairs)) if some else 1.0
         if p_value < alpha:
-            return Verdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
-        return Verdict("not verifiable", "answers hardly ever repeat", **about)  # type: ignore[arg-type]
+            return DrawsVerdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "answers hardly ever repeat", **about)  # type: ignore[arg-type]
     deviations = np.array([d.repeats - d.expected for d in found])
     # Deviations that agree by chance, as where nothing repeats, say nothing of their error.
     variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in found])))
     if variance == 0:
-        return Verdict("not verifiable", "the model is certain of every answer", **about)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "the model is certain of every answer", **about)  # type: ignore[arg-type]
     stderr = math.sqrt(variance / n)
     t = (repeats - expected) / stderr
     both = two_sided_p(abs(t), n - 1)
     p_value = both if two_sided else both / 2 if t > 0 else 1 - both / 2
-    critical = quantile_of(1 - (alpha if two_sided else 2 * alpha), n - 1)
-    detectable = (critical + quantile_of(2 * _POWER - 1)) * stderr
     state: State = "contradicted" if p_value < alpha else "not contradicted"
-    return Verdict(state, None, n, repeats, expected, t, p_value, detectable, two_sided)
+    return DrawsVerdict(state, None, n, repeats, expected, t, p_value, two_sided=two_sided)

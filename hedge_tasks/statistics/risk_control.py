@@ -1,10 +1,21 @@
 r"""A threshold on a detector's score below which the share of hallucinated answers is bounded, with a confidence.
 
 Read off a risk-coverage curve, a threshold breaks the risk that was asked for in a third to a half of all samples: it
-was chosen for looking good. Here a few candidate thresholds are fixed before any label is looked at, each is tested for
-the hypothesis that its risk is too high, and a threshold is given out only where that is rejected with all candidates
-accounted for (learn then test, Angelopoulos et al. 2021, arXiv 2110.01052; selective prediction as Geifman & El-Yaniv
-2017).
+was chosen for looking good. Here thresholds are tested for the hypothesis that their risk is too high, from the
+strictest to the widest, at every score that a document has, and the way ends where one is not rejected (fixed-sequence
+testing, learn then test, Angelopoulos et al. 2021, arXiv 2110.01052; selective prediction as Geifman & El-Yaniv 2017).
+One start would starve: the few documents below it say too little. So there are several, which share the error
+probability, and a way that reaches the next start takes its share along (the fallback procedure, Wiens 2003; a
+graphical procedure as Bretz et al. 2009).
+
+Why it holds, for any score, with ties, and where the risk does not grow with the score. Starts :math:`s_1 < s_2 < ...`
+are placed on documents that are not tested: to the tests they are fixed. Let :math:`\tau_j` be the first point from
+:math:`s_j` on, before the next start, whose risk :math:`R(t) = P(wrong \mid score \le t)` is above :math:`r`; it is a
+fixed number, and as :math:`R` is continuous from the right, :math:`R(\tau_j) \ge r`. Nothing beyond :math:`\tau_j` is
+reached in that stretch unless the test at the last score that is at most :math:`\tau_j` rejects (or at the start, if
+there is none between). That test accepts exactly the documents with a score of at most :math:`\tau_j`, whose errors are
+independent draws at risk :math:`R(\tau_j)`; so it rejects with at most the probability in hand, which is the sum of the
+shares of the starts since the last such point. These sums have no start in common: together, at most :math:`\delta`.
 
 The tests hold for finite samples and any distribution. Where every document stands for itself, the errors among the
 accepted are binomial and the test is exact. Where documents come in groups, such as the questions on one image, the
@@ -24,13 +35,12 @@ import numpy.typing as npt
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, as_data, check_confidence
 
-_SHARES = tuple(i / 10 for i in range(1, 11))
-"""Shares of documents that the candidate thresholds would accept."""
+_TOLERATED = (1, 4, 16, 64, 256)
+"""Errors with which a start can just be rejected: where there are more, a later start comes to its aid."""
 
-_FOR_CANDIDATES = 0.1
-"""Share of the documents whose scores, and not labels, say where the candidates are."""
+_PLACING = 20
+"""Documents whose scores, and not labels, say where the starts are."""
 
-_FEWEST_FOR_CANDIDATES = 20
 _STAKES = tuple(i / 40 for i in range(1, 40))
 """Parts of the largest stake that cannot lose everything; a bet is the mean of them all."""
 
@@ -39,15 +49,15 @@ _MOST_LABELS = 10**7
 
 @dataclass(frozen=True)
 class Candidate:
-    """One threshold that was tried.
+    """One threshold that was tested.
 
     Attributes:
         threshold: A document with a score of at most this is accepted.
         n_accepted: Documents of the test part that it accepts.
         n_wrong: Those of them that are hallucinated.
         share: `n_accepted` of all documents of the test part.
-        p_value: For the hypothesis that more than the risk asked for of what it accepts is hallucinated, before any
-            correction.
+        p_value: For the hypothesis that more than the risk asked for of what it accepts is hallucinated.
+        level: The p-value may at most be this for the hypothesis to be rejected.
     """
 
     threshold: float
@@ -55,6 +65,7 @@ class Candidate:
     n_wrong: int
     share: float
     p_value: float
+    level: float
 
 
 @dataclass(frozen=True)
@@ -66,12 +77,15 @@ class RiskControl:
         confidence: That the promise holds, over the draw of the calibration documents.
         chosen: The candidate that accepts most among those that hold; `None` where none does.
         reason: Why there is none.
-        more_labels: How many labelled documents there should be for the most promising candidate to hold, if what was
+        more_labels: How many labelled documents there should be for the most promising start to hold, if what was
             seen of it is what it is; `None` where one holds, or where no number of labels would help.
-        candidates: All that were tried, the strictest first.
+        candidates: All that were tested, the strictest first.
+        kinds: Of the chosen one: (accepted, wrong, groups that have so many), from which its p-value follows; empty
+            where every document stands for itself, or nothing was chosen.
+        largest: Documents of the largest group.
         n: Labelled documents that were tested on.
         n_groups: Groups of them; `None` where every document stands for itself.
-        n_hypotheses: What p-values were corrected for: candidates of all detectors that were tried.
+        n_detectors: How many detectors were tried, which the levels account for.
     """
 
     risk: float
@@ -80,9 +94,11 @@ class RiskControl:
     reason: str | None
     more_labels: int | None
     candidates: tuple[Candidate, ...]
+    kinds: tuple[tuple[int, int, int], ...]
+    largest: int
     n: int
     n_groups: int | None
-    n_hypotheses: int
+    n_detectors: int
 
 
 def control_risk(
@@ -97,9 +113,10 @@ def control_risk(
 ) -> RiskControl:
     r"""Choose the threshold that accepts most while :math:`P(R(t) \le r) \ge 1 - \delta` holds.
 
-    :math:`R(t)` is the share of hallucinated answers among those with a score of at most :math:`t`. Candidates are the
-    deciles of the scores of a tenth of the documents, at least 20, and of all that have no label; the tests are on the
-    others, by Holm's procedure at :math:`\delta / D` for :math:`D` detectors that were tried.
+    :math:`R(t)` is the share of hallucinated answers among those with a score of at most :math:`t`. The starts are
+    placed on scores of documents without a label, whose groups have none either; where these are fewer than 20, on
+    20 labelled documents (whole groups), which are not tested. All others are, by the fallback procedure at
+    :math:`\delta / D` for :math:`D` detectors that were tried (see the module).
 
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated. `nan` is never accepted.
@@ -109,7 +126,7 @@ def control_risk(
         groups: Group of each document, length `n`. The promise is then about documents of new groups, none of which
             has more documents than the largest one here.
         n_detectors: How many detectors were tried, this one included.
-        seed: Of the choice of documents that place the candidates.
+        seed: Of the choice of labelled documents that place the starts.
 
     Raises:
         ValueError: Lengths differ, labels are neither 0, 1 nor nan, or risk or confidence is not in (0, 1).
@@ -125,20 +142,54 @@ def control_risk(
     x = np.where(np.isnan(x), np.inf, x)
     codes = _codes(groups) if groups is not None else np.arange(len(x))
     grouped = groups is not None and int(codes.max(initial=-1)) + 1 < len(codes)
-    placing = _placing(codes, ~np.isnan(y), seed)
-    tested = ~placing & ~np.isnan(y)
-    thresholds = _thresholds(x[placing])
-    test = _GroupedTest(codes[tested], risk) if grouped else _BinomialTest(risk)
-    n = int(tested.sum())
-    candidates = tuple(_candidate(t, x[tested], y[tested], test) for t in thresholds)
-    n_hypotheses = len(candidates) * n_detectors
+    labelled = ~np.isnan(y)
+    placing = _placing(codes, labelled, seed)
+    tested = ~placing & labelled
+    n_units = len(np.unique(codes[tested]))
+    rows = np.flatnonzero(tested)[np.argsort(x[tested], kind="stable")]
+    test = _GroupedTest(y[rows] == 1, risk, codes[rows]) if grouped else _BinomialTest(y[rows] == 1, risk)
     level = (1 - confidence) / n_detectors
-    chosen = _widest(candidates, level)
+    starts = _starts(x[placing], n_units, risk, level)
+    candidates, chosen = _walk(x[rows], starts, test)
     reason = more = None
     if chosen is None:
-        reason, more = _why_not(candidates, n, risk, level, test)
-    n_groups = int(np.count_nonzero(np.bincount(codes[tested]))) if grouped else None
-    return RiskControl(risk, confidence, chosen, reason, more, candidates, n, n_groups, n_hypotheses)
+        reason, more = _why_not(_deciles(x[rows], level / len(_TOLERATED), test), len(rows), risk, test)
+    return RiskControl(
+        risk=risk,
+        confidence=confidence,
+        chosen=chosen,
+        reason=reason,
+        more_labels=more,
+        candidates=candidates,
+        kinds=test.kinds(chosen.n_accepted) if chosen is not None else (),
+        largest=test.largest,
+        n=int(tested.sum()),
+        n_groups=n_units if grouped else None,
+        n_detectors=n_detectors,
+    )
+
+
+def binomial_p_value(n_accepted: int, n_wrong: int, risk: float) -> float:
+    """Probability of at most so many errors among so many, each of probability `risk`."""
+    from scipy.special import bdtr  # the binomial distribution function, without a hundred times the overhead
+
+    return float(bdtr(n_wrong, n_accepted, risk)) if n_accepted else 1.0
+
+
+def grouped_p_value(kinds: Sequence[tuple[int, int, int]], largest: int, risk: float) -> float:
+    r"""One over the winnings of bets: the mean over stakes of :math:`\prod_g (1 + \lambda (r a_g - w_g))`.
+
+    Args:
+        kinds: (accepted, wrong, groups that have so many).
+        largest: Documents of the largest group, which limits the stake.
+        risk: :math:`r`.
+    """
+    if not kinds:
+        return 1.0
+    accepted, wrong, times = np.array(kinds, dtype=np.float64).T
+    stakes = np.array(_STAKES) / ((1 - risk) * largest)
+    logs = np.log1p(stakes[:, None] * (accepted * risk - wrong)[None, :]) @ times
+    return min(1.0, math.exp(-float(np.logaddexp.reduce(logs) - math.log(len(logs)))))
 
 
 def _codes(groups: Sequence[Hashable] | npt.NDArray[np.generic]) -> IntArray:
@@ -150,37 +201,87 @@ def _codes(groups: Sequence[Hashable] | npt.NDArray[np.generic]) -> IntArray:
 
 
 def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
-    """The documents that say where the candidates are: whole groups, and those of no label."""
+    """The documents that say where the starts are: those of groups without a label, or some whole labelled groups."""
+    has_label = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
+    has_label[codes[labelled]] = True
+    if int((~has_label[codes]).sum()) >= _PLACING:
+        return ~has_label[codes]
     names, sizes = np.unique(codes[labelled], return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
-    wanted = max(_FEWEST_FOR_CANDIDATES, _FOR_CANDIDATES * labelled.sum())
-    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), wanted)) + 1
-    taken = np.zeros(int(codes.max(initial=-1)) + 1, dtype=bool)
+    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), _PLACING)) + 1
+    taken = np.zeros(len(has_label), dtype=bool)
     taken[names[order[:n_taken]]] = True
-    return ~labelled | taken[codes]
+    return taken[codes]
 
 
-def _thresholds(scores: FloatArray) -> list[float]:
-    if len(scores) == 0:
-        return []
+def _starts(scores: FloatArray, n_units: int, risk: float, level: float) -> dict[float, float]:
+    """Thresholds to start from, the strictest first, each with its share of the level.
+
+    They accept about as many documents (or groups) as let the exact test reject with 1, 4, 16 ... errors among them.
+    """
+    shares = [1.0]
+    for tolerated in (_TOLERATED, (0,)):
+        if within := [k / n_units for e in tolerated if (k := _fewest(e, n_units, risk, level / len(tolerated)))]:
+            shares = within
+            break
     # Scores as they are, and no means of two: a detector that counts has but a few.
-    found = np.quantile(scores, _SHARES, method="inverted_cdf")
-    return [float(t) for t in np.unique(found) if math.isfinite(t)]
+    found = np.quantile(scores, shares, method="inverted_cdf") if len(scores) else np.array([])
+    starts: dict[float, float] = {}
+    for t in sorted(float(t) for t in found if math.isfinite(t)):
+        starts[t] = starts.get(t, 0.0) + level / len(shares)
+    return starts
+
+
+def _fewest(n_wrong: int, n: int, risk: float, level: float) -> int | None:
+    """Fewest accepted of n with which so many errors are rejected; None where n do not do."""
+    if n == 0 or binomial_p_value(n, n_wrong, risk) > level:
+        return None
+    low, high = n_wrong, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if binomial_p_value(middle, n_wrong, risk) <= level else (middle, high)
+    return high
+
+
+def _walk(
+    x: FloatArray, starts: dict[float, float], test: _BinomialTest | _GroupedTest
+) -> tuple[tuple[Candidate, ...], Candidate | None]:
+    """Test every score from the first start on; after one that is not rejected, go on at the next start."""
+    if not starts or len(x) == 0:
+        return (), None
+    path = np.unique(np.concatenate([x[np.isfinite(x) & (x >= min(starts))], list(starts)]))
+    level, chosen = 0.0, None
+    tested: list[Candidate] = []
+    for threshold, n in zip(path.tolist(), np.searchsorted(x, path, side="right").tolist(), strict=True):
+        level += starts.get(threshold, 0.0)
+        if level == 0.0:
+            continue
+        tested.append(Candidate(threshold, n, test.n_wrong(n), n / len(x), test.p_value(n), level))
+        if tested[-1].p_value <= level:
+            chosen = tested[-1]
+        else:
+            level = 0.0
+    return tuple(tested), chosen
 
 
 class _BinomialTest:
-    """Exact: errors among k accepted documents are binomial, given k."""
+    """Exact: errors among k accepted documents are binomial, given k. Rows are in the order of their scores."""
 
-    def __init__(self, risk: float) -> None:
+    largest = 1
+
+    def __init__(self, wrong: BoolArray, risk: float) -> None:
         self.risk = risk
+        self._wrong = np.concatenate([[0], np.cumsum(wrong)])
 
-    def p_value(self, accepted: BoolArray, wrong: BoolArray) -> float:
-        return self.of_counts(int(accepted.sum()), int((accepted & wrong).sum()))
+    def n_wrong(self, n_accepted: int) -> int:
+        return int(self._wrong[n_accepted])
 
-    def of_counts(self, n_accepted: int, n_wrong: int) -> float:
-        from scipy.special import bdtr  # the binomial distribution function, without a hundred times the overhead
+    def p_value(self, n_accepted: int) -> float:
+        return binomial_p_value(n_accepted, self.n_wrong(n_accepted), self.risk)
 
-        return float(bdtr(n_wrong, n_accepted, self.risk))
+    def kinds(self, n_accepted: int) -> tuple[tuple[int, int, int], ...]:
+        """None: counts of documents say it all."""
+        return ()
 
     def needed(self, candidate: Candidate, n: int, level: float) -> int | None:
         """Fewest documents at which the shares seen would be enough."""
@@ -196,7 +297,7 @@ class _BinomialTest:
         return high if high < _MOST_LABELS else None
 
     def _at(self, candidate: Candidate, times: float) -> float:
-        return self.of_counts(round(candidate.n_accepted * times), math.ceil(candidate.n_wrong * times))
+        return binomial_p_value(round(candidate.n_accepted * times), math.ceil(candidate.n_wrong * times), self.risk)
 
 
 class _GroupedTest:
@@ -207,24 +308,26 @@ class _GroupedTest:
     mean over several stakes :math:`\lambda` is such a product as well. No order of the groups comes into it.
     """
 
-    def __init__(self, codes: IntArray, risk: float) -> None:
-        self.codes, self.risk = np.unique(codes, return_inverse=True)[1], risk
-        sizes = np.bincount(self.codes)
-        self._n, self._largest = len(sizes), int(sizes.max()) if len(codes) else 1
-        self._stakes = np.array(_STAKES) / ((1 - risk) * self._largest)
+    def __init__(self, wrong: BoolArray, risk: float, codes: IntArray) -> None:
+        self.risk = risk
+        self._wrong, self._codes = wrong, np.unique(codes, return_inverse=True)[1]
+        sizes = np.bincount(self._codes)
+        self._n, self.largest = len(sizes), int(sizes.max()) if len(codes) else 1
 
-    def p_value(self, accepted: BoolArray, wrong: BoolArray) -> float:
-        return min(1.0, math.exp(-self._log_winnings(accepted, wrong)))
+    def n_wrong(self, n_accepted: int) -> int:
+        return int(self._wrong[:n_accepted].sum())
 
-    def _log_winnings(self, accepted: BoolArray, wrong: BoolArray) -> float:
-        n_accepted = np.bincount(self.codes[accepted], minlength=self._n)
-        n_wrong = np.bincount(self.codes[accepted & wrong], minlength=self._n)
-        # Groups with the same counts are one factor: there are few kinds of them. Those without any are one of one.
-        kinds = np.bincount(n_accepted * (self._largest + 1) + n_wrong)
-        [some] = kinds.nonzero()
-        gains = some // (self._largest + 1) * self.risk - some % (self._largest + 1)
-        logs = np.log1p(self._stakes[:, None] * gains[None, :]) @ kinds[some]
-        return float(np.logaddexp.reduce(logs) - math.log(len(logs)))
+    def p_value(self, n_accepted: int) -> float:
+        return grouped_p_value(self.kinds(n_accepted), self.largest, self.risk)
+
+    def kinds(self, n_accepted: int) -> tuple[tuple[int, int, int], ...]:
+        """Groups with equal counts are one factor, and there are few kinds; those without any are a factor of one."""
+        codes, wrong = self._codes[:n_accepted], self._wrong[:n_accepted]
+        accepted_of = np.bincount(codes, minlength=self._n)
+        wrong_of = np.bincount(codes[wrong], minlength=self._n)
+        times = np.bincount(accepted_of * (self.largest + 1) + wrong_of)
+        [some] = times.nonzero()
+        return tuple((int(k) // (self.largest + 1), int(k) % (self.largest + 1), int(times[k])) for k in some if k)
 
     def needed(self, candidate: Candidate, n: int, level: float) -> int | None:
         """How many documents let the winnings grow to what is needed, if they grow as they did."""
@@ -235,33 +338,21 @@ class _GroupedTest:
         return needed if needed < _MOST_LABELS else None
 
 
-def _candidate(threshold: float, x: FloatArray, y: FloatArray, test: _BinomialTest | _GroupedTest) -> Candidate:
-    accepted, wrong = x <= threshold, y == 1
-    n = int(accepted.sum())
-    p = test.p_value(accepted, wrong) if n else 1.0
-    return Candidate(threshold, n, int((accepted & wrong).sum()), n / len(x) if len(x) else 0.0, p)
-
-
-def _widest(candidates: Sequence[Candidate], level: float) -> Candidate | None:
-    """The candidate that accepts most among those rejected by Holm's procedure."""
-    rejected: list[Candidate] = []
-    for i, candidate in enumerate(sorted(candidates, key=lambda c: c.p_value)):
-        if candidate.p_value > level / (len(candidates) - i):
-            break
-        rejected.append(candidate)
-    return max(rejected, key=lambda c: c.threshold, default=None)
+def _deciles(x: FloatArray, level: float, test: _BinomialTest | _GroupedTest) -> list[Candidate]:
+    """The thresholds that accept a tenth, two tenths ... of the tested documents, as a start would be tested there."""
+    counts = {int(n) for n in np.ceil(len(x) * np.arange(1, 11) / 10) if n and math.isfinite(x[int(n) - 1])}
+    return [Candidate(float(x[n - 1]), n, test.n_wrong(n), n / len(x), test.p_value(n), level) for n in sorted(counts)]
 
 
 def _why_not(
-    candidates: Sequence[Candidate], n: int, risk: float, level: float, test: _BinomialTest | _GroupedTest
+    candidates: Sequence[Candidate], n: int, risk: float, test: _BinomialTest | _GroupedTest
 ) -> tuple[str, int | None]:
-    if n == 0 or not candidates:
-        return f"no labelled documents are left to test on; about {_FEWEST_FOR_CANDIDATES} place the candidates", None
-    some = [c for c in candidates if c.n_accepted]
-    best = min(some, key=lambda c: c.n_wrong / c.n_accepted, default=None)
+    if n == 0:
+        return f"no labelled documents are left to test on; {_PLACING} place the starts", None
+    best = min(candidates, key=lambda c: c.n_wrong / c.n_accepted, default=None)
     if best is None:
         return "no candidate accepts any document", None
-    needed = [m for c in some if (m := test.needed(c, n, level / len(candidates))) is not None]
+    needed = [m for c in candidates if (m := test.needed(c, n, c.level)) is not None]
     if not needed:
         seen = best.n_wrong / best.n_accepted
         counts = f"{best.n_wrong} of {best.n_accepted}"

@@ -2,7 +2,8 @@
 
 Runs in vLLM's environment. PACKAGES is the project's site-packages, appended to the path; RECORD the file that gets
 every draw as a line of JSON: what the model was shown and what it answered. A first line has what the first draw was
-shown and how likely the model finds some options as the whole reply. The rest are arguments of lmms-eval.
+shown and how likely the model finds some options as the whole reply. Beside it lies a file `.again`: draws as they
+came with others and once more alone. The rest are arguments of lmms-eval.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+AGAIN = 8
+"""Draws of the last call, none the first of its request, that are asked for once more, each alone."""
 OPTIONS = ("upper", "upper left", "yes", "no", "small cyst")
 
 
@@ -34,10 +37,17 @@ def main(record: Path, arguments: list[str]) -> None:
                 asked = draws[0].messages()
                 replies = [asdict(of) for of in self.reply_logprobs([asked] * len(OPTIONS), OPTIONS)]
                 lines.write(json.dumps({"messages": _plain(asked), "replies": replies}) + "\n")
+            answers = {}
             for batch in plain(self, draws):
                 for i, answer in batch:
+                    answers[i] = answer
                     lines.write(json.dumps({"messages": _plain(draws[i].messages()), "answer": asdict(answer)}) + "\n")
                 yield batch
+        later = [i for i, draw in enumerate(draws) if draw.draw.condition == "clean" and draw.draw.index][:AGAIN]
+        with record.with_suffix(".again").open("w", encoding="utf-8") as lines:
+            for i in later:
+                [[(_, singly)]] = plain(self, [draws[i]])
+                lines.write(json.dumps([asdict(answers[i]), asdict(singly)]) + "\n")
 
     HedgeVLLM.generate_draws = recorded
     sys.argv = ["lmms-eval", *arguments]

@@ -71,9 +71,9 @@ def test_what_transformers_serve_refuses_is_recorded(server: Server) -> None:
     draws = demo_draws(documents=1, n=2)
     sample(model, draws)
     assert {"top_k", "min_p"} <= set(model.sampling_facts()["refused"])
-    in_force = model.effective_decoding(draws[0].request.plan.limits())
-    assert in_force["refused"] == ["min_p", "top_k"]
-    assert in_force["generation_config"] == {"do_sample": True, "top_p": 1.0, "top_k": 0}
+    sent = model.sent_decoding(draws[0].request.plan.limits())
+    assert sent["refused"] == ["min_p", "top_k"]
+    assert sent["generation_config"] == {"do_sample": True, "top_p": 1.0, "top_k": 0}
 
 
 def run_of(folder: Path, model: str, arguments: str, documents: int, settings: str) -> Run:

@@ -8,12 +8,14 @@ import json
 import os
 import subprocess
 import sysconfig
+from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
 from engines.forced import OPTIONS, deviation, reply_logprob
+from engines.in_process import AGAIN
 from engines.servers import HERE, VLLM_VARIABLES, export_for_vllm, require
 from hedge_tasks.sampling.probe import DRAWS
 
@@ -26,15 +28,20 @@ MODEL = "pretrained={},dtype=float32,max_model_len=512,max_num_batched_tokens=32
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("in_process") / "draws.jsonl"
+
+
+@pytest.fixture(scope="module")
+def outcome(record: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Forced replies and every draw, and the table of the evaluation."""
-    folder = tmp_path_factory.mktemp("in_process")
+    folder = record.parent
     export_for_vllm(folder / "model")
     arguments = [
         *("--model", "hedge_vllm", "--model_args", MODEL.format(folder / "model"), "--tasks", "hedge_demo"),
         *("--limit", str(DOCUMENTS), "--gen_kwargs", f"n={N}", "--output_path", str(folder / "out"), "--log_samples"),
     ]
-    record, log = folder / "draws.jsonl", folder / "log"
+    log = folder / "log"
     variables = {**VLLM_VARIABLES, "HEDGE_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     command = [str(require("vllm")), str(HERE / "in_process.py"), sysconfig.get_path("purelib"), str(record)]
     with log.open("wb") as output:
@@ -69,6 +76,18 @@ def test_whole_replies_are_those_of_a_plain_forward_pass(outcome: tuple[list[dic
     [forced, *_], _ = outcome
     own = [reply_logprob(_with_pictures(forced["messages"]), option) for option in OPTIONS]
     assert [one["mean_logprob"] * one["n_tokens"] for one in forced["replies"]] == pytest.approx(own, abs=5e-5)
+
+
+def test_a_draw_that_is_asked_for_alone_is_the_one_of_the_request_for_several(
+    outcome: tuple[Any, Any], record: Path
+) -> None:
+    """What is missing after a killed run is asked for so."""
+    again = [json.loads(line) for line in record.with_suffix(".again").read_text("utf-8").splitlines()]
+    assert len(again) == AGAIN
+    assert [together["text"] for together, _ in again] == [singly["text"] for _, singly in again]
+    assert len({singly["text"] for _, singly in again}) > 1
+    for together, singly in again:
+        assert together["mean_logprob"] == pytest.approx(singly["mean_logprob"], abs=1e-5)
 
 
 def test_the_evaluation_has_plausible_numbers(outcome: tuple[Any, dict[str, Any]]) -> None:

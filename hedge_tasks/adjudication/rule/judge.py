@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Judge, Verdict
+from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
 from hedge_tasks.adjudication.config import Spec
 from hedge_tasks.adjudication.fallback import Fallback
+from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.adjudication.rule.counts import counted_nouns, single_count, stated_counts
 from hedge_tasks.adjudication.rule.labels import (
     LabelCase,
@@ -43,8 +45,8 @@ from hedge_tasks.adjudication.rule.vocabulary import (
 )
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.replies import Reading, read_yes_no
-from hedge_tasks.replies.declining import declined
-from hedge_tasks.replies.reading import DECLINING, ECHO, EMPTY, NOTICE, unreadable
+from hedge_tasks.replies.declining import unanswered
+from hedge_tasks.replies.reading import DECLINING, ECHO, EMPTY, NOTICE, UNANSWERED, unreadable
 
 RULES: dict[str, str] = {
     "no-reference": "No reference: not judged.",
@@ -56,6 +58,7 @@ RULES: dict[str, str] = {
         "The answer declines ('I cannot see the image', 'it is not clear whether') or is about nothing ('© 2016 ...'; "
         "a date where yes or no was asked for): not judged."
     ),
+    "unfinished": "The answer was cut off before it began, or the request for it failed: not judged.",
     "equal": "Answer and reference are the same words, in any order: supported.",
     "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
     "count": (
@@ -117,7 +120,7 @@ RULES: dict[str, str] = {
     ),
 }
 
-SILENT = {"empty-answer": EMPTY, "declined": None, "echo": ECHO}
+SILENT = {"empty-answer": EMPTY, "declined": None, "unfinished": None, "echo": ECHO}
 """Rules that find that an answer claims nothing, and why; of a declined one its reason says so."""
 
 _DATE = re.compile(r"(?<!\d)(?:\d{1,4}[/.-]\d{1,4}[/.-]\d{1,4}|(?:19|20)\d{2}\b)")
@@ -150,7 +153,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "4"
+    version = "5"
 
     def __init__(self, *, short_answer: int = 6, short_reference: int = 6, fallback: Spec | None = None) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
@@ -178,18 +181,16 @@ class RuleJudge:
                 found[i] = found[i]._replace(reading=reading)  # type: ignore[union-attr]
         return [self._compared(of) if isinstance(of, _Polar) else self._verdict(*of) for of in found]
 
-    def judge_one(self, case: Case) -> Verdict:
-        return self.judge([case])[0]
-
     def _verdict(self, label: int | None, rule: str, why: str, basis: str | None = None) -> Verdict:
-        category = NO_ANSWER if rule in SILENT else None
-        known = basis or (SILENT[rule] or why if rule in SILENT else None)
-        return Verdict(label, f"{rule}: {why}", self.name, self.version, category=category, basis=known)
+        if rule in SILENT:
+            silent = of_unanswered(basis or SILENT[rule] or why, self.name, self.version)
+            return replace(silent, reason=f"{rule}: {why}")
+        return Verdict(label, f"{rule}: {why}", self.name, self.version, basis=basis)
 
     def _compared(self, polar: _Polar) -> Verdict:
         read = polar.reading
-        if read.basis in DECLINING:
-            return self._verdict(None, "declined", read.basis)
+        if read.basis in UNANSWERED:
+            return self._verdict(*_silent(read.basis))
         if read.value is None or read.soft:
             return self._verdict(None, "polar", f"unconfirmed: {read}" if read.soft else str(read), read.basis)
         right = (read.value == "yes") == polar.truth
@@ -205,9 +206,9 @@ class RuleJudge:
             return None, "no-reference", "there is no reference"
         if not answer.words:
             return None, "empty-answer", "the answer states nothing"
-        why = declined(answer_text[:MAX_CHARACTERS])
+        why = unanswered(answer_text[:MAX_CHARACTERS])
         if why is not None and says_yes_or_no(answer_text) is None:
-            return None, "declined", why
+            return _silent(why)
         polar = yes_no_reference(reference_text)
         # "Yes?" asks: it must not support "yes" where it would not contradict "no".
         asks = polar is not None and "?" in answer_text and says_yes_or_no(answer_text) is None
@@ -366,6 +367,11 @@ class RuleJudge:
         if len(shared) < 0.6 * len(right):
             return HALLUCINATED, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
         return None, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
+
+
+def _silent(why: str) -> Decision:
+    """The decision on an answer that is none."""
+    return None, "declined" if why in DECLINING else "unfinished", why
 
 
 def _denied_alike(reference: Text, answer: Text) -> bool:

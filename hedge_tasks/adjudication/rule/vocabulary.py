@@ -170,7 +170,6 @@ QUALIFIERS = _words(
 )
 
 NEGATIONS = _words("no not none without neither nor never absent lacks lacking")
-HEDGES = _words("may might could possible possibly perhaps maybe unclear uncertain suspected suspicious")
 POSITIONS = (_words("upper middle lower"), _words("left middle right"))
 """Rows and columns: 'upper-left' is one place."""
 # What a sentence about a finding has besides the finding.
@@ -199,28 +198,15 @@ ANATOMY = _words(
     "pituitary pleura prostate pylorus rectum rib sinus skin skull spine spleen sternum stomach testis thalamus "
     "thyroid tibia tongue tooth trachea ureter urethra uterus valve vein ventricle vertebra vessel"
 )
-POSITIVE_ONLY = _words("true correct present positive affirmative certainly indeed definitely yeah yep")
-NEGATIVE_ONLY = _words("false incorrect absent negative none never nope")
 MANY = _words("several multiple many numerous various")
 COMPARISONS = _words("than compared versus vs unlike opposed relative")
-DETECTED = _words("visible seen present evident identified noted detected shown found observed appreciated there")
 UNITS = _words("mm cm m ml cc kg g hu degree percent")
 LENGTHS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
 MORE = _words("greater larger more bigger over above exceeding")
 LESS = _words("less smaller fewer under below")
 # 'I have a cough', 'I want to see a scan': a model that plays the one who asks says nothing about the picture.
 ASKERS = _words("have want need like mean meant wish")
-# After these an answer's 'no' stands for itself ('no there is not'), not for 'not any' ('no lesion').
-RESTART = _words("there it this that these those the they he she i we not")
-INTRODUCTIONS = _words("based according in from looking upon well sure given as judging considering on")
 ROLES = _words("human assistant answer a response gpt model user final output")
-
-FINDINGS = _words(
-    "abnormal lesion mass nodule tumor fracture pathology disease hemorrhage infarct stroke effusion consolidation "
-    "opacity edema pneumonia cyst calcification defect injury metastasis hernia abscess aneurysm obstruction "
-    "perforation"
-)
-FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
 
 STOP = _words(
     # function words

@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What is decomposed.
+    """A text to decompose.
 
     Attributes:
         text: of an answer.

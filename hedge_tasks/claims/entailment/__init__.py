@@ -17,13 +17,13 @@ from hedge_tasks.claims.base import ENTAILMENT, NEUTRAL
 from hedge_tasks.evaluation import brought
 from hedge_tasks.registry import Registry
 
-__all__ = ["ENTAILMENTS", "Asked", "Entailment", "build_entailment", "silent_or_entailed"]
+__all__ = ["ENTAILMENTS", "SupportQuery", "Entailment", "build_entailment", "silent_or_entailed"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SupportQuery:
     """Claims of one answer, and the draws that may support them."""
 
     claims: tuple[str, ...]
@@ -43,13 +43,13 @@ class Entailment(Protocol):
     contradicts: bool
     priced: str
 
-    def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
         """Of every claim by every draw, shape (claims, draws, 3): contradiction, neutral, entailment, in [0, 1].
 
         NaN where it cannot be told; an empty draw is silent.
         """
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         """How many pairs, calls, ... `support` takes at most, before it is called; asks no model."""
 
     def check(self) -> None:

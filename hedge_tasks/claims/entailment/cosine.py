@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.claims.entailment import Asked, FloatArray, silent_or_entailed
+from hedge_tasks.claims.entailment import FloatArray, SupportQuery, silent_or_entailed
 from hedge_tasks.clustering.base import GivesCosines
 from hedge_tasks.data.sentences import split_sentences
 
@@ -35,7 +35,7 @@ class CosineEntailment:
         assert isinstance(backend, GivesCosines)
         self._embedder = backend
 
-    def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
         split = [[_sentences(draw) for draw in one.draws] for one in asked]
         texts = [_distinct(one, sentences) for one, sentences in zip(asked, split, strict=True)]
         matrices = self._embedder.cosines(texts)
@@ -44,7 +44,7 @@ class CosineEntailment:
             for one, sentences, known, matrix in zip(asked, split, texts, matrices, strict=True)
         ]
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         return len({text for one in asked for text in _distinct(one, [_sentences(draw) for draw in one.draws])})
 
     def check(self) -> None:
@@ -60,11 +60,13 @@ def _sentences(draw: str) -> list[str]:
     return split_sentences(draw) or ([draw] if draw.strip() else [])
 
 
-def _distinct(asked: Asked, sentences: Sequence[Sequence[str]]) -> list[str]:
+def _distinct(asked: SupportQuery, sentences: Sequence[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys([*asked.claims, *(text for one in sentences for text in one)]))
 
 
-def _best(asked: Asked, sentences: Sequence[Sequence[str]], place: dict[str, int], cosines: FloatArray) -> FloatArray:
+def _best(
+    asked: SupportQuery, sentences: Sequence[Sequence[str]], place: dict[str, int], cosines: FloatArray
+) -> FloatArray:
     found = np.zeros((len(asked.claims), len(sentences)))
     rows = [place[claim] for claim in asked.claims]
     for j, texts in enumerate(sentences):

@@ -14,7 +14,7 @@ from hedge_tasks.asking.asker import Query
 from hedge_tasks.asking.reading import Unreadable, read_object
 from hedge_tasks.claims.asking import ClaimAsker
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
-from hedge_tasks.claims.entailment import Asked, FloatArray
+from hedge_tasks.claims.entailment import FloatArray, SupportQuery
 from hedge_tasks.io import options
 
 VERDICTS = {"yes": ENTAILMENT, "no": NEUTRAL, "contradicts": CONTRADICTION}
@@ -79,7 +79,7 @@ class JudgeEntailment(ClaimAsker):
         single.claims_a_call = 1
         return single
 
-    def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
         calls = list(dict.fromkeys(call for one in asked for call in self._calls(one)))
         said = self._verdicts(calls)
         unread = [call for call in calls if call not in said and len(call.claims) > 1]
@@ -92,13 +92,13 @@ class JudgeEntailment(ClaimAsker):
             logger.warning("{} verdicts of judge {} could not be had or read: unknown", unknown, self.model.name)
         return found
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         return len({call for one in asked for call in self._calls(one)})
 
     def settings(self) -> dict[str, Any]:
         return {"support": self.name, **super().settings(), "claims_a_call": self.claims_a_call}
 
-    def _calls(self, asked: Asked) -> Iterator[Call]:
+    def _calls(self, asked: SupportQuery) -> Iterator[Call]:
         claims = tuple(dict.fromkeys(claim for claim in asked.claims if claim.strip()))
         for draw in dict.fromkeys(draw for draw in asked.draws if draw.strip() and len(draw) <= LONGEST):
             for start in range(0, len(claims), self.claims_a_call):
@@ -152,7 +152,7 @@ def _schema(call: Call) -> dict[str, Any]:
     return {"type": "object", "properties": each, "required": names, "additionalProperties": False}
 
 
-def _support(asked: Asked, verdicts: Mapping[tuple[str, str], int]) -> FloatArray:
+def _support(asked: SupportQuery, verdicts: Mapping[tuple[str, str], int]) -> FloatArray:
     found = np.zeros((len(asked.claims), len(asked.draws), 3))
     for i, claim in enumerate(asked.claims):
         for j, draw in enumerate(asked.draws):

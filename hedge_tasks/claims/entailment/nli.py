@@ -12,7 +12,7 @@ import numpy as np
 from loguru import logger
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
-from hedge_tasks.claims.entailment import Asked, FloatArray
+from hedge_tasks.claims.entailment import FloatArray, SupportQuery
 from hedge_tasks.clustering.base import GivesRelations
 from hedge_tasks.clustering.nli_model import Reader
 from hedge_tasks.errors import ConfigError
@@ -83,7 +83,7 @@ class NliEntailment:
             return self._given_reader
         return load_reader(getattr(self._nli, "model", ""), getattr(self._nli, "revision", None))
 
-    def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
         shown, too_long = self._shown(asked)
         if too_long:
             logger.warning("{} claims are longer than the NLI model takes and have no support", too_long)
@@ -92,7 +92,7 @@ class NliEntailment:
         place = {pair: i for i, pair in enumerate(wanted)}
         return [_support(one, cells, rows, place) for one, cells in zip(asked, shown, strict=True)]
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         shown, _ = self._shown(asked)
         return len({pair for one in shown for cell in one.values() for pair in cell or ()})
 
@@ -104,7 +104,9 @@ class NliEntailment:
         model: dict[str, Any] = getattr(self._nli, "model_settings", dict)()
         return {"support": self.name, **model, **({"window": self._window} if self._window is not None else {})}
 
-    def _shown(self, asked: Sequence[Asked]) -> tuple[list[dict[tuple[int, int], list[tuple[str, str]] | None]], int]:
+    def _shown(
+        self, asked: Sequence[SupportQuery]
+    ) -> tuple[list[dict[tuple[int, int], list[tuple[str, str]] | None]], int]:
         """By (claim, draw): the pairs that the model is asked, None where it cannot be; and how many claims are too
         long.
         """
@@ -180,7 +182,7 @@ def _words(text: str, room: int, count: Counts) -> Iterator[tuple[int, int]]:
 
 
 def _support(
-    asked: Asked,
+    asked: SupportQuery,
     cells: dict[tuple[int, int], list[tuple[str, str]] | None],
     rows: FloatArray,
     place: dict[tuple[str, str], int],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.claims.entailment import Asked, FloatArray, silent_or_entailed
+from hedge_tasks.claims.entailment import FloatArray, SupportQuery, silent_or_entailed
 from hedge_tasks.data.words import words
 
 
@@ -18,10 +18,10 @@ class WordsEntailment:
     contradicts = False
     priced = ""
 
-    def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
         return [silent_or_entailed(self._shares(one)) for one in asked]
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         return 0
 
     def check(self) -> None: ...
@@ -29,7 +29,7 @@ class WordsEntailment:
     def settings(self) -> dict[str, Any]:
         return {"support": self.name}
 
-    def _shares(self, asked: Asked) -> FloatArray:
+    def _shares(self, asked: SupportQuery) -> FloatArray:
         draws = [frozenset(words(draw)) for draw in asked.draws]
         shares = np.zeros((len(asked.claims), len(draws)))
         for row, claim in zip(shares, map(frozenset, map(words, asked.claims)), strict=True):

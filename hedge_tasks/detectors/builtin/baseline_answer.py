@@ -1,4 +1,4 @@
-"""What the baseline answer says by itself, without a draw: how unlikely the model finds it, and how long it is."""
+"""Detectors on the baseline answer by itself, without a draw: how unlikely the model finds it, and how long it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What image noise does to the support of each claim."""
+"""Effects of image noise on the support of each claim."""
 
 from __future__ import annotations
 

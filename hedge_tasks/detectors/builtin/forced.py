@@ -1,4 +1,4 @@
-"""What one more pass over given words tells: no draw, but not free either. Experimental."""
+"""Detectors on one more pass over given words: no draw, but not free either. Experimental."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def vase_linear(evidence: Evidence, *, alpha: float = 1.0) -> float:
     source="Liao et al. 2025 with α = 0",
 )
 def vase_no_contrast(evidence: Evidence) -> float:
-    r"""What is left of VASE without its contrast: how much of its difference to SE is the softmax alone.
+    r"""VASE without its contrast: how much of its difference to SE is the softmax alone.
 
     .. math::
         H\bigl(\operatorname{softmax}(s_\mathrm{clean})\bigr)

@@ -130,7 +130,9 @@ class Chosen:
     errors: Mapping[str, float] = field(default_factory=dict)
 
     def settings(self) -> dict[str, Any]:
-        """What to record: the thresholds, what they reached where they were searched, and reasons for falling back."""
+        """Return what to record: the thresholds, what they reached where they were searched, and reasons for falling
+        back.
+        """
         parts = [asdict(part) for part in self.parts]
         return {"parts": parts, "held_out": len(self.held_out), "errors": dict(self.errors)}
 

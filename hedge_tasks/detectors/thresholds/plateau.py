@@ -147,7 +147,7 @@ def choice_errors(
     repeats: int,
     seed: int,
 ) -> dict[str, float]:
-    """What choosing the threshold by cross-fitting adds to the standard error of each score's AUROC.
+    """Return what choosing the threshold by cross-fitting adds to the standard error of each score's AUROC.
 
     A bootstrap through the choice: groups of documents are resampled, split anew, and every document's threshold is
     chosen again from the other folds. The variance of the AUROC over that, less its variance over the same resamples

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from loguru import logger
+
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.by_sentence import SentenceJudge
-from hedge_tasks.evaluations.demo_reports.statements import Relation, relation, statement_of
+from hedge_tasks.evaluations.demo_reports.statements import StatementRelation, relation, statement_of
 
 _NAME, _VERSION = "drawn_report", "1"
 
-_LABELS = {Relation.ENTAILMENT: SUPPORTED, Relation.CONTRADICTION: HALLUCINATED, Relation.NEUTRAL: None}
+_LABELS = {
+    StatementRelation.ENTAILMENT: SUPPORTED,
+    StatementRelation.CONTRADICTION: HALLUCINATED,
+    StatementRelation.NEUTRAL: None,
+}
 
 
 def drawn_report() -> SentenceJudge:
@@ -29,7 +35,14 @@ class StatementJudge:
         return {"judge": self.name, "version": self.version}
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        return [self._verdict(case) for case in cases]
+        verdicts = [self._verdict(case) for case in cases]
+        if cases and not any(statement_of(case.answer) for case in cases):
+            logger.warning(
+                "{}: none of {} sentences is one of a report on a drawn scan, so nothing has a label. The demo model "
+                "writes reports with --model hedge_tiny --model_args writes=reports",
+                *(self.name, len(cases)),
+            )
+        return verdicts
 
     def _verdict(self, case: Case) -> Verdict:
         said = statement_of(case.answer)
@@ -40,4 +53,8 @@ class StatementJudge:
         return Verdict(_LABELS[found], reason, self.name, self.version)
 
 
-_SAYS = {Relation.ENTAILMENT: "entails", Relation.CONTRADICTION: "contradicts", Relation.NEUTRAL: "leaves open"}
+_SAYS = {
+    StatementRelation.ENTAILMENT: "entails",
+    StatementRelation.CONTRADICTION: "contradicts",
+    StatementRelation.NEUTRAL: "leaves open",
+}

@@ -52,7 +52,7 @@ class Statement:
     value: str
 
 
-class Relation(Enum):
+class StatementRelation(Enum):
     """How a text stands to a statement."""
 
     CONTRADICTION = 0
@@ -132,7 +132,7 @@ def is_true(said: Statement, world: World) -> bool:
     return bool(getattr(world, said.topic) == said.value)
 
 
-def relation(text: str, said: Statement) -> Relation:
+def relation(text: str, said: Statement) -> StatementRelation:
     """Whether what a text says entails a statement, contradicts it, or leaves it open.
 
     A text that contradicts itself entails and contradicts everything: there every sentence counts alone, and
@@ -145,8 +145,12 @@ def relation(text: str, said: Statement) -> Relation:
         together &= one
     premises = [together] if together else worlds
     if any(not premise & ~true for premise in premises):
-        return Relation.ENTAILMENT
-    return Relation.CONTRADICTION if any(not premise & true for premise in premises) else Relation.NEUTRAL
+        return StatementRelation.ENTAILMENT
+    return (
+        StatementRelation.CONTRADICTION
+        if any(not premise & true for premise in premises)
+        else StatementRelation.NEUTRAL
+    )
 
 
 def full_report(world: World) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import Built, ImageFolder
-from hedge_tasks.evaluations.medhallmark.released import Item, read_part
+from hedge_tasks.data.local_data import BuiltSet, ImageFolder
+from hedge_tasks.evaluations.medhallmark.released import MedHallMarkItem, read_part
 
 DATASET = "ydk122024/Med-HallMark"
 """Name of the data set in task YAMLs: that of its repository on GitHub. It is not on the hub."""
@@ -22,7 +22,7 @@ SOURCES = {
 """Where the images come from, each under a licence of its own."""
 
 
-def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]) -> dict[str, Built]:
+def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]) -> dict[str, BuiltSet]:
     """Write `OUT/<id with / written __>/<part>/test.parquet`, one folder a part; see `local_data.build`.
 
     Args:
@@ -35,8 +35,8 @@ def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]
     items = {part: read_part(json_folder, part) for part in parts}
     images = ImageFolder(image_folder)
 
-    def built(part: str) -> Built:
-        def rows(usable: Sequence[Item]) -> dict[str, list[dict[str, Any]]]:
+    def built(part: str) -> BuiltSet:
+        def rows(usable: Sequence[MedHallMarkItem]) -> dict[str, list[dict[str, Any]]]:
             return {f"{part}/test": [_row(item) for item in usable]}
 
         return local_data.build(DATASET, items[part], rows, images.read, out, {"suspect": "bool"})
@@ -44,7 +44,7 @@ def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]
     return {part: built(part) for part in parts}
 
 
-def _row(item: Item) -> dict[str, Any]:
+def _row(item: MedHallMarkItem) -> dict[str, Any]:
     return {
         "id": item.id,
         "question": item.question,

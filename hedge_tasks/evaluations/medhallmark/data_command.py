@@ -16,7 +16,7 @@ from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, sh
 from hedge_tasks.numbers import THREE_DIGITS, Cell, Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.data.local_data import Built
+    from hedge_tasks.data.local_data import BuiltSet
 
 _PARTS = ("conventional", "confidence", "counterfactual", "irg")
 _PACKAGE = "hedge_tasks.evaluations.medhallmark"
@@ -89,12 +89,12 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     from hedge_tasks.asking.account import asked
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.evaluations.medhallmark.judge_quality import judge_quality
-    from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item, read_part
+    from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, MedHallMarkItem, read_part
     from hedge_tasks.measures.published import read_published
 
     pictures = ImageFolder(arguments.images) if arguments.images is not None else None
 
-    def load(item: Item) -> list[Any]:
+    def load(item: MedHallMarkItem) -> list[Any]:
         content = pictures.read(item.image) if pictures is not None else None
         return [] if content is None else [Image.open(io.BytesIO(content))]
 
@@ -118,12 +118,12 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     return {**asdict(found), "paper": detector, **cost}, str(table)
 
 
-def _facts(part: str, built: Built, oddities: Sequence[str]) -> dict[str, Any]:
+def _facts(part: str, built: BuiltSet, oddities: Sequence[str]) -> dict[str, Any]:
     file = next(iter(built.files.values()), None)
     return {"part": part, "file": str(file) if file else None, **built.facts(), "oddities": list(oddities)}
 
 
-def _text(built: Mapping[str, Built], odd: Mapping[str, Sequence[str]], sources: Mapping[str, str]) -> str:
+def _text(built: Mapping[str, BuiltSet], odd: Mapping[str, Sequence[str]], sources: Mapping[str, str]) -> str:
     header = ["part", "items", "built", "images missing", "unreadable"]
     rows: list[list[Cell]] = [[n, b.items, b.built, len(b.missing), len(b.unreadable)] for n, b in built.items()]
     lines = [str(Table.of(header, rows))]

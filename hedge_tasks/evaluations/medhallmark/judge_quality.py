@@ -14,7 +14,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, Item
+from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, MedHallMarkItem
 from hedge_tasks.io import options
 
 Guess = Sequence[str | None]
@@ -22,7 +22,7 @@ Guess = Sequence[str | None]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class CategoryAgreement:
     """Categories against those of people.
 
     Attributes:
@@ -52,12 +52,12 @@ class JudgeQuality:
         consistency: None with a single round.
     """
 
-    rounds: tuple[Agreement, ...]
-    baselines: tuple[Agreement, ...]
+    rounds: tuple[CategoryAgreement, ...]
+    baselines: tuple[CategoryAgreement, ...]
     consistency: float | None
 
 
-def labelled(items: Sequence[Item]) -> list[Item]:
+def labelled(items: Sequence[MedHallMarkItem]) -> list[MedHallMarkItem]:
     """The items with a human label and a reference.
 
     Raises:
@@ -69,12 +69,12 @@ def labelled(items: Sequence[Item]) -> list[Item]:
     return found
 
 
-def agreement(name: str, items: Sequence[Item], guess: Guess) -> Agreement:
+def agreement(name: str, items: Sequence[MedHallMarkItem], guess: Guess) -> CategoryAgreement:
     """Compare categories with those of people."""
     people = [item.category for item in items]
     right = Counter(truth for truth, said in zip(people, guess, strict=True) if truth == said)
     theirs, ours = Counter(people), Counter(guess)
-    return Agreement(
+    return CategoryAgreement(
         name,
         len(items),
         sum(said is not None for said in guess),
@@ -85,11 +85,11 @@ def agreement(name: str, items: Sequence[Item], guess: Guess) -> Agreement:
 
 
 def judge_quality(
-    items: Sequence[Item],
+    items: Sequence[MedHallMarkItem],
     judge: Judge,
     *,
     rounds: int = 3,
-    images: Callable[[Item], Sequence[Any]] | None = None,
+    images: Callable[[MedHallMarkItem], Sequence[Any]] | None = None,
 ) -> JudgeQuality:
     """Ask a judge for the category of every labelled answer, several times anew.
 
@@ -114,7 +114,7 @@ def judge_quality(
     )
 
 
-def baselines(items: Sequence[Item]) -> tuple[Agreement, ...]:
+def baselines(items: Sequence[MedHallMarkItem]) -> tuple[CategoryAgreement, ...]:
     """What can be had without a judge of categories; see `JudgeQuality`. Classes are counted in these very items."""
     from hedge_tasks.adjudication import build_judge
 
@@ -131,12 +131,12 @@ def baselines(items: Sequence[Item]) -> tuple[Agreement, ...]:
     )
 
 
-def _largest(items: Sequence[Item]) -> str:
+def _largest(items: Sequence[MedHallMarkItem]) -> str:
     [(category, _)] = Counter(item.category for item in items if item.category is not None).most_common(1)
     return category
 
 
-def _case(item: Item, images: Callable[[Item], Sequence[Any]] | None) -> Case:
+def _case(item: MedHallMarkItem, images: Callable[[MedHallMarkItem], Sequence[Any]] | None) -> Case:
     shown = None if images is None else lambda: images(item)
     key = None if images is None else item.image
     return Case(item.id, item.question, item.reference, item.answer or "", images=shown, image_key=key)

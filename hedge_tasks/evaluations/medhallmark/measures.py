@@ -183,7 +183,7 @@ class PrefixBound(Bound):
     of: PrefixDifference
     needs: str = "an interval needs questions on two images"
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         number = self.of.students(records)
         if not number.defined:
             return number

@@ -51,7 +51,7 @@ _SUSPECT = "bladder"
 
 
 @dataclass(frozen=True)
-class Item:
+class MedHallMarkItem:
     """One released item.
 
     Attributes:
@@ -75,7 +75,7 @@ class Item:
     suspect: bool = False
 
 
-def read_part(folder: Path, part: str) -> list[Item]:
+def read_part(folder: Path, part: str) -> list[MedHallMarkItem]:
     """The items of one part.
 
     Raises:
@@ -109,7 +109,7 @@ def find_file(folder: Path, part: str) -> Path:
     return found[0]
 
 
-def oddities(part: str, items: Sequence[Item]) -> list[str]:
+def oddities(part: str, items: Sequence[MedHallMarkItem]) -> list[str]:
     """What a user should know of a part, a line each."""
     lines = []
     if count := sum(not item.reference for item in items):
@@ -125,13 +125,13 @@ def oddities(part: str, items: Sequence[Item]) -> list[str]:
     return lines
 
 
-def _missing_ids(items: Sequence[Item]) -> list[int]:
+def _missing_ids(items: Sequence[MedHallMarkItem]) -> list[int]:
     numbers = {int(item.id.rpartition("-")[2]) for item in items}
     return sorted(set(range(min(numbers), max(numbers) + 1)) - numbers)
 
 
-def _judged(part: str) -> Callable[[Mapping[str, Any], int], Item]:
-    def read(row: Mapping[str, Any], number: int) -> Item:
+def _judged(part: str) -> Callable[[Mapping[str, Any], int], MedHallMarkItem]:
+    def read(row: Mapping[str, Any], number: int) -> MedHallMarkItem:
         prompt, said = (turn["value"] for turn in row["conversations"])
         found = _JUDGED.search(prompt[prompt.rindex("Here is the question received") :])
         if found is None:
@@ -140,15 +140,15 @@ def _judged(part: str) -> Callable[[Mapping[str, Any], int], Item]:
         category = _LABELS[said.strip()]
         suspect = category == "correct" and _SUSPECT in answer.lower() and _SUSPECT not in reference.lower()
         item = (f"{part}-{int(row['id'])}", _text(found["question"]), reference, _text(row["image"]))
-        return Item(*item, answer=answer, category=category, suspect=suspect)
+        return MedHallMarkItem(*item, answer=answer, category=category, suspect=suspect)
 
     return read
 
 
-def _confidence(row: Mapping[str, Any], number: int) -> Item:
+def _confidence(row: Mapping[str, Any], number: int) -> MedHallMarkItem:
     asked, answer = (_text(turn["value"]) for turn in row["conversations"])
     prefix, question = split_prefix(asked)
-    return Item(f"confidence-{number}", question, answer, _text(row["image"]), prefix)
+    return MedHallMarkItem(f"confidence-{number}", question, answer, _text(row["image"]), prefix)
 
 
 def split_prefix(asked: str) -> tuple[str, str]:
@@ -165,11 +165,11 @@ def split_prefix(asked: str) -> tuple[str, str]:
     return "", asked
 
 
-def _report(row: Mapping[str, Any], number: int) -> Item:
+def _report(row: Mapping[str, Any], number: int) -> MedHallMarkItem:
     question, reference, image, answer = (
         _text(row[key]) for key in ("question", "ground-truth", "image", "Med-VLM answer")
     )
-    return Item(f"irg-{number}", question, reference, image, answer=answer)
+    return MedHallMarkItem(f"irg-{number}", question, reference, image, answer=answer)
 
 
 def _text(value: object) -> str:
@@ -178,7 +178,7 @@ def _text(value: object) -> str:
     return value.strip()
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any], int], Item]] = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any], int], MedHallMarkItem]] = {
     "conventional": _judged("conventional"),
     "confidence": _confidence,
     "counterfactual": _judged("counterfactual"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.measures.detector_table import Row
+from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_table import unit_table
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
@@ -50,7 +50,7 @@ class Sentences:
     reports: int
     sentences: int = 0
     wrong: int = 0
-    rows: tuple[Row, ...] = ()
+    rows: tuple[DetectorNumbers, ...] = ()
     reason: str | None = None
 
     def facts(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _of_run(run: Run, support: str) -> Sentences:
     return Sentences(*about, found.n_labelled, found.counted.n_positive, tuple(rows))
 
 
-def _facts(row: Row) -> dict[str, Any]:
+def _facts(row: DetectorNumbers) -> dict[str, Any]:
     both: dict[str, Number | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
     numbers = {
         name: {"value": of.value, "stderr": of.stderr, "interval": of.interval, "reason": of.reason}

@@ -279,9 +279,9 @@ class WordingMean(InCommon):
         except NotHere as missing:
             return {**record, "missing": str(missing)}
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         missing = next((record["missing"] for record in records if "missing" in record), None)
-        return Number.undefined(missing) if missing else super().estimate(records, groups)
+        return Number.undefined(missing) if missing else super().by_judge(records, groups)
 
     def again(self, document: Record, judge: Record) -> Record | None:
         """The record out of answer and reference; None where the library or file that measures them is not here."""
@@ -306,9 +306,9 @@ class BertScore(InCommon):
         record = super().record(scores, verdict, document)
         return {**record, "answer": str(document["baseline_answer"]), "reference": str(document["reference"])}
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         try:
-            return super().estimate(self.scored(records), groups)
+            return super().by_judge(self.scored(records), groups)
         except NotHere as missing:
             return Number.undefined(str(missing))
 

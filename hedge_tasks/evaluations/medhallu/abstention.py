@@ -20,7 +20,7 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import evidence_of, get
 from hedge_tasks.evaluations.medhallu.measures import MEASURES
-from hedge_tasks.evaluations.medhallu.tables import Answered, paired
+from hedge_tasks.evaluations.medhallu.tables import ReadRun, paired
 from hedge_tasks.measures.measure import Record, by_name
 from hedge_tasks.measures.of_run import documents_of
 from hedge_tasks.numbers import Column, Format, Number, Table
@@ -66,14 +66,14 @@ class Abstention:
         return {**asdict(self), "risk": self.risk.to_dict(), "at_coverage": numbers}
 
 
-def abstentions(runs: Sequence[Answered]) -> list[Abstention]:
+def abstentions(runs: Sequence[ReadRun]) -> list[Abstention]:
     """Of every run with "not sure" that has a run without it, all else alike."""
     by_place = {(a.run.model, a.variant): a for a in runs}
     pairs = [(a, by_place.get((a.run.model, a.variant._replace(not_sure=False)))) for a in runs if a.variant.not_sure]
     return [made for offered, forced in pairs if forced is not None and (made := _abstention(offered, forced))]
 
 
-def abstention_table(rows: Sequence[Abstention], runs: Sequence[Answered]) -> Table:
+def abstention_table(rows: Sequence[Abstention], runs: Sequence[ReadRun]) -> Table:
     """Return a line for each score, which leaves out as many documents as "not sure" does."""
     short = short_names([a.run.model for a in runs])
     signed = Format(signed=True)
@@ -101,7 +101,7 @@ def abstention_table(rows: Sequence[Abstention], runs: Sequence[Answered]) -> Ta
 _ACCURACY = by_name(MEASURES)["accuracy"]
 
 
-def _abstention(offered: Answered, forced: Answered) -> Abstention | None:
+def _abstention(offered: ReadRun, forced: ReadRun) -> Abstention | None:
     both = paired(offered, forced)
     ours, others = (documents_of(each.run, _ACCURACY) for each in (offered, forced))
     mine, theirs = [ours[i].record for i, _ in both], [others[j].record for _, j in both]

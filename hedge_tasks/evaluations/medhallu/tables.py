@@ -97,7 +97,7 @@ class Variant(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answered:
+class ReadRun:
     """A run as its replies are read.
 
     Attributes:
@@ -116,7 +116,7 @@ class Answered:
         return [(answers.id, answers.question or "") for answers in self.run.answer_sets]
 
 
-def rows_of(runs: Sequence[Answered]) -> Table:
+def rows_of(runs: Sequence[ReadRun]) -> Table:
     """Return one row a number, with the parts of the variant in columns of their own: what `--out` writes."""
     return number_rows(
         [replace(a.numbers, about={"model": a.run.model, "task": a.run.task, **a.variant._asdict()}) for a in runs]
@@ -128,7 +128,7 @@ def is_medhallu(run: Run) -> bool:
     return _judge(run).get("judge") == "medhallu"
 
 
-def answered(runs: Sequence[Run], parsing: str | None = None) -> list[Answered]:
+def answered(runs: Sequence[Run], parsing: str | None = None) -> list[ReadRun]:
     """Return finished runs with their numbers, by model and variant.
 
     Args:
@@ -140,7 +140,7 @@ def answered(runs: Sequence[Run], parsing: str | None = None) -> list[Answered]:
     return sorted((_answered(run, parsing) for run in runs), key=lambda a: (a.run.model, a.variant, a.run.task))
 
 
-def _answered(run: Run, parsing: str | None) -> Answered:
+def _answered(run: Run, parsing: str | None) -> ReadRun:
     if not is_medhallu(run):
         raise DataError(f"{run.title} is no run of MedHallu")
     verdicts = {answers.id: _read(run, answers, parsing) for answers in run.answer_sets}
@@ -148,7 +148,7 @@ def _answered(run: Run, parsing: str | None) -> Answered:
     read, variant = replace(run, verdicts=verdicts, columns=columns), _variant(run, parsing)
     about = {"model": run.model, "task": run.task, "asked": variant.asked, "shown, offered": variant.setting}
     numbers = numbers_in(read, _FROM_REPLIES)
-    return Answered(read, variant, ModelNumbers(about, numbers, counts={"documents": len(run.answer_sets)}))
+    return ReadRun(read, variant, ModelNumbers(about, numbers, counts={"documents": len(run.answer_sets)}))
 
 
 def _judge(run: Run) -> Mapping[str, Any]:
@@ -194,13 +194,13 @@ SAME = "answered in both"
 """Over the documents alone that have a verdict in both runs."""
 
 
-def paired(a: Answered, b: Answered) -> list[tuple[int, int]]:
+def paired(a: ReadRun, b: ReadRun) -> list[tuple[int, int]]:
     """Return the places of the documents that two runs have in common."""
     place = {key: i for i, key in enumerate(b.keys)}
     return [(i, place[key]) for i, key in enumerate(a.keys) if key in place]
 
 
-def differences(runs: Sequence[Answered]) -> list[Change]:
+def differences(runs: Sequence[ReadRun]) -> list[Change]:
     """Return differences with and without knowledge, and with and without "not sure", paired by document.
 
     F1 and accuracy of "not sure" are there once more over what both have answered: what is left out may be all that
@@ -209,7 +209,7 @@ def differences(runs: Sequence[Answered]) -> list[Change]:
     return adjusted([change for a, b, what, both in _pairs(runs) for change in _changes(a, b, what, both)])
 
 
-def _pairs(runs: Sequence[Answered]) -> Iterator[tuple[Answered, Answered, str, str]]:
+def _pairs(runs: Sequence[ReadRun]) -> Iterator[tuple[ReadRun, ReadRun, str, str]]:
     by_place = {(a.run.model, a.variant): a for a in runs}
     for (model, variant), mine in by_place.items():
         for what, both, other in (
@@ -220,7 +220,7 @@ def _pairs(runs: Sequence[Answered]) -> Iterator[tuple[Answered, Answered, str, 
                 yield mine, by_place[model, other], what, both
 
 
-def _changes(a: Answered, b: Answered, what: str, both: str) -> Iterator[Change]:
+def _changes(a: ReadRun, b: ReadRun, what: str, both: str) -> Iterator[Change]:
     places = paired(a, b)
     about = {"model": a.run.model, "asked": a.variant.asked, "what": what, "given": both}
     for measure in COMPARED:
@@ -237,13 +237,13 @@ def _changes(a: Answered, b: Answered, what: str, both: str) -> Iterator[Change]
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def with_published(one: Answered, model: str | None, published: Sequence[Published]) -> Answered:
+def with_published(one: ReadRun, model: str | None, published: Sequence[Published]) -> ReadRun:
     """Return a run with the paper's numbers of it: none where it is of another model or protocol."""
     theirs = {p.measure: p for p in published if p.model == model and p.setting == one.variant.setting}
     return replace(one, numbers=replace(one.numbers, published=theirs))
 
 
-def tables_of(runs: Sequence[Answered], changes: Sequence[Change], published: Sequence[Published]) -> list[Table]:
+def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Sequence[Published]) -> list[Table]:
     """Return all tables but that of abstention. What all runs are asked alike is said once, above."""
     short = short_names([a.run.model for a in runs])
     shared = runs[0].variant.asked if len({a.variant.asked for a in runs}) == 1 else ""
@@ -285,7 +285,7 @@ def tables_of(runs: Sequence[Answered], changes: Sequence[Change], published: Se
     return tables
 
 
-def _unread(one: Answered, short: Mapping[str, str]) -> Iterator[str]:
+def _unread(one: ReadRun, short: Mapping[str, str]) -> Iterator[str]:
     unread, wrong = (one.numbers.numbers[name] for name in ("unreadable_rate", "f1_unread_wrong"))
     if unread.value:
         yield (

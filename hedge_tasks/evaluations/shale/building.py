@@ -7,20 +7,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import Built, ReadImage
+from hedge_tasks.data.local_data import BuiltSet, ReadImage
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import DATASET, DISCRIMINATIVE, SCENARIOS, TASKS, Item
+from hedge_tasks.evaluations.shale.items import DATASET, DISCRIMINATIVE, SCENARIOS, TASKS, ShaleItem
 
 PARTS = {f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}": task for task in TASKS}
 """One file a type of question. A task's split is the beginning of a name, so "discriminative" is both closed types."""
 
 
 def build(
-    items: Sequence[Item],
+    items: Sequence[ShaleItem],
     read_image: ReadImage,
     out: Path,
-    more: Mapping[str, Callable[[Item], str]] | None = None,
-) -> Built:
+    more: Mapping[str, Callable[[ShaleItem], str]] | None = None,
+) -> BuiltSet:
     """Write `OUT/BeiiiY__SHALE/<PARTS>.parquet`; see `local_data.build`.
 
     All scenarios of an item follow each other, so that --limit keeps pairs.
@@ -32,7 +32,7 @@ def build(
         DataError: no item has an image, or the files cannot be written.
     """
 
-    def rows(usable: Sequence[Item]) -> dict[str, list[dict[str, str]]]:
+    def rows(usable: Sequence[ShaleItem]) -> dict[str, list[dict[str, str]]]:
         if not usable:
             raise DataError(f"none of the {len({item.image for item in items})} images can be read")
         groups = scene_groups(usable)
@@ -64,13 +64,13 @@ def image_folder(folder: Path) -> ReadImage:
     return read
 
 
-def _in_order(items: Iterable[Item]) -> list[Item]:
+def _in_order(items: Iterable[ShaleItem]) -> list[ShaleItem]:
     place: dict[str, int] = {}
     listed = [(place.setdefault(item.id, len(place)), SCENARIOS.index(item.scenario), item) for item in items]
     return [item for _, _, item in sorted(listed, key=lambda entry: entry[:2])]
 
 
-def scene_groups(items: Sequence[Item]) -> dict[str, str]:
+def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
     """What questions about one scene have in common, by the ids of the items: the name of its first clean image.
 
     Questions about one picture are of one scene, also when the picture is perturbed, and so are pictures of one
@@ -95,11 +95,11 @@ def scene_groups(items: Sequence[Item]) -> dict[str, str]:
     return {id: root(image) for id, image in images.items()}
 
 
-def _more(item: Item, more: Mapping[str, Callable[[Item], str]] | None) -> dict[str, str]:
+def _more(item: ShaleItem, more: Mapping[str, Callable[[ShaleItem], str]] | None) -> dict[str, str]:
     return {name: value(item) for name, value in (more or {}).items()}
 
 
-def _row(item: Item, groups: Mapping[str, str]) -> dict[str, str]:
+def _row(item: ShaleItem, groups: Mapping[str, str]) -> dict[str, str]:
     return {
         **asdict(item),
         "id": f"{item.id}-{item.scenario}",

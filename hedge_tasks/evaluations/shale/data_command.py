@@ -10,7 +10,7 @@ from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, sh
 from hedge_tasks.numbers import Cell, Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.data.local_data import Built
+    from hedge_tasks.data.local_data import BuiltSet
     from hedge_tasks.evaluations.shale.released import Released
 
 
@@ -81,7 +81,7 @@ def _counts(items: dict[str, dict[str, int]]) -> str:
     return str(Table.of(["scenario", *TASKS], rows))
 
 
-def _files(built: Built | None) -> dict[str, Any]:
+def _files(built: BuiltSet | None) -> dict[str, Any]:
     if built is None:
         return {}
     return {"files": {task: str(file) for task, file in built.files.items()}, "rows": dict(built.rows)}

@@ -48,7 +48,7 @@ _OPTION = re.compile(r"\(([A-Z])\)\s*(.*?)\s*(?=\([A-Z]\)|$)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Item:
+class ShaleItem:
     """One question about one image.
 
     Attributes:
@@ -93,7 +93,7 @@ def options_of(question: str) -> dict[str, str]:
     return options if len(found) == len(options) >= 2 else {}
 
 
-def read_item(row: Mapping[str, object], scenario: str, where: str) -> Item:
+def read_item(row: Mapping[str, object], scenario: str, where: str) -> ShaleItem:
     """An item of a released query file, in the spelling of its README (`ground_truth`) or of its code (`Ground Truth`).
 
     Raises:
@@ -105,7 +105,7 @@ def read_item(row: Mapping[str, object], scenario: str, where: str) -> Item:
     task = _task(_text(fields, "task", where), where)
     question = _text(fields, "instruction", where)
     answer = _answer(fields, task, question, where)
-    return Item(
+    return ShaleItem(
         id=_text(fields, "clean_id", where, needed=False) or _text(fields, "id", where),
         scenario=scenario,
         task=task,

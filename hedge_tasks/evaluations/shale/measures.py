@@ -24,6 +24,7 @@ from hedge_tasks.evaluations.shale.items import (
     PERCEPTION,
     SCENARIOS,
 )
+from hedge_tasks.measures.forced_options import forced_measures
 from hedge_tasks.measures.measure import Mean, Measure, OfSums, Rate, Record
 from hedge_tasks.numbers import Number
 from hedge_tasks.numbers.number import Interval
@@ -193,7 +194,7 @@ def _rates(sums: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReplyRate(Rate):
+class VerdictRate(Rate):
     """Share of documents with some property of verdict or answers.
 
     Attributes:
@@ -207,7 +208,7 @@ class ReplyRate(Rate):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Gain(Mean):
+class MultiModalGain(Mean):
     """Share of right answers with the image less that without, on the same questions (Chen et al. 2024, MMStar, MG).
 
     .. math:: MG = S_v - S_{wv}
@@ -242,8 +243,8 @@ class Leakage(Mean):
     def counts(self, records: Sequence[Record]) -> FloatArray:
         return of_values([None if r["base"] is None else r["without"] - r["base"] for r in records])
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = super().estimate(records, groups)
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+        number = super().by_judge(records, groups)
         return number if number.value is None else replace(number, value=max(0.0, number.value), interval=None)
 
 
@@ -353,33 +354,34 @@ MEASURES: tuple[Measure, ...] = (
         "Share of right answers as the published code reads the replies; one that it cannot read is wrong.",
         read=as_official,
     ),
-    ReplyRate(
+    VerdictRate(
         name="unreadable_rate",
         about="Share of closed questions whose reply takes no answer, or more than one. They count as wrong.",
         has=lambda verdict, document: int(verdict.get("category") == UNREADABLE),
     ),
-    ReplyRate(
+    VerdictRate(
         name="sampled_unreadable_rate",
         about="Share of documents of which a sampled answer cannot be read. Together these answers are one meaning.",
         has=lambda verdict, document: int(UNREADABLE in document["sampled"]),
     ),
-    ReplyRate(
+    VerdictRate(
         name="parsers_differ",
         about="Share of replies that our reading and the published code's read differently.",
         has=lambda verdict, document: int(len({vote.get("category") for vote in verdict["votes"]}) > 1),
     ),
-    ReplyRate(
+    VerdictRate(
         name="unclear_rate",
         about="Share of open questions whose answer the judge calls unclear. They count as not free of hallucination.",
         has=lambda verdict, document: int(verdict["label"] is None) if _decided(verdict) else None,
     ),
-    ReplyRate(
+    VerdictRate(
         name="accuracy_blind",
         about="Share of right answers without the image (column Blind of Table 2, all questions counting the same).",
         has=lambda verdict, document: document["blind_right"],
         higher_is_better=True,
     ),
-    Gain(name="multimodal_gain"),
+    MultiModalGain(name="multimodal_gain"),
     Leakage(name="multimodal_leakage", higher_is_better=False),
+    *forced_measures(reply_is_right=is_right),
 )
 """Every measure of this benchmark; what holds under noise comes second."""

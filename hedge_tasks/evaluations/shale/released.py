@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, SCENARIOS, Item, read_item
+from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, SCENARIOS, ShaleItem, read_item
 from hedge_tasks.io.outside import read_json
 
 QUERIES = "query_json"
@@ -41,7 +41,7 @@ class Released:
         other_files: JSON files whose name is no scenario's.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[ShaleItem, ...]
     unpaired: Mapping[str, tuple[str, ...]]
     problems: tuple[str, ...]
     missing: tuple[str, ...]
@@ -120,11 +120,11 @@ def _place(folder: Path) -> Path:
     return found[0] if found else folder
 
 
-def _read_file(path: Path, scenario: str, problems: list[str]) -> list[Item]:
+def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem]:
     rows = read_json(path)
     if not isinstance(rows, list):
         raise DataError(f"{path}: expected a list of items, got {type(rows).__name__}")
-    items: dict[str, Item] = {}
+    items: dict[str, ShaleItem] = {}
     for number, row in enumerate(rows):
         where = f"{path.name}[{number}]"
         try:
@@ -139,18 +139,18 @@ def _read_file(path: Path, scenario: str, problems: list[str]) -> list[Item]:
     return list(items.values())
 
 
-def _paired(noisy: list[Item], clean: list[Item]) -> list[Item]:
+def _paired(noisy: list[ShaleItem], clean: list[ShaleItem]) -> list[ShaleItem]:
     known = {item.id for item in clean}
     if len(noisy) == len(clean) and not any(item.id in known for item in noisy):
         return [replace(item, id=first.id) for item, first in zip(noisy, clean, strict=True)]
     return noisy
 
 
-def _fits(item: Item, clean: Item | None) -> bool:
+def _fits(item: ShaleItem, clean: ShaleItem | None) -> bool:
     return clean is not None and (item.task, item.aspect) == (clean.task, clean.aspect)
 
 
-def counts(items: Iterable[Item]) -> dict[str, dict[str, int]]:
+def counts(items: Iterable[ShaleItem]) -> dict[str, dict[str, int]]:
     """Number of items by scenario and task."""
     table: dict[str, dict[str, int]] = {}
     for item in items:

@@ -40,7 +40,7 @@ _FEW_SCENES = 10
 """Below so many a standard error between groups is itself hardly known."""
 
 
-class Answered(NamedTuple):
+class JudgedAnswer(NamedTuple):
     """One judged baseline answer.
 
     Attributes:
@@ -200,7 +200,7 @@ def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HED
 
 
 def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> ModelTables:
-    taken: dict[tuple[bool, str], Answered] = {}
+    taken: dict[tuple[bool, str], JudgedAnswer] = {}
     titles, notes = [], []
     for run in runs:  # the newest first
         mine = {(one.blind, id): one for id, one in answered(run, parsing)}
@@ -228,7 +228,7 @@ def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> Mod
     return ModelTables(model, beside, tuple(titles), tables, (*notes, *_lacks(list(taken.values()))))
 
 
-def answered(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, Answered]]:
+def answered(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, JudgedAnswer]]:
     """(id, what came of it) of all documents of a run, and of what was asked once more without the image.
 
     Raises:
@@ -241,9 +241,9 @@ def answered(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, Answered]]:
         document = {**run.columns.get(answers.id, {}), "group": answers.group or answers.id}
         if "scenario" not in document:
             continue
-        yield answers.id, Answered(document, _right(answers, verdict, document, parsing), blind)
+        yield answers.id, JudgedAnswer(document, _right(answers, verdict, document, parsing), blind)
         for alone in answers.follow_ups:  # of a run for the multimodal gain
-            yield alone.id, Answered(document, int(reply_is_right(alone, parsing)), True)
+            yield alone.id, JudgedAnswer(document, int(reply_is_right(alone, parsing)), True)
 
 
 def _right(answers: AnswerSet, verdict: Mapping[str, Any], document: Mapping[str, Any], parsing: str) -> int | None:
@@ -255,16 +255,16 @@ def _right(answers: AnswerSet, verdict: Mapping[str, Any], document: Mapping[str
         raise DataError(f"{answers.id}: its verdict has no reading {parsing!r}") from None
 
 
-def _number(pool: Pool, answers: Iterable[Answered]) -> Number:
+def _number(pool: Pool, answers: Iterable[JudgedAnswer]) -> Number:
     mine = [one for one in answers if one.blind == pool.blind and one.document["task"] in pool.tasks]
     return pool.measure.estimate([pool.measure.record(None, _as_verdict(one), one.document) for one in mine])  # type: ignore[arg-type]  # no scores are read
 
 
-def _as_verdict(one: Answered) -> dict[str, Any]:
+def _as_verdict(one: JudgedAnswer) -> dict[str, Any]:
     return {"label": None if one.right is None else 1 - one.right, "category": None}
 
 
-def _lacks(pool: Sequence[Answered]) -> Iterator[str]:
+def _lacks(pool: Sequence[JudgedAnswer]) -> Iterator[str]:
     seen = [one for one in pool if not one.blind]
     asked = {one.document["task"] for one in seen if one.document["scenario"] == CLEAN}
     if asked and len(asked) < len(TASKS):

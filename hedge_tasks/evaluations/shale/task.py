@@ -15,6 +15,7 @@ from hedge_tasks.evaluations.shale.items import DATASET, SCENARIOS, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge, reply_is_right
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.measures.forced_options import offered_facts
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.runs.run_files import Run, load_run
@@ -103,7 +104,10 @@ class ShaleDiscriminativeTask(ShaleTask):
         return replace(answer, text=text)
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        return {"sampled": [answer.text for answer in answers.clean]}
+        right = str(document["answer"])
+        # "Yes" or "No", or an option such as "(B) red".
+        option = right[1:2] if options_of(str(document["question"])) else right.strip().capitalize()
+        return {"sampled": [answer.text for answer in answers.clean], **offered_facts(answers, option)}
 
 
 class ShaleGenerativeTask(ShaleTask):

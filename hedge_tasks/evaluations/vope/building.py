@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import Built, ImageFolder, ReadImage
+from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.documents import truth_of
 from hedge_tasks.io.outside import read_json
@@ -23,7 +23,7 @@ _YEAR = "COCO_val2014_"
 
 
 @dataclass(frozen=True)
-class Item:
+class VopeImage:
     """One image of the benchmark: its id, the name of its file, and the COCO categories in it."""
 
     id: str
@@ -31,7 +31,7 @@ class Item:
     objects: tuple[str, ...]
 
 
-def read_items(path: Path) -> list[Item]:
+def read_items(path: Path) -> list[VopeImage]:
     """The items of `coco_captioning.json`, `coco_reasoning.json` or `coco_writing.json`; all three have the same.
 
     Raises:
@@ -44,7 +44,7 @@ def read_items(path: Path) -> list[Item]:
     for number, row in enumerate(rows, 1):
         where = f"{path}, item {number}"
         found = _Item.read(row, where)
-        items.append(Item(str(found.id), found.images[0], tuple(truth_of(found.truth, where))))
+        items.append(VopeImage(str(found.id), found.images[0], tuple(truth_of(found.truth, where))))
     seen: set[str] = set()
     for number, item in enumerate(items, 1):
         if item.id in seen:
@@ -68,10 +68,10 @@ def image_reader(folder: Path) -> ReadImage:
     return read
 
 
-def build(items: Sequence[Item], read_image: ReadImage, out: Path) -> Built:
+def build(items: Sequence[VopeImage], read_image: ReadImage, out: Path) -> BuiltSet:
     """Write `OUT/qqwsad5__VOPE/test.parquet` with the columns of `tsunghanwu/mscoco_chair`; see `local_data.build`."""
 
-    def rows(usable: Sequence[Item]) -> dict[str, list[dict[str, Any]]]:
+    def rows(usable: Sequence[VopeImage]) -> dict[str, list[dict[str, Any]]]:
         return {"test": [{"question_id": i.id, "image": i.image, "gt_object": list(i.objects)} for i in usable]}
 
     return local_data.build(DATASET, items, rows, read_image, out, {"gt_object": "texts"})

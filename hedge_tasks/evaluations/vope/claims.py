@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.claims.decomposition import Passage, Piece, Pieces
-from hedge_tasks.claims.entailment import Asked, FloatArray, silent_or_entailed
+from hedge_tasks.claims.entailment import FloatArray, SupportQuery, silent_or_entailed
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.evaluations.vope.extraction import mentions, places
@@ -46,7 +46,7 @@ class ObjectEntailment:
     contradicts = False
     priced = ""
 
-    def support(self, asked: Sequence[Asked]) -> list[FloatArray]:
+    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
         found = []
         for one in asked:
             wanted = [coco().category(claim, "support 'object'") for claim in one.claims]
@@ -55,7 +55,7 @@ class ObjectEntailment:
             found.append(silent_or_entailed(np.array(shares).reshape(len(wanted), len(said))))
         return found
 
-    def price(self, asked: Sequence[Asked]) -> int:
+    def price(self, asked: Sequence[SupportQuery]) -> int:
         return 0
 
     def check(self) -> None: ...

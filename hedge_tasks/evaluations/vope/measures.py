@@ -60,6 +60,15 @@ def official_in_sets(*kinds: str) -> ObjectNumber:
     return count
 
 
+def forced_in_sets(*kinds: str) -> ObjectNumber:
+    """The same by forced passes: of "Yes" and "No" the likelier is what the model says."""
+
+    def count(objects: Objects) -> int:
+        return sum(entry["kind_forced"] in kinds for entry in objects)
+
+    return count
+
+
 def unread_of(present: bool) -> ObjectNumber:
     """Counts the objects whose recheck cannot be read, among those that are in the image or among the others."""
 
@@ -144,6 +153,40 @@ def _objects_again(story: AnswerSet, rechecks: Sequence[Record], judge: VopeJudg
         for (word, _), there, r in zip(objects, present, rechecks, strict=True)
     ]
     return object_records(story, objects, present, judge.judge(cases))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShareGap(ObjectShare):
+    """A share by forced passes less the same by the written replies, over objects of which both are known.
+
+    Attributes:
+        of: the four sets that are the part, and those that are the whole.
+    """
+
+    of: tuple[tuple[str, ...], tuple[str, ...]]
+    part: ObjectNumber = len
+    whole: ObjectNumber = len
+    bounds: tuple[float, float] = (-1.0, 1.0)
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        known = [entry for entry in verdict["objects"] if entry["kind"] and entry["kind_forced"]]
+        numbers = [count(*kinds)(known) for count in (forced_in_sets, in_sets) for kinds in self.of]
+        return {"numbers": numbers, "group": scores.group or scores.id}
+
+    def counts(self, records: Sequence[Record]) -> FloatArray:
+        """Part and whole by forced passes, and by the written replies; shape (n, 4)."""
+        return np.array([record["numbers"] for record in records], dtype=np.float64).reshape(-1, 4)
+
+    def statistic(self, sums: FloatArray) -> FloatArray:
+        part, whole = sums[..., ::2], sums[..., 1::2]
+        shares = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
+        return np.asarray(shares[..., 0] - shares[..., 1])
+
+    def fault(self, record: Record, document: Record) -> str | None:
+        return None
+
+    def again(self, document: Record, judge: Record) -> Record | None:
+        return None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -370,6 +413,39 @@ _OTHER_READINGS = (
     ),
 )
 
+_NONE_FORCED = "the model does not tell how likely Yes and No are as whole replies, or no object is of that kind"
+
+_SETS = {
+    "hal_d": ((FALSE_DESCRIPTION,), _DESCRIBED),
+    "hal_i": ((FALSE_IMAGINATION,), _IMAGINED),
+    "exp": (_IMAGINED, (*_DESCRIBED, *_IMAGINED)),
+}
+
+_FORCED = (
+    *(
+        ObjectShare(
+            name=f"{name}_forced",
+            about='The same with the likelier of "Yes" and "No" as what the model says, by forced passes.',
+            part=forced_in_sets(*part),
+            whole=forced_in_sets(*whole),
+            nothing=_NONE_FORCED,
+            higher_is_better=name == "exp",
+            passes=("forced_options",),
+        )
+        for name, (part, whole) in _SETS.items()
+    ),
+    *(
+        ShareGap(
+            name=f"{name}_gap",
+            about="The share by forced passes less that by the written replies, over the same objects.",
+            of=sets,
+            nothing=_NONE_FORCED,
+            passes=("forced_options",),
+        )
+        for name, sets in _SETS.items()
+    ),
+)
+
 _OBJECT_SCORES = (*SCORE_NAMES, "noisy")
 
 
@@ -381,6 +457,7 @@ def _further(level: str) -> list[str]:
 MEASURES: tuple[Measure, ...] = (
     *(row for share in _SHARES for row in bounds_of(share, "an interval needs objects in two images")),
     *_OTHER_READINGS,
+    *_FORCED,
     ObjectCount(name="objects", of=len),
     ObjectShare(name="unread_rate", part=_unread, whole=len, nothing=_NONE_MENTIONED),
     ObjectCount(name="parsers_differ", of=_differ),

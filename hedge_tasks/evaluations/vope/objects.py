@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, get, names
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.extraction import mentions
+from hedge_tasks.evaluations.vope.judge import SETS
 from hedge_tasks.evaluations.vope.vocabulary import coco
+from hedge_tasks.measures.forced_options import option_shares
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import MODEL
@@ -34,6 +36,9 @@ class ObjectRecord:
         clean, noisy: share of the clean and the noisy stories that mention the category; None where there are none.
         scores: by detector that serves objects, with two clusters of stories, those that mention the category and those
             that do not, every story weighing the same; None where it is undefined, as vase without noisy stories.
+        kind_forced: the set that the likelier of "Yes" and "No" gives, each as the whole reply to the recheck by forced
+            passes; None where the model does not tell, or they are equal.
+        p_yes: probability of "Yes" against "No"; likewise.
         relevance: score 1 to 3 by each judge of relevance, None where it gave none; empty where none was asked.
     """
 
@@ -50,6 +55,8 @@ class ObjectRecord:
     flips: bool | None = None
     kind_official: str | None = None
     by_model: bool = False
+    kind_forced: str | None = None
+    p_yes: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON; scores stand under the names of their detectors."""
@@ -75,9 +82,15 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
     records = object_records(answers, objects, [said == "yes" for said in references], judge.judge(first))
     again = [verdict.category for verdict in judge.judge(second)]
+    shares = [option_shares(option_logprobs(recheck.forced)) for recheck in answers.follow_ups]
     return [
-        replace(entry, flips=None if None in (entry.kind, kind) else entry.kind != kind)
-        for entry, kind in zip(records, again, strict=True)
+        replace(
+            entry,
+            flips=None if None in (entry.kind, kind) else entry.kind != kind,
+            kind_forced=None if p is None or p["Yes"] == p["No"] else SETS[entry.present, p["Yes"] > p["No"]],
+            p_yes=None if p is None else p["Yes"],
+        )
+        for entry, kind, p in zip(records, again, shares, strict=True)
     ]
 
 

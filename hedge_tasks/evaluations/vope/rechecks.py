@@ -17,9 +17,12 @@ from hedge_tasks.evaluations.vope.presence import is_present
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
 from hedge_tasks.lmms.reasoning import without_reasoning
 from hedge_tasks.replies import spoken_text
+from hedge_tasks.sampling.forced import OPTIONS
 from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
+
+_YES_NO = ("Yes", "No")
 
 _PROMPTS = {False: "vope/recheck", True: "vope/recheck_plural"}
 
@@ -59,5 +62,7 @@ def _recheck(request: SampleRequest, stage: SecondStage, word: str, present: boo
         reference="yes" if present else "no",
         question_type=word,
         second_stage=None,
-        choices=("Yes", "No") if stage.plan.guided else (),
+        choices=_YES_NO if stage.plan.guided else (),
+        options=_YES_NO,
+        forced=tuple(name for name in request.forced if name == OPTIONS),
     )

@@ -72,7 +72,7 @@ class RelevanceKappa(Measure):
         pairs = [entry["relevance"][:2] for entry in verdict["objects"] if len(entry["relevance"]) > 1]
         return {"pairs": [pair for pair in pairs if None not in pair], "group": scores.group or scores.id}
 
-    def estimate(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
+    def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         """Kappa with its bootstrap standard error over images; resamples where it is undefined are left out."""
         tables = self._tables(records)
         if not len(tables):

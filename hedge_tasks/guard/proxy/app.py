@@ -24,9 +24,9 @@ from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.models import served_name
 from hedge_tasks.guard.proxy import replies
 from hedge_tasks.guard.proxy.metrics import Metrics
-from hedge_tasks.guard.proxy.requests import CannotJudge, ChatRequest, Refused, question_in, read_request
+from hedge_tasks.guard.proxy.requests import CannotJudge, ChatRequest, RefusedRequest, question_in, read_request
 from hedge_tasks.guard.proxy.settings import ProxySettings
-from hedge_tasks.guard.verdict import Verdict
+from hedge_tasks.guard.verdict import GuardVerdict
 from hedge_tasks.numbers import Format
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -69,7 +69,7 @@ class Proxy:
         """An answer and its verdict."""
         if self._busy >= self.settings.most_requests:
             await self._drain(request)
-            raise Refused("the guard has all hands full; ask again", status=429, code="overloaded")
+            raise RefusedRequest("the guard has all hands full; ask again", status=429, code="overloaded")
         with self._slot() as slot:
             content = await self._body(request)
             model, plan, settings = self.model, self.guard.plan, self.settings
@@ -117,7 +117,7 @@ class Proxy:
         host = request.headers.get("host", "")
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if name.lower() not in _LOCAL_NAMES:
-            raise Refused("this guard is asked as localhost", status=403, code="host")
+            raise RefusedRequest("this guard is asked as localhost", status=403, code="host")
 
     def check_key(self, request: Request) -> None:
         """Compare the key in a time that does not depend on it."""
@@ -126,7 +126,7 @@ class Proxy:
             return
         brought = request.headers.get("authorization", "")
         if not hmac.compare_digest(brought.encode("utf-8", "replace"), f"Bearer {self.settings.key}".encode()):
-            raise Refused("a key is needed: Authorization: Bearer KEY", status=401, code="invalid_api_key")
+            raise RefusedRequest("a key is needed: Authorization: Bearer KEY", status=401, code="invalid_api_key")
 
     # --- a request ----------------------------------------------------------------------------------------------------
 
@@ -136,12 +136,12 @@ class Proxy:
         question = await asyncio.to_thread(guard.question, found.pictures, found.question, asked.seed)
         future = slot.hold(guard.submit(question))
         try:
-            verdict: Verdict = await self._unless_gone(request, guard.answered(question, future))
+            verdict: GuardVerdict = await self._unless_gone(request, guard.answered(question, future))
         except HedgeError as error:
             raise self._failed(error) from None
         if verdict.answer is None:
             self.metrics.judged(verdict)
-            raise Refused(f"the model has not answered: {verdict.reason}", status=504, code="undecided")
+            raise RefusedRequest(f"the model has not answered: {verdict.reason}", status=504, code="undecided")
         self._failing = False
         self.metrics.judged(verdict)
         logger.info("{}: {} draws, {} s", verdict.state, verdict.draws, Format(2)(verdict.seconds))
@@ -160,7 +160,7 @@ class Proxy:
             answer = await self._unless_gone(request, waiting)
         except TimeoutError:
             self.metrics.count("undecided")
-            raise Refused("the model has not answered in time", status=504, code="undecided") from None
+            raise RefusedRequest("the model has not answered in time", status=504, code="undecided") from None
         except HedgeError as error:
             raise self._failed(error) from None
         self._failing = False
@@ -168,11 +168,11 @@ class Proxy:
         logger.info("unjudged")
         return replies.unjudged(answer, self.model, reason.reasons)
 
-    def _failed(self, error: HedgeError) -> Refused:
+    def _failed(self, error: HedgeError) -> RefusedRequest:
         self._failing = True
         logger.warning("The model did not answer a question ({})", type(error).__name__)
         words = str(error).replace(str(getattr(self.guard.model, "base_url", "\0")), "the model's server")
-        return Refused(words[:500], status=502, code="upstream")
+        return RefusedRequest(words[:500], status=502, code="upstream")
 
     async def _unless_gone(self, request: Request, work: Any) -> Any:
         """The result of some work, which is cancelled where the client hangs up."""
@@ -188,24 +188,24 @@ class Proxy:
 
     async def _body(self, request: Request) -> bytes:
         if request.headers.get("content-encoding", "identity").lower() != "identity":
-            raise Refused("send the request uncompressed", status=415)
+            raise RefusedRequest("send the request uncompressed", status=415)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Refused("content-type: expected application/json", status=415)
+            raise RefusedRequest("content-type: expected application/json", status=415)
         try:
             return await asyncio.wait_for(self._read(request), self.settings.body_seconds)
         except TimeoutError:
-            raise Refused("the request did not arrive in time", status=408) from None
+            raise RefusedRequest("the request did not arrive in time", status=408) from None
 
     async def _read(self, request: Request) -> bytes:
         most, parts, size = self.settings.largest_body, [], 0
         told = request.headers.get("content-length", "0")
         if told.isdigit() and int(told) > most:
-            raise Refused(f"a request has at most {most} bytes", status=413)
+            raise RefusedRequest(f"a request has at most {most} bytes", status=413)
         async for part in request.stream():
             size += len(part)
             if size > most:
-                raise Refused(f"a request has at most {most} bytes", status=413)
+                raise RefusedRequest(f"a request has at most {most} bytes", status=413)
             parts.append(part)
         return b"".join(parts)
 
@@ -281,7 +281,7 @@ def build_app(guard: Guard, settings: ProxySettings | None = None) -> FastAPI:
     async def chat(request: Request) -> Response:
         try:
             return await proxy.chat(request)
-        except Refused:
+        except RefusedRequest:
             raise
         except _Gone:
             proxy.metrics.count("gone")
@@ -301,7 +301,7 @@ def build_app(guard: Guard, settings: ProxySettings | None = None) -> FastAPI:
         body = replies.error(error.message, kind=kind, param=error.param, code=error.code)
         return JSONResponse(body, error.status, headers)
 
-    app.add_exception_handler(Refused, refused)
+    app.add_exception_handler(RefusedRequest, refused)
     app.add_api_route("/v1/chat/completions", chat, methods=["POST"], dependencies=keyed)
     app.add_api_route("/v1/models", proxy.models, methods=["GET"], dependencies=keyed)
     app.add_api_route("/metrics", proxy.measured, methods=["GET"], dependencies=keyed)

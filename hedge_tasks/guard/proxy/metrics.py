@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from hedge_tasks.guard.calibrate import apart, sure_interval
 from hedge_tasks.guard.policy import Policy
-from hedge_tasks.guard.verdict import Verdict
+from hedge_tasks.guard.verdict import GuardVerdict
 from hedge_tasks.numbers import PERCENT
 
 OUTCOMES = ("accepted", "rejected", "undecided", "unjudged", "refused", "unauthorized", "overloaded", "failed", "gone")
@@ -60,7 +60,7 @@ class Metrics:
         """Count a request without a verdict."""
         self._requests.labels(outcome).inc()
 
-    def judged(self, verdict: Verdict) -> None:
+    def judged(self, verdict: GuardVerdict) -> None:
         """Count a verdict. One that was not reached in time says nothing of the questions."""
         self.count(verdict.state)
         self._draws.observe(verdict.draws)

@@ -10,13 +10,13 @@ from dataclasses import asdict
 from typing import Any
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.guard.verdict import Verdict
+from hedge_tasks.guard.verdict import GuardVerdict
 
 _FINISHES = {"stop": "stop", "length": "length", "filtered": "content_filter"}
 _NOT_SAFE = "The answer was withheld: it is not safe to use ({reason})."
 
 
-def judged(verdict: Verdict, model: str, *, withhold: bool) -> dict[str, Any]:
+def judged(verdict: GuardVerdict, model: str, *, withhold: bool) -> dict[str, Any]:
     """The reply to a question with a verdict.
 
     Args:

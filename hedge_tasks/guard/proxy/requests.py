@@ -96,7 +96,7 @@ class _Body(OpenRecord):
     stream: bool | None = None
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that is not answered.
 
     Attributes:
@@ -111,7 +111,7 @@ class Refused(Exception):
         self.message, self.status, self.param, self.code = message, status, param, code
 
 
-class CannotJudge(Refused):
+class CannotJudge(RefusedRequest):
     """A sound request that the policy says nothing about."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
@@ -157,7 +157,7 @@ class ChatRequest:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PolicyQuestion:
     """A question that the policy can judge."""
 
     question: str
@@ -179,17 +179,19 @@ def read_request(content: bytes, model: str, plan: SamplingPlan, settings: Proxy
     try:
         body = outside.parse_json(content, "the request", constants=False)
     except DataError as error:
-        raise Refused(str(error)) from None
+        raise RefusedRequest(str(error)) from None
     if not isinstance(body, dict):
-        raise Refused("the request is no JSON object")
+        raise RefusedRequest("the request is no JSON object")
     _check_fields(body)
     if body.get("model") != model:
-        raise Refused(f"this guard answers for {model!r} and no other model", param="model", code="model_not_found")
+        raise RefusedRequest(
+            f"this guard answers for {model!r} and no other model", param="model", code="model_not_found"
+        )
     _check_decoding(body, plan)
     try:
         read = _Body.read(body)
     except DataError as error:
-        raise Refused(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
+        raise RefusedRequest(str(error), param=re.split(r"\W", str(error), maxsplit=1)[0]) from None
     return ChatRequest(
         turns=_turns(read.messages, settings),
         temperature=read.temperature,
@@ -199,7 +201,7 @@ def read_request(content: bytes, model: str, plan: SamplingPlan, settings: Proxy
     )
 
 
-def question_in(request: ChatRequest, prompt: Prompt, plan: SamplingPlan) -> Asked:
+def question_in(request: ChatRequest, prompt: Prompt, plan: SamplingPlan) -> PolicyQuestion:
     """The question that a request asks under the policy's prompt and decoding.
 
     A text that is the policy's prompt around a question is that question, as evaluations send it; any other text is the
@@ -225,8 +227,8 @@ def question_in(request: ChatRequest, prompt: Prompt, plan: SamplingPlan) -> Ask
     if reasons or question is None:
         raise CannotJudge(reasons)
     if not question.strip():
-        raise Refused("messages: there is no question", param="messages")
-    return Asked(question, tuple(said[0].pictures))
+        raise RefusedRequest("messages: there is no question", param="messages")
+    return PolicyQuestion(question, tuple(said[0].pictures))
 
 
 def _question(texts: Sequence[str], prompt: Prompt) -> str | None:
@@ -259,9 +261,9 @@ def _check_fields(body: Mapping[str, Any]) -> None:
     known = {*_READ, *_NEUTRAL, *_ONLY, *_WITHOUT_EFFECT}
     for name, value in body.items():
         if name not in known:
-            raise Refused(f"{outside.shown(name)}: no field that the guard knows", param=name[:100])
+            raise RefusedRequest(f"{outside.shown(name)}: no field that the guard knows", param=name[:100])
         if name in _ONLY and value is not None and value not in _ONLY[name]:
-            raise Refused(
+            raise RefusedRequest(
                 f"{name}: an answer with that cannot be judged; leave it out", param=name, code="cannot_judge"
             )
 
@@ -273,13 +275,15 @@ def _check_decoding(body: Mapping[str, Any], plan: SamplingPlan) -> None:
         value = body.get(name)
         valid = (limits[name],) if name in limits else neutral if pure else ()
         if value is not None and (isinstance(value, bool) or value not in valid):
-            raise Refused(
+            raise RefusedRequest(
                 f"{name}: another decoding than the calibrated one; leave it out", param=name, code="cannot_judge"
             )
     stop = body.get("stop")
     texts = [stop] if isinstance(stop, str) else stop
     if texts not in (None, [], list(plan.until)):
-        raise Refused("stop: another decoding than the calibrated one; leave it out", param="stop", code="cannot_judge")
+        raise RefusedRequest(
+            "stop: another decoding than the calibrated one; leave it out", param="stop", code="cannot_judge"
+        )
 
 
 def _turns(messages: Sequence[_Message], settings: ProxySettings) -> tuple[Turn, ...]:
@@ -288,7 +292,7 @@ def _turns(messages: Sequence[_Message], settings: ProxySettings) -> tuple[Turn,
     for i, message in enumerate(messages):
         where = f"messages[{i}]"
         if message.tool_calls or message.function_call:
-            raise Refused(f"{where}: calls of tools cannot be judged", param="messages", code="cannot_judge")
+            raise RefusedRequest(f"{where}: calls of tools cannot be judged", param="messages", code="cannot_judge")
         parts: list[str | Image.Image] = [message.content] if isinstance(message.content, str) else []
         for k, part in enumerate(message.content if not isinstance(message.content, str) else ()):
             if part.type == "text" and part.text is not None:
@@ -299,7 +303,7 @@ def _turns(messages: Sequence[_Message], settings: ProxySettings) -> tuple[Turn,
                 pixels -= picture.width * picture.height
                 parts.append(picture)
             else:
-                raise Refused(f"{where}.content[{k}]: there is no {part.type} in it", param="messages")
+                raise RefusedRequest(f"{where}.content[{k}]: there is no {part.type} in it", param="messages")
         turns.append(Turn(_ROLES[message.role], tuple(parts)))
     return tuple(turns)
 
@@ -308,16 +312,16 @@ def _picture(url: str, where: str, pixels: int) -> Image.Image:
     """The picture of a data URL. No other address is looked at: the guard is nobody's way into a network."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:image/") or not head.endswith(";base64"):
-        raise Refused(
+        raise RefusedRequest(
             f"{where}: send the picture itself (data:image/png;base64,...); addresses are not fetched", param="messages"
         )
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise Refused(f"{where}: not base64", param="messages") from None
+        raise RefusedRequest(f"{where}: not base64", param="messages") from None
     if fault := image_file_fault(content, decode=True, most_pixels=max(pixels, 0), formats=FORMATS):
         words = f"more pixels than are taken ({pixels:,} left of the request)" if fault == TOO_LARGE else fault
-        raise Refused(f"{where}: {words}", param="messages")
+        raise RefusedRequest(f"{where}: {words}", param="messages")
     picture = Image.open(io.BytesIO(content), formats=FORMATS)
     picture.load()
     return picture

@@ -27,7 +27,7 @@ AUROC = "detection_auroc"
 
 
 def names() -> list[str]:
-    """What `load` takes: every detector, also of other packages, and `detection_auroc`."""
+    """Return what `load` takes: every detector, also of other packages, and `detection_auroc`."""
     return [*registry.names(), AUROC]
 
 

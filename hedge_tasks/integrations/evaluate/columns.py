@@ -1,4 +1,6 @@
-"""What users hand to a metric, checked before Arrow turns it into something else: to an integer column, 0.7 is 0."""
+"""Columns that users hand to a metric, checked before Arrow turns it into something else: to an integer column, 0.7 is
+0.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,7 @@ def as_record(answer_set: AnswerSet) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any], label: int | None) -> AnswerSet:
-    """What `as_record` was made of."""
+    """Return what `as_record` was made of."""
     ids = record["cluster_ids"]
     return AnswerSet(
         id=record["id"],

@@ -66,7 +66,7 @@ def wording_scores(
     modules: str | Path | None = None,
     model: str = wording.DEFAULT_BERTSCORE,
 ) -> Mapping[str, list[float]]:
-    """What a module of `evaluate` says of each answer, by the names of Med-HallMark's rows, between 0 and 1.
+    """Return what a module of `evaluate` says of each answer, by the names of Med-HallMark's rows, between 0 and 1.
 
     `evaluate`'s ROUGE gives F1 alone.
 

@@ -31,7 +31,7 @@ _COUNTS = ("hallucination_rate", "unlabelled_rate", "auroc_documents")
 
 @dataclass(frozen=True)
 class OwnTask:
-    """What is known of a task before its files are written.
+    """A task before its files are written.
 
     Attributes:
         name: of the task.
@@ -111,7 +111,7 @@ def test_name(name: str) -> str:
 
 
 def commands(name: str, folder: str) -> list[str]:
-    """What a user types to run the task and to look at the result."""
+    """Return what a user types to run the task and to look at the result."""
     return [
         "lmms-eval --model hedge_hf --model_args pretrained=Qwen/Qwen2.5-VL-7B-Instruct,dtype=bfloat16 \\",
         f"    --tasks {name} --include_path {folder} --output_path results --log_samples",

@@ -26,7 +26,7 @@ _FILTERS = [
 
 
 @dataclass(frozen=True)
-class Shown:
+class DocumentPreview:
     """One document as a model sees it."""
 
     text: str
@@ -35,8 +35,8 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What the rule judge makes of answers that are known to be right or wrong.
+class JudgeTrial:
+    """Verdicts of the rule judge on answers that are known to be right or wrong.
 
     Attributes:
         n: documents that were tried.
@@ -51,14 +51,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it.
+    """Outcome of a trial.
 
     Attributes:
         missing: what is said of a clustering model that cannot be had here; None where all can.
     """
 
-    shown: tuple[Shown, ...]
-    judged: Judged
+    shown: tuple[DocumentPreview, ...]
+    judged: JudgeTrial
     missing: str | None
 
 
@@ -137,12 +137,12 @@ def _own_settings() -> Iterator[None]:
         os.environ.update(before)
 
 
-def _shown(task: Any, document: Any) -> Shown:
+def _shown(task: Any, document: Any) -> DocumentPreview:
     sizes = tuple(f"{picture.width} x {picture.height}" for picture in task.doc_to_visual(document))
-    return Shown(task.doc_to_text(document), sizes, task.doc_to_target(document))
+    return DocumentPreview(task.doc_to_text(document), sizes, task.doc_to_target(document))
 
 
-def _judged(task: Any, question: str) -> Judged:
+def _judged(task: Any, question: str) -> JudgeTrial:
     """The rule judge on each reference, and on another document's reference in its place.
 
     Args:
@@ -154,7 +154,7 @@ def _judged(task: Any, question: str) -> Judged:
     questions = [str(document[question]) for document in chosen]
     references = [task.doc_to_target(document) for document in chosen]
     others = [_another(references, row) for row in range(len(references))]
-    return Judged(
+    return JudgeTrial(
         len(chosen),
         sum(label == 0 for label in _labels(questions, references, references)),
         sum(label == 1 for label in _labels(questions, references, others)),

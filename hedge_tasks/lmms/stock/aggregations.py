@@ -43,6 +43,6 @@ def stability_metrics(metric: str) -> dict[str, Callable[..., Any]]:
 
 
 def stability_records(metric: str, labels: Sequence[int | None]) -> Mapping[str, list[float]]:
-    """What these numbers need of one document: 1 for a right answer, 0 for a wrong one; {} where none is known."""
+    """Return the part of one document: 1 for a right answer, 0 for a wrong one; {} where none is known."""
     scores = [1.0 - label for label in labels if label is not None]
     return {f"{metric}_{name}": scores for name in STABILITY} if scores else {}

@@ -1,4 +1,4 @@
-"""What the columns of a stock data set tell of its documents: ids, and kinds of questions."""
+"""Facts from the columns of a stock data set: ids, and kinds of questions."""
 
 from __future__ import annotations
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication.base import HALLUCINATED, NO_ANSWER, SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.base import SUPPORTED, Case, Verdict
+from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.stock.numbers import Numbers, Rule
+from hedge_tasks.lmms.stock.numbers import Numbers, ReadingRule
 from hedge_tasks.lmms.stock.options import NONE
-from hedge_tasks.lmms.stock.scoring import Outcome, StockScoring
-from hedge_tasks.replies.declining import declined
+from hedge_tasks.lmms.stock.scoring import StockOutcome, StockScoring
+from hedge_tasks.replies.declining import unanswered
+from hedge_tasks.replies.reading import DECLINING
 
 PROBED = 8
 """Documents, spread over the split, whose references are scored before anything is sampled."""
@@ -21,6 +22,7 @@ _SHOWN = 80
 
 class StockJudge:
     """1 where the task's metric says that an answer is wrong, 0 where it says right, None where it says neither.
+    What is no answer has no label.
 
     Args:
         rule: how the metric is read.
@@ -29,9 +31,11 @@ class StockJudge:
         outcomes: what `process_results` said, by the id of the case; filled when the answers are there.
     """
 
-    name, version = "task", "1"
+    name, version = "task", "2"
 
-    def __init__(self, rule: Rule, numbers: Numbers, told: Mapping[str, Any], outcomes: Mapping[str, Outcome]) -> None:
+    def __init__(
+        self, rule: ReadingRule, numbers: Numbers, told: Mapping[str, Any], outcomes: Mapping[str, StockOutcome]
+    ) -> None:
         self.rule = rule
         self._numbers, self._told, self._outcomes = numbers, dict(told), outcomes
         self._withdrawn: str | None = None
@@ -40,19 +44,19 @@ class StockJudge:
         return [self._of_case(case) for case in cases]
 
     def _of_case(self, case: Case) -> Verdict:
-        """A wrong answer that is none is declined; one that the task's metric calls right stays right."""
-        verdict = self.verdict(self._outcomes.get(case.id, Outcome(fault="it was not scored")))
-        if verdict.label != HALLUCINATED or (why := declined(case.answer)) is None:
-            return verdict
-        return replace(verdict, label=None, reason=f"declined: {why}", category=NO_ANSWER, basis=why)
+        """An answer that is none has no label, whatever the task's metric says, unless declining is what is right."""
+        why = unanswered(case.answer)
+        if why is None or (why in DECLINING and case.reference.strip() and unanswered(case.reference)):
+            return self.verdict(self._outcomes.get(case.id, StockOutcome(fault="it was not scored")))
+        return of_unanswered(why, self.name, self.version)
 
-    def verdict(self, outcome: Outcome) -> Verdict:
+    def verdict(self, outcome: StockOutcome) -> Verdict:
         """The verdict that an outcome means."""
         number = None if outcome.fault else self._numbers.of(outcome, self.rule)
         label = None if number is None or self._withdrawn else self.rule.label(number)
         return Verdict(label, self._reason(outcome, number, label), self.name, self.version)
 
-    def _reason(self, outcome: Outcome, number: float | None, label: int | None) -> str:
+    def _reason(self, outcome: StockOutcome, number: float | None, label: int | None) -> str:
         if self._withdrawn:
             return self._withdrawn
         if outcome.fault:
@@ -99,7 +103,7 @@ class Probes:
         self._documents = documents.select(rows)
         self._targets = [target_text(stock, document) for document in self._documents]
 
-    def outcomes(self, *, thorough: bool) -> list[Outcome]:
+    def outcomes(self, *, thorough: bool) -> list[StockOutcome]:
         """Of the references; with `thorough` also of nothing, of half a reference and of another document's.
 
         Half a reference shows the grades of a metric that knows some.
@@ -110,12 +114,12 @@ class Probes:
         try:
             filtered = [self._scoring.filtered(self._documents, texts)[self._scoring.filters[0]] for texts in columns]
         except Exception as error:  # a filter of the task's own, with whatever it cannot bear
-            return [Outcome(fault=f"its filters raised {type(error).__name__}: {error}")]
+            return [StockOutcome(fault=f"its filters raised {type(error).__name__}: {error}")]
         per_document = [list(answers) for answers in zip(*filtered, strict=True)]
         scored = self._scoring.score_all(self._documents, per_document, workers=1)
         return [outcome for of_document in scored for outcome in of_document]
 
-    def check_reachable(self, judge: StockJudge, outcomes: Sequence[Outcome], task: str) -> None:
+    def check_reachable(self, judge: StockJudge, outcomes: Sequence[StockOutcome], task: str) -> None:
         """Refuse a judging model that calls the reference itself wrong.
 
         Raises:

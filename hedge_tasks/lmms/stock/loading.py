@@ -178,7 +178,7 @@ def _build(
 
 
 def _guarded(manager: Any, name: str, build: Callable[[], _Tasks]) -> _Tasks:
-    """What is built, or nothing where it is refused and the command has somewhere to keep the reason."""
+    """Return what is built, or nothing where it is refused and the command has somewhere to keep the reason."""
     refused = getattr(manager, "hedge_refused", None)
     if refused is None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return build()

@@ -16,7 +16,7 @@ _WILD = "*?["
 
 @dataclass(frozen=True)
 class StockName:
-    """What stands behind `hedge:`.
+    """The name of a task behind `hedge:`.
 
     No character of it means anything to a shell, and none is a comma, which `--tasks` splits at.
 
@@ -54,7 +54,7 @@ class StockName:
 
     @property
     def shown(self) -> str:
-        """What the task is called in tables and files."""
+        """Return what the task is called in tables and files."""
         return PREFIX + self.task
 
     @property

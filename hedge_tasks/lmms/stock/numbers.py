@@ -15,7 +15,7 @@ from typing import Any
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.lmms.stock.options import StockOptions
-from hedge_tasks.lmms.stock.scoring import Outcome
+from hedge_tasks.lmms.stock.scoring import StockOutcome
 from hedge_tasks.lmms.stock.source_scan import asks_a_model, writes_files
 
 FIELDS = (
@@ -42,7 +42,7 @@ _PERCENT = 100.0
 
 
 @dataclass(frozen=True)
-class Rule:
+class ReadingRule:
     """How a number is read from an outcome, and when it means that the answer is right.
 
     Attributes:
@@ -103,13 +103,13 @@ class Numbers:
         """Metrics that are more than a file to be sent in."""
         return [name for name, function in self._aggregations.items() if not is_submission(name, function)]
 
-    def of(self, outcome: Outcome, rule: Rule) -> float | None:
+    def of(self, outcome: StockOutcome, rule: ReadingRule) -> float | None:
         """The number that the rule reads; None where the outcome has none."""
         names = self.metrics if rule.metric is None else [rule.metric]
         metric = next((name for name in names if name in outcome.metrics), None)
         return None if metric is None else self._number(metric, outcome.metrics[metric], rule.how)
 
-    def rule(self, probes: Sequence[Outcome], options: StockOptions, task: str) -> Rule:
+    def rule(self, probes: Sequence[StockOutcome], options: StockOptions, task: str) -> ReadingRule:
         """The rule that the options ask for, or the first that says 0 or 1 of every probed answer.
 
         Args:
@@ -148,7 +148,7 @@ class Numbers:
                     return rule
         raise ConfigError(self._advice(sound, seen, task))
 
-    def _asked(self, probes: Sequence[Outcome], options: StockOptions, task: str) -> Rule:
+    def _asked(self, probes: Sequence[StockOutcome], options: StockOptions, task: str) -> ReadingRule:
         metric = str(options.judge)
         if metric not in self._aggregations:
             raise unknown(f"metric of {task}", metric, self.metrics)
@@ -160,14 +160,16 @@ class Numbers:
             seen[str(rule)] = numbers
         raise ConfigError(self._advice(probes, seen, task, metric))
 
-    def _rules(self, probes: Sequence[Outcome], metric: str | None, options: StockOptions) -> Iterator[Rule]:
+    def _rules(
+        self, probes: Sequence[StockOutcome], metric: str | None, options: StockOptions
+    ) -> Iterator[ReadingRule]:
         higher = True if metric is None else bool(self._stock.higher_is_better().get(metric, True))
         for how in [options.record_key] if options.record_key else ["value", *FIELDS, "aggregation"]:
-            rule = Rule(metric, how, options.at_least, options.at_most, higher)
+            rule = ReadingRule(metric, how, options.at_least, options.at_most, higher)
             if any(self.of(probe, rule) is not None for probe in probes):
                 yield rule
 
-    def _distinct(self, probes: Sequence[Outcome], rule: Rule) -> list[float]:
+    def _distinct(self, probes: Sequence[StockOutcome], rule: ReadingRule) -> list[float]:
         return sorted({number for probe in probes if (number := self.of(probe, rule)) is not None})
 
     def _is_automatic(self, metric: str) -> bool:
@@ -175,9 +177,9 @@ class Numbers:
         return not is_graded(metric) and bool(self._stock.higher_is_better().get(metric, True))
 
     def _advice(
-        self, probes: Sequence[Outcome], seen: Mapping[str, Sequence[float]], task: str, asked: str | None = None
+        self, probes: Sequence[StockOutcome], seen: Mapping[str, Sequence[float]], task: str, asked: str | None = None
     ) -> str:
-        """What the metrics said, and what to give."""
+        """Return what the metrics said, and what to give."""
         for metric in [asked] if asked else self.metrics:
             if not any(name.startswith(metric) for name in seen):
                 seen = {**seen, **self._said(probes, metric)}
@@ -192,7 +194,7 @@ class Numbers:
             f"the key of a record); or judge=none; or HEDGE_JUDGE names a judge of this package"
         )
 
-    def _said(self, probes: Sequence[Outcome], metric: str) -> dict[str, list[float]]:
+    def _said(self, probes: Sequence[StockOutcome], metric: str) -> dict[str, list[float]]:
         """The numbers of a metric by how they are read, or what it gives instead of numbers."""
         if rule := next(self._rules(probes, metric, StockOptions()), None):
             return {str(rule): self._distinct(probes, rule)}

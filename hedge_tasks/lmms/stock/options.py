@@ -1,4 +1,4 @@
-"""What may be said about a stock task: who judges, which column is what, and how it is sampled."""
+"""Options of a stock task: who judges, which column is what, and how it is sampled."""
 
 from __future__ import annotations
 

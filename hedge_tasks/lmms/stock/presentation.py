@@ -1,4 +1,4 @@
-"""What a stock task shows of a document: its text, and pictures or other media, as lmms-eval would hand them on."""
+"""Presentation of a document by a stock task: its text, and pictures or other media, as lmms-eval hands them on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal["pictures", "text", "other"]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownDocument:
     """One document as the model sees it.
 
     Attributes:
@@ -39,11 +39,11 @@ class Shown:
         return "pictures" if all(isinstance(one, Image.Image) for one in self.media) else "other"
 
     def media_key(self) -> str:
-        """What tells these pictures from others; empty where there are none."""
+        """Return what tells these pictures from others; empty where there are none."""
         return hashlib.sha256("".join(map(_digest, self.media)).encode()).hexdigest()[:16] if self.media else ""
 
     def key(self, text: str) -> str:
-        """What tells this document, asked with this text, from others."""
+        """Return what tells this document, asked with this text, from others."""
         turns = None if self.conversation is None else self.conversation.turns
         parts = json.dumps([_plain(turns), text, self.media_key()], ensure_ascii=True)
         return hashlib.sha256(parts.encode()).hexdigest()[:32]
@@ -62,19 +62,28 @@ class Presentation:
     def __init__(self, stock: Any, *, chat: bool) -> None:
         self._stock, self._chat = stock, chat
 
-    def of(self, document: Mapping[str, Any]) -> Shown:
+    def of(self, document: Mapping[str, Any]) -> ShownDocument:
         if self._chat:
             conversation, media = Conversation.of(self._stock.doc_to_messages(document))
-            return Shown(conversation, tuple(map(_opened, media)))
+            return ShownDocument(conversation, tuple(map(_opened, media)))
         visual = self._stock.doc_to_visual(document)
-        return Shown(None, tuple(map(_opened, visual if visual is not None else ())))
+        return ShownDocument(None, tuple(map(_opened, visual if visual is not None else ())))
 
     def media(self, document: Mapping[str, Any]) -> list[Any]:
-        """What `SampleRequest.load_images` is: everything that the document shows."""
+        """Return what `SampleRequest.load_images` is: everything that the document shows."""
         return list(self.of(document).media)
 
+    def texts(self, document: Mapping[str, Any]) -> list[str]:
+        """The texts that a document is asked with: of a chat model's messages one a part."""
+        if not self._chat:
+            text = self._stock.doc_to_text(document)
+            return [text] if isinstance(text, str) else []
+        conversation = self.of(document).conversation
+        turns = conversation.turns if conversation is not None else ()
+        return [part["text"] for turn in turns for part in turn["content"] if part["type"] == "text"]
+
     def kind(self, documents: Sequence[Mapping[str, Any]]) -> Kind:
-        """What the documents show: "other" where one shows more than pictures, "text" where none shows anything."""
+        """Kind of the documents: "other" where one shows more than pictures, "text" where none shows anything."""
         kinds = {self.of(document).kind for document in documents}
         return "other" if "other" in kinds else "pictures" if "pictures" in kinds else "text"
 

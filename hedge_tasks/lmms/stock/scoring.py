@@ -18,8 +18,8 @@ _LONGEST_FAULT = 300
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What `process_results` says of one answer.
+class StockOutcome:
+    """Result of `process_results` for one answer.
 
     Attributes:
         metrics: by name, as lmms-eval aggregates them.
@@ -35,10 +35,10 @@ class StockAnswer:
     """A baseline answer as one of the stock task's filters leaves it, and what its metrics say of it."""
 
     filtered: Any
-    outcome: Outcome
+    outcome: StockOutcome
 
     def __str__(self) -> str:
-        """What lmms-eval writes into its sample file."""
+        """Return what lmms-eval writes into its sample file."""
         return str(self.filtered)
 
 
@@ -81,8 +81,8 @@ class StockScoring:
             ensemble.apply(instances, documents)
         return {name: [instance.filtered_resps[name] for instance in instances] for name in self.filters}
 
-    def score(self, document: Mapping[str, Any], filtered: Any) -> Outcome:
-        """What the metrics say of a filtered answer. Never raises: what goes wrong is the outcome's fault."""
+    def score(self, document: Mapping[str, Any], filtered: Any) -> StockOutcome:
+        """Return what the metrics say of a filtered answer. Never raises: what goes wrong is the outcome's fault."""
         method = type(self._stock).process_results
         if not self._asks_a_model:
             # lmms-eval tries again whatever goes wrong, five times, two seconds apart, for the sake of servers.
@@ -91,12 +91,12 @@ class StockScoring:
             try:
                 metrics = method(self._stock, document, [filtered])
             except Exception as error:  # task code of all kinds; a document without a verdict is better than no run
-                return Outcome(fault=_said(error))
+                return StockOutcome(fault=_said(error))
         if not isinstance(metrics, Mapping):
-            return Outcome(fault=f"process_results gave {type(metrics).__name__} instead of metrics")
-        return Outcome(metrics, f"its judge reported: {errors[0][:_LONGEST_FAULT]}" if errors else None)
+            return StockOutcome(fault=f"process_results gave {type(metrics).__name__} instead of metrics")
+        return StockOutcome(metrics, f"its judge reported: {errors[0][:_LONGEST_FAULT]}" if errors else None)
 
-    def score_all(self, documents: Any, columns: Sequence[Sequence[Any]], workers: int) -> list[list[Outcome]]:
+    def score_all(self, documents: Any, columns: Sequence[Sequence[Any]], workers: int) -> list[list[StockOutcome]]:
         """Outcomes of several filtered answers a document.
 
         Args:
@@ -105,7 +105,7 @@ class StockScoring:
             workers: threads, as lmms-eval's `--process_docs_parallel`; with 1 everything stays in this thread.
         """
 
-        def score(item: tuple[Mapping[str, Any], Sequence[Any]]) -> list[Outcome]:
+        def score(item: tuple[Mapping[str, Any], Sequence[Any]]) -> list[StockOutcome]:
             # A copy for each: task code changes the documents that it is given.
             return [self.score(copied(item[0]), filtered) for filtered in item[1]]
 

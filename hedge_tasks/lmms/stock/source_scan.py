@@ -1,4 +1,4 @@
-"""What a stock task's scoring would do, read from its source before it does it: ask a language model, write files.
+"""Forecast of a stock task's scoring, read from its source before it does it: ask a language model, write files.
 
 A scan says what can be called, not what will be: some tasks ask a model only for answers that they cannot read.
 """

@@ -18,6 +18,7 @@ from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
+from hedge_tasks.data.option_order import lettered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
@@ -30,10 +31,13 @@ from hedge_tasks.lmms.stock.judge import NoJudge, Probes, StockJudge, spread, ta
 from hedge_tasks.lmms.stock.numbers import Numbers
 from hedge_tasks.lmms.stock.options import NONE, StockOptions
 from hedge_tasks.lmms.stock.presentation import Presentation
-from hedge_tasks.lmms.stock.scoring import Outcome, StockAnswer, StockScoring, copied
+from hedge_tasks.lmms.stock.scoring import StockAnswer, StockOutcome, StockScoring, copied
 from hedge_tasks.lmms.stock.source_scan import asks_a_model
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.measures.forced_options import FORCED_ROWS, forced_measures, offered_facts
 from hedge_tasks.measures.known import known_measures
+from hedge_tasks.measures.measure import by_name
+from hedge_tasks.replies import read_option
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -85,7 +89,7 @@ class StockTask(HedgeTask):
         self._documents = self._stock.dataset[self._split]
         self._presentation = Presentation(self._stock, chat=chat)
         self._kind = self._presentation.kind([self._documents[row] for row in spread(len(self._documents))])
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, StockOutcome] = {}
         self._stock_answers: dict[tuple[str, int], StockAnswer] = {}
         self._rows: dict[str, int] = {}
         self._keys_asked: dict[str, int] = {}
@@ -100,7 +104,7 @@ class StockTask(HedgeTask):
                 group=group_column(self._documents, options.group, name),
                 question_type=type_column(self._documents, options.question_type, name),
             ),
-            measures=known_measures(),
+            measures={**known_measures(), **by_name(forced_measures())},
             judge=self._build_judge(name),
             prompt=Prompt(name=name, user="{question}"),
         )
@@ -155,6 +159,8 @@ class StockTask(HedgeTask):
         if self._kind == "other":
             sampling["n_noisy"] = 0
             metrics = [entry for entry in metrics if entry["metric"] != "vase_auroc"]
+        if any(self.choices(self._documents[row]) for row in spread(len(self._documents))):
+            metrics = [*metrics, *({"metric": row} for row in (*FORCED_ROWS, "option_entropy_auroc"))]
         framework = {
             **template,
             "task": name,
@@ -189,7 +195,7 @@ class StockTask(HedgeTask):
             self._higher_is_better[name] = self._stock.higher_is_better().get(metric, "variance" not in metric)
 
     def _say(self) -> None:
-        """What a user should know before the hours of sampling."""
+        """Say what a user should know before the hours of sampling."""
         task, media = self.config.task, self._kind
         if media == "other":
             logger.warning(
@@ -223,6 +229,25 @@ class StockTask(HedgeTask):
 
     def doc_to_visual(self, doc: Mapping[str, Any]) -> Any:
         return self._stock.doc_to_visual(doc)
+
+    def choices(self, document: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """The letters of the question's options, where it has some and one of them is the right answer."""
+        found = {tuple(option.letter for option in lettered(text)) for text in self._presentation.texts(document)} - {
+            ()
+        }
+        letters = found.pop() if len(found) == 1 else ()
+        return letters if self._right_letter(document) in letters else None
+
+    def _right_letter(self, document: Mapping[str, Any]) -> str:
+        return target_text(self._stock, document).strip().strip("().: ").upper()
+
+    def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
+        options = {option.letter: option.text for option in lettered(answers.question or "")}
+        said = read_option(answers.baseline.text, options, cut=answers.baseline.finish == "length") if options else None
+        return {
+            **offered_facts(answers, self._right_letter(document)),
+            "option_said": None if said is None or said.soft else said.value,
+        }
 
     def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
         return self._stock.fewshot_context(*args, **kwargs)
@@ -280,6 +305,7 @@ class StockTask(HedgeTask):
             group=group or None,
             question_type=str(doc[settings.question_type]) if settings.question_type else None,
             choices=self._choices(doc),
+            options=self._offered(doc),
             conversation=shown.conversation,
             other_media=shown.kind == "other",
         )
@@ -312,7 +338,7 @@ class StockTask(HedgeTask):
                 for i in range(n_clean)
             ]
         except Exception as error:  # a filter of the task's own, with whatever it cannot bear
-            outcome = Outcome(fault=f"its filters raised {type(error).__name__}: {error}")
+            outcome = StockOutcome(fault=f"its filters raised {type(error).__name__}: {error}")
             self._outcomes.update({answers.id: outcome for answers in answer_sets})
             return
         columns = [list(column) for column in zip(*(baseline[name] for name in filters), *clean, strict=True)]
@@ -326,7 +352,9 @@ class StockTask(HedgeTask):
                 own = {} if outcomes[number].fault else outcomes[number].metrics
                 metrics = {**own, **(extra if number == 0 else {})}
                 named = {self._stock_names.get(metric, metric): value for metric, value in metrics.items()}
-                self._stock_answers[name, row] = StockAnswer(filtered[number], Outcome(named, outcomes[number].fault))
+                self._stock_answers[name, row] = StockAnswer(
+                    filtered[number], StockOutcome(named, outcomes[number].fault)
+                )
 
         faults = [fault for answers in answer_sets if (fault := self._outcomes[answers.id].fault)]
         if faults:
@@ -335,7 +363,7 @@ class StockTask(HedgeTask):
                 *(self.config.task, len(faults), len(answer_sets), faults[0]),
             )
 
-    def _stable(self, outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
+    def _stable(self, outcomes: Sequence[StockOutcome]) -> Mapping[str, Any]:
         if not self._stability or not isinstance(self.judge, StockJudge):
             return {}
         return stability_records(self._stability, [self.judge.verdict(outcome).label for outcome in outcomes])
@@ -362,7 +390,7 @@ class StockTask(HedgeTask):
         # One more block of rows a stock filter, under its name: the task's metrics on the baseline answers, once.
         for name in self._scoring.filters:
             for instance in self._instances:
-                answer = self._stock_answers.get((name, instance.doc_id), StockAnswer("", Outcome()))
+                answer = self._stock_answers.get((name, instance.doc_id), StockAnswer("", StockOutcome()))
                 instance.filtered_resps[f"task_{name}" if name in ours else name] = answer
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
@@ -384,7 +412,7 @@ def _check_kind(name: str, config: Mapping[str, Any]) -> None:
 
 
 def _limits(given: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
-    """What of a stock task's generation settings a sampling plan takes over."""
+    """Return what of a stock task's generation settings a sampling plan takes over."""
     settings = {key: value for key, value in (given or {}).items() if value is not None}
     limits = {key: settings[key] for key in _LIMITS if key in settings}
     length = next((settings[key] for key in _LENGTHS if key in settings), None)

@@ -23,7 +23,7 @@ TRAIN, EVAL = "train", "eval"
 
 
 @dataclass(frozen=True)
-class Example:
+class TrainingExample:
     """One conversation.
 
     Attributes:
@@ -54,31 +54,35 @@ def supported_outcome(prompt: JudgePrompt) -> str:
     return keys[0]
 
 
-def from_references(examples: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
+def from_references(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
     """The reference of each judged question as an answer, which is right by definition; each once."""
     right = supported_outcome(prompt)
-    found: dict[tuple[str, str, str], tuple[Case, Example]] = {}
+    found: dict[tuple[str, str, str], tuple[Case, TrainingExample]] = {}
     for example in examples:
         case = example.case
         if case.reference.strip():
             made = replace(case, id=f"{case.id}/reference", answer=case.reference)
             found.setdefault((example.group, case.question, case.reference), (made, example))
-    return [Example(case, right, example.group, REFERENCE, example.image) for case, example in found.values()]
+    return [TrainingExample(case, right, example.group, REFERENCE, example.image) for case, example in found.values()]
 
 
-def from_reports(examples: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
+def from_reports(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
     """Every sentence of reference texts that have several, as an answer that is right."""
     right = supported_outcome(prompt)
-    found: dict[tuple[str, str], Example] = {}
+    found: dict[tuple[str, str], TrainingExample] = {}
     for example in examples:
         sentences = split_sentences(example.case.reference)
         for number, sentence in enumerate(sentences if len(sentences) > 1 else []):
             made = replace(example.case, id=f"{example.case.id}/sentence {number}", answer=sentence)
-            found.setdefault((example.group, sentence), Example(made, right, example.group, SENTENCE, example.image))
+            found.setdefault(
+                (example.group, sentence), TrainingExample(made, right, example.group, SENTENCE, example.image)
+            )
     return list(found.values())
 
 
-def balanced(judged: Sequence[Example], right: Sequence[Example], prompt: JudgePrompt) -> list[Example]:
+def balanced(
+    judged: Sequence[TrainingExample], right: Sequence[TrainingExample], prompt: JudgePrompt
+) -> list[TrainingExample]:
     """The judged examples, and so many right ones that their class is as large as the largest other one.
 
     Which right ones are taken is decided by a digest of each: it depends neither on their order nor on the others.
@@ -90,7 +94,7 @@ def balanced(judged: Sequence[Example], right: Sequence[Example], prompt: JudgeP
     return [*judged, *chosen]
 
 
-def split(examples: Sequence[Example], share: float, seed: int = 0) -> dict[str, list[Example]]:
+def split(examples: Sequence[TrainingExample], share: float, seed: int = 0) -> dict[str, list[TrainingExample]]:
     """Whole groups into two parts.
 
     Args:
@@ -101,7 +105,7 @@ def split(examples: Sequence[Example], share: float, seed: int = 0) -> dict[str,
     """
     if not 0 <= share < 1:
         raise ConfigError(f"share: expected a number from 0 to below 1, got {share!r}")
-    parts: dict[str, list[Example]] = {TRAIN: [], EVAL: []}
+    parts: dict[str, list[TrainingExample]] = {TRAIN: [], EVAL: []}
     for example in examples:
         held_out = int(_digest(str(seed), example.group)[:8], 16) < share * 16**8
         parts[EVAL if held_out else TRAIN].append(example)
@@ -111,7 +115,7 @@ def split(examples: Sequence[Example], share: float, seed: int = 0) -> dict[str,
     return parts
 
 
-def conversation(example: Example, prompt: JudgePrompt, name: str | None = None) -> dict[str, Any]:
+def conversation(example: TrainingExample, prompt: JudgePrompt, name: str | None = None) -> dict[str, Any]:
     """A row in the form of prompt and completion that TRL trains on.
 
     Args:
@@ -156,7 +160,7 @@ def reply_of(prompt: JudgePrompt, outcome: str) -> str:
 
 
 def write_examples(
-    folder: Path, parts: Mapping[str, Sequence[Example]], prompt: JudgePrompt, about: Mapping[str, Any]
+    folder: Path, parts: Mapping[str, Sequence[TrainingExample]], prompt: JudgePrompt, about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Write `train.jsonl` and `eval.jsonl`, the pictures once each, and what they are made of.
 

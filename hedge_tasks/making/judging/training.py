@@ -83,7 +83,7 @@ def read_recipe(path: Path | None = None, changes: Mapping[str, Any] | None = No
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training came to.
+    """Result of a training.
 
     Attributes:
         adapter: Folder of the adapter, for `hf:model=BASE,peft=ADAPTER`.
@@ -257,7 +257,7 @@ def _turns(turns: list[Any]) -> list[dict[str, Any]]:
 
 
 def _about(data: Path, base: str, revision: str | None, recipe: Recipe, max_steps: int | None) -> dict[str, Any]:
-    """What decides the adapter."""
+    """Return what decides the adapter."""
     path = data / f"{TRAIN}.jsonl"
     if not path.is_file():
         raise DataError(f"{data}: there is no {path.name}; `hedge judge data` writes it")
@@ -289,7 +289,7 @@ def _checkpoint(out: Path, about: Mapping[str, Any], find: Any) -> str | None:
 
 
 def _done(out: Path) -> Trained | None:
-    """What a training that came to its end came to."""
+    """Return what a training that came to its end came to."""
     note = out / _DONE
     if not note.is_file():
         return None

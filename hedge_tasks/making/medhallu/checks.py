@@ -1,4 +1,6 @@
-"""What a wrong answer has to pass: its length, that it means something else than the true one, and that it deceives."""
+"""Checks that a wrong answer has to pass: its length, that it means something else than the true one, and that it
+deceives.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import numpy.typing as npt
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
 from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.medhallu.questions import Question
+from hedge_tasks.making.medhallu.questions import SourceQuestion
 
 NLI_MODEL = "microsoft/deberta-large-mnli"
 """Of the paper (section 4)."""
@@ -37,14 +39,14 @@ def allowed_length(answer: str) -> tuple[int, int]:
     return math.ceil(len(answer) * (1 - TOLERANCE)), math.floor(len(answer) * (1 + TOLERANCE))
 
 
-class Entailment(Protocol):
+class MutualEntailment(Protocol):
     """How strongly texts entail each other."""
 
     def both_ways(self, first: str, second: str) -> tuple[float, float]:
         """Probability that the first entails the second, and that the second entails the first."""
 
 
-class NliEntailment:
+class NliMutualEntailment:
     """By an NLI model of transformers, asked once a pair: what it says is kept in the cache of NLI clustering.
 
     Args:
@@ -66,7 +68,7 @@ class NliEntailment:
         return forth, back
 
 
-class Similarity(Protocol):
+class TextSimilarity(Protocol):
     """How alike texts are."""
 
     def cosine(self, first: str, second: str) -> float:
@@ -103,7 +105,7 @@ class EmbeddingSimilarity:
 
 @dataclass(frozen=True)
 class Vote:
-    """What one judge said, asked in both orders.
+    """Vote of one judge, asked in both orders.
 
     Attributes:
         judge: Its name.
@@ -129,7 +131,7 @@ class Vote:
         return {"judge": self.judge, "picked_first": first, "picked_second": second, "fooled": self.fooled}
 
 
-def votes_on(question: Question, wrong: str, judges: Sequence[Model], asking: Asking) -> tuple[Vote, ...]:
+def votes_on(question: SourceQuestion, wrong: str, judges: Sequence[Model], asking: Asking) -> tuple[Vote, ...]:
     """Which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
 
     Raises:

@@ -20,15 +20,15 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.medhallu.checks import (
     SAME_MEANING,
-    Entailment,
-    Similarity,
+    MutualEntailment,
+    TextSimilarity,
     Vote,
     allowed_length,
     difficulty,
     votes_on,
 )
-from hedge_tasks.making.medhallu.questions import Question
-from hedge_tasks.making.medhallu.refining import REFINERS, Candidate, Refiner, generate
+from hedge_tasks.making.medhallu.questions import SourceQuestion
+from hedge_tasks.making.medhallu.refining import REFINERS, Refiner, WrongAnswer, generate
 from hedge_tasks.making.production import Made
 
 ATTEMPTS = 5
@@ -46,7 +46,7 @@ class Checked:
         step: The same in two words, for counting.
     """
 
-    candidate: Candidate
+    candidate: WrongAnswer
     entailment: tuple[float, float] | None = None
     votes: tuple[Vote, ...] = ()
     faults: tuple[str, ...] = ()
@@ -77,8 +77,8 @@ class MedHallu:
     generator: Model
     judges: Sequence[Model]
     critic: Model
-    entailment: Entailment
-    similarity: Similarity
+    entailment: MutualEntailment
+    similarity: TextSimilarity
     refiner: str = "critique"
     attempts: int = ATTEMPTS
     _refine: Refiner = field(init=False, repr=False)
@@ -93,8 +93,8 @@ class MedHallu:
             raise ConfigError(f"attempts: expected at least 1, got {self.attempts}")
         object.__setattr__(self, "_refine", REFINERS.build(self.refiner, critic=self.critic, generator=self.generator))
 
-    def __call__(self, question: Question, asking: Asking) -> Made:
-        """What becomes of one question."""
+    def __call__(self, question: SourceQuestion, asking: Asking) -> Made:
+        """Return what becomes of one question."""
         steps: list[str] = []
         tried: list[Checked] = []
         for attempt in range(self.attempts):
@@ -113,7 +113,7 @@ class MedHallu:
         return self._nearest(question, tried, steps)
 
     def settings(self) -> dict[str, Any]:
-        """What shapes the set, for its card."""
+        """Return what shapes the set, for its card."""
         return {
             "generator": dict(self.generator.identity),
             "judges": [dict(judge.identity) for judge in self.judges],
@@ -138,7 +138,9 @@ class MedHallu:
         judged = (votes * n_questions, votes * self.attempts * n_questions)
         return {"candidate": written, "judge": judged, **rewritten}
 
-    def _next(self, question: Question, tried: Sequence[Checked], attempt: int, asking: Asking) -> Candidate | None:
+    def _next(
+        self, question: SourceQuestion, tried: Sequence[Checked], attempt: int, asking: Asking
+    ) -> WrongAnswer | None:
         step = (HOTTEST - COOLEST) / max(1, ATTEMPTS - 1)
         number, temperature = str(attempt), round(min(COOLEST + attempt * step, HOTTEST), 6)
         if not tried:
@@ -148,7 +150,7 @@ class MedHallu:
             question, last.candidate, last.faults, number=number, temperature=temperature, asking=asking
         )
 
-    def _check(self, question: Question, candidate: Candidate, asking: Asking) -> Checked:
+    def _check(self, question: SourceQuestion, candidate: WrongAnswer, asking: Asking) -> Checked:
         least, most = allowed_length(question.answer)
         length = len(candidate.answer)
         if not least <= length <= most:
@@ -164,7 +166,7 @@ class MedHallu:
             return Checked(candidate, entailment, votes, (fault,), "deceives nobody")
         return Checked(candidate, entailment, votes)
 
-    def _nearest(self, question: Question, tried: Sequence[Checked], steps: list[str]) -> Made:
+    def _nearest(self, question: SourceQuestion, tried: Sequence[Checked], steps: list[str]) -> Made:
         usable = [checked for checked in tried if checked.means_something_else]
         if not usable:
             reason = "nothing that could be read" if not tried else f"every candidate fails: {tried[-1].step}"
@@ -175,7 +177,7 @@ class MedHallu:
         return Made(self._row(question, usable[best], self.attempts, similar[best]), tuple(steps))
 
     def _row(
-        self, question: Question, checked: Checked, attempts: int, similarity: float | None = None
+        self, question: SourceQuestion, checked: Checked, attempts: int, similarity: float | None = None
     ) -> Mapping[str, Any]:
         """In the columns of the released set, with votes and provenance after them."""
         assert checked.entailment is not None

@@ -1,4 +1,4 @@
-"""What MedHallu is made from: questions with a true answer and the knowledge behind it."""
+"""Sources of MedHallu: questions with a true answer and the knowledge behind it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ID = ("pubid", "id", "PMID")
 
 
 @dataclass(frozen=True)
-class Question:
+class SourceQuestion:
     """One question to write a wrong answer to.
 
     Attributes:
@@ -38,7 +38,7 @@ class Question:
     source: str = ""
 
 
-def read_questions(source: str, *, split: str = "train", licence: str | None = None) -> list[Question]:
+def read_questions(source: str, *, split: str = "train", licence: str | None = None) -> list[SourceQuestion]:
     """Questions of a file or a data set.
 
     Args:
@@ -70,14 +70,14 @@ def _rows_of(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
     return read_rows(path)
 
 
-def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> list[Question]:
+def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> list[SourceQuestion]:
     source = f"{name}, {licence}" if licence else name
     found = []
     for where, row in rows:
         question, answer = _text(row, _QUESTION, where), _text(row, _ANSWER, where)
         given = next((str(row[key]) for key in _ID if row.get(key) is not None), None)
         number = given or hashlib.sha256(f"{question}\0{answer}".encode()).hexdigest()[:16]
-        found.append(Question(number, question, answer, _knowledge(row, where), source))
+        found.append(SourceQuestion(number, question, answer, _knowledge(row, where), source))
     if not found:
         raise DataError(f"{name}: there is no question in it")
     return found

@@ -10,7 +10,7 @@ from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.medhallu.checks import allowed_length
-from hedge_tasks.making.medhallu.questions import Question
+from hedge_tasks.making.medhallu.questions import SourceQuestion
 from hedge_tasks.registry import Registry
 
 _ROOM = "hedge_tasks.making.medhallu"
@@ -20,7 +20,7 @@ TOP_P = 0.95
 
 
 @dataclass(frozen=True)
-class Candidate:
+class WrongAnswer:
     """A wrong answer with its kind of error, and how it came about."""
 
     answer: str
@@ -34,14 +34,14 @@ class Refiner(Protocol):
 
     def refine(
         self,
-        question: Question,
-        failed: Candidate,
+        question: SourceQuestion,
+        failed: WrongAnswer,
         faults: Sequence[str],
         *,
         number: str,
         temperature: float,
         asking: Asking,
-    ) -> Candidate | None:
+    ) -> WrongAnswer | None:
         """A better answer; None where the models said nothing that could be read.
 
         Args:
@@ -63,14 +63,14 @@ class CritiqueAndRewrite:
 
     def refine(
         self,
-        question: Question,
-        failed: Candidate,
+        question: SourceQuestion,
+        failed: WrongAnswer,
         faults: Sequence[str],
         *,
         number: str,
         temperature: float,
         asking: Asking,
-    ) -> Candidate | None:
+    ) -> WrongAnswer | None:
         shown = {"question": question.question, "true_answer": question.answer}
         fields = {**shown, "wrong_answer": failed.answer, "failed_checks": list(faults)}
         said = asking.ask("critique", self._critic, load_template(_ROOM, "critique"), fields, number=number)
@@ -90,14 +90,14 @@ class Regenerate:
 
     def refine(
         self,
-        question: Question,
-        failed: Candidate,
+        question: SourceQuestion,
+        failed: WrongAnswer,
         faults: Sequence[str],
         *,
         number: str,
         temperature: float,
         asking: Asking,
-    ) -> Candidate | None:
+    ) -> WrongAnswer | None:
         return generate(question, self._generator, number=number, temperature=temperature, asking=asking)
 
 
@@ -109,8 +109,8 @@ REFINERS: Registry[Refiner] = Registry(
 
 
 def generate(
-    question: Question, generator: Model, *, number: str, temperature: float, asking: Asking
-) -> Candidate | None:
+    question: SourceQuestion, generator: Model, *, number: str, temperature: float, asking: Asking
+) -> WrongAnswer | None:
     """A first wrong answer; None where nothing that was said could be read.
 
     Raises:
@@ -121,8 +121,8 @@ def generate(
     return candidate_of(asking.ask("candidate", generator, prompt, told(question), **sampling))
 
 
-def told(question: Question) -> dict[str, Any]:
-    """What whoever writes a wrong answer is told of its question."""
+def told(question: SourceQuestion) -> dict[str, Any]:
+    """Return what whoever writes a wrong answer is told of its question."""
     least, most = allowed_length(question.answer)
     return {
         "question": question.question,
@@ -132,7 +132,7 @@ def told(question: Question) -> dict[str, Any]:
     }
 
 
-def candidate_of(reply: dict[str, Any] | None, *, refined: bool = False) -> Candidate | None:
+def candidate_of(reply: dict[str, Any] | None, *, refined: bool = False) -> WrongAnswer | None:
     if reply is None:
         return None
-    return Candidate(reply["hallucinated_answer"].strip(), reply["category"], reply["error"], refined)
+    return WrongAnswer(reply["hallucinated_answer"].strip(), reply["category"], reply["error"], refined)

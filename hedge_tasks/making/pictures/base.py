@@ -1,4 +1,4 @@
-"""What is said about made pictures: what to paint, what to check, and what checks come to."""
+"""Terms for made pictures: what to paint, what to check, and what checks come to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Order:
 
 
 class Painter(Protocol):
-    """What makes pictures: code, a model in this process, or a server."""
+    """Maker of pictures: code, a model in this process, or a server."""
 
     @property
     def name(self) -> str:
@@ -55,8 +55,8 @@ class Painter(Protocol):
 
 
 @dataclass(frozen=True)
-class Question:
-    """What a checker is asked about a picture.
+class PictureQuestion:
+    """A question about a picture to a checker.
 
     Attributes:
         statement: What has to hold, such as "a red house" or a sentence.
@@ -72,13 +72,15 @@ class Question:
 
 
 class Checker(Protocol):
-    """What says how far pictures show what they have to."""
+    """Judge of how far pictures show what they have to."""
 
     @property
     def name(self) -> str:
         """Its name with all settings that shape a score; no address and no key."""
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> Sequence[float | str | None]:
+    def check(
+        self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]
+    ) -> Sequence[float | str | None]:
         """A score from 0 (not shown) to 1 (shown) for each picture and its question; None where it cannot say.
 
         A text in place of a score says why asking failed: nothing is kept, and the next time it is asked again.
@@ -93,8 +95,8 @@ class Checker(Protocol):
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What checks of a picture come to.
+class PictureVerdict:
+    """Outcome of the checks of a picture.
 
     Attributes:
         scores: By checker; None where it could not say.
@@ -113,8 +115,8 @@ class Verdict:
 
 def judged(
     scores: Mapping[str, float | None], *, alpha: float = ALPHA, beta: float = BETA, floor: float = 0.0
-) -> Verdict:
-    """What scores come to: accepted with a mean of at least α and a variance of at most β (SHALE, section 3.2).
+) -> PictureVerdict:
+    """Return what scores come to: accepted with a mean of at least α and a variance of at most β (SHALE, section 3.2).
 
     The rest goes to people, as in the paper. Its β = 0.5 holds nothing back: the variance of numbers between 0 and 1 is
     at most 1/4 (1/2 where it is divided by their number less one). With a mean of 0.85 it is at most
@@ -140,7 +142,7 @@ def judged(
         if score is not None and not 0 <= score <= 1:
             raise ConfigError(f"checker {name}: a score of {score}, which is not from 0 to 1")
     if not found:
-        return Verdict(dict(scores), None, None, "review", "no checker can say")
+        return PictureVerdict(dict(scores), None, None, "review", "no checker can say")
     mean = math.fsum(found) / len(found)
     variance = math.fsum((score - mean) ** 2 for score in found) / len(found)
     outcome: Outcome = "accepted"
@@ -151,4 +153,4 @@ def judged(
         outcome, reason = "review", f"mean {THREE_DIGITS(mean)} below {alpha:g}"
     elif variance > beta:
         outcome, reason = "review", f"variance {THREE_DIGITS(variance)} above {beta:g}"
-    return Verdict(dict(scores), mean, variance, outcome, reason)
+    return PictureVerdict(dict(scores), mean, variance, outcome, reason)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from hedge_tasks.adjudication.label_files import by_id, label_rows
-from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Question, Verdict, judged
-from hedge_tasks.making.pictures.store import BATCH, Picture, PictureStore
-from hedge_tasks.making.review import Item
+from hedge_tasks.audit.review import ReviewItem
+from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, PictureQuestion, PictureVerdict, judged
+from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.numbers import format_value
 
 CLAIM = "Does the picture show this?"
@@ -21,19 +18,19 @@ KEYS = ("yes, take it", "no, leave it out")
 def inspect(
     store: PictureStore,
     checkers: Sequence[Checker],
-    pictures: Sequence[Picture],
-    questions: Sequence[Sequence[Question]],
+    pictures: Sequence[StoredPicture],
+    questions: Sequence[Sequence[PictureQuestion]],
     *,
     alpha: float = ALPHA,
     beta: float = BETA,
     floor: float = 0.0,
     batch: int = BATCH,
-) -> list[Verdict]:
-    """What becomes of pictures, painted or noisy. One checker after the other goes over all of them.
+) -> list[PictureVerdict]:
+    """Return what becomes of pictures, painted or noisy. One checker after the other goes over all of them.
 
     Args:
         store: Where scores are kept.
-        pictures: Painted, or any others (`Picture.of`).
+        pictures: Painted, or any others (`StoredPicture.of`).
         questions: What is asked about each of them; the scores of all its questions make one mean.
         alpha, beta, floor: As `judged`.
         batch: Pictures that a checker is given at a time.
@@ -57,8 +54,8 @@ def inspect(
 
 
 def review_items(
-    ids: Sequence[str], pictures: Sequence[Picture], statements: Sequence[str], verdicts: Sequence[Verdict]
-) -> Iterator[Item]:
+    ids: Sequence[str], pictures: Sequence[StoredPicture], statements: Sequence[str], verdicts: Sequence[PictureVerdict]
+) -> Iterator[ReviewItem]:
     """The pictures in doubt, for `write_review`.
 
     Args:
@@ -69,28 +66,10 @@ def review_items(
         if verdict.outcome == "review":
             shown = "\n".join(f"{checker}: {_number(score)}" for checker, score in verdict.scores.items())
             texts = {"Has to show": statement, "In doubt because": verdict.reason, "Scores": shown}
-            yield Item(name, texts, CLAIM, [picture.open()])
+            yield ReviewItem(name, texts, CLAIM, [picture.open()])
 
 
-def after_review(ids: Sequence[str], verdicts: Sequence[Verdict], labels: Path) -> list[Verdict]:
-    """Verdicts with what people said of those in doubt; of the others they were not asked.
-
-    Args:
-        labels: CSV (or JSONL) of the queue, with `id` and `label`.
-
-    Raises:
-        DataError: It cannot be read, or labels a picture that is none of these.
-    """
-    said = by_id(label_rows(labels), "id", "label", None)
-    for name in said:
-        if name not in ids:
-            raise DataError(f"{labels}: {unknown('picture', name, list(ids))}")
-    return [
-        heard(verdict, said[name].label if name in said else None) for name, verdict in zip(ids, verdicts, strict=True)
-    ]
-
-
-def heard(verdict: Verdict, label: int | None) -> Verdict:
+def heard(verdict: PictureVerdict, label: int | None) -> PictureVerdict:
     """A verdict with what people said of it, if it was left to them.
 
     Args:

@@ -31,7 +31,7 @@ from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.keyed_log import KeyedLog
 from hedge_tasks.io.progress import progress
-from hedge_tasks.making.pictures.base import Checker, Order, Painter, Question
+from hedge_tasks.making.pictures.base import Checker, Order, Painter, PictureQuestion
 
 PAINTED, SCORES = "painted", "scores"
 BATCH = 8
@@ -45,7 +45,7 @@ _MOST_ORIGIN = 1 << 20
 
 
 @dataclass(frozen=True)
-class Picture:
+class StoredPicture:
     """A picture that need not be in memory.
 
     Attributes:
@@ -59,7 +59,7 @@ class Picture:
     path: Path | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, image: Image.Image) -> Picture:
+    def of(cls, image: Image.Image) -> StoredPicture:
         """Any picture in memory, such as a noisy one."""
         plain = to_rgb8(image)
         return cls(pixel_digest(plain), lambda: plain)
@@ -105,7 +105,7 @@ class PictureStore:
 
     # --- painting -----------------------------------------------------------------------------------------------------
 
-    def paint(self, painter: Painter, orders: Sequence[Order], *, batch: int = BATCH) -> list[Picture | str]:
+    def paint(self, painter: Painter, orders: Sequence[Order], *, batch: int = BATCH) -> list[StoredPicture | str]:
         """The pictures of orders; those that are there are not made again.
 
         Args:
@@ -119,7 +119,7 @@ class PictureStore:
             HedgeError: The painter failed, or the folder cannot be written; what was painted before is kept.
         """
         keys = [_order_key(painter.name, order) for order in orders]
-        found: dict[str, Picture | str] = {}
+        found: dict[str, StoredPicture | str] = {}
         todo: dict[str, Order] = {}
         for key, order in zip(keys, orders, strict=True):
             if key not in found and (there := self._painted(key)):
@@ -135,9 +135,11 @@ class PictureStore:
                     bar.update(len(new))
         return [found[key] for key in keys]
 
-    def _paint_some(self, painter: Painter, orders: Mapping[str, Order], *, wait: bool) -> dict[str, Picture | str]:
+    def _paint_some(
+        self, painter: Painter, orders: Mapping[str, Order], *, wait: bool
+    ) -> dict[str, StoredPicture | str]:
         """The pictures of some orders, without those that another worker is painting."""
-        found: dict[str, Picture | str] = {}
+        found: dict[str, StoredPicture | str] = {}
         with ExitStack() as stack:
             claimed: list[str] = []
             for key in orders:
@@ -163,8 +165,8 @@ class PictureStore:
     def _place(self, key: str) -> Path:
         return self.folder / PAINTED / key[:2] / f"{key}.png"
 
-    def _painted(self, key: str) -> Picture | None:
-        """What is there; a damaged file is set aside, and painted again."""
+    def _painted(self, key: str) -> StoredPicture | None:
+        """Return what is there; a damaged file is set aside, and painted again."""
         path = self._place(key)
         try:
             content = path.read_bytes()
@@ -177,9 +179,9 @@ class PictureStore:
             logger.warning("{} is damaged and is painted again", path)
             path.unlink(missing_ok=True)
             return None
-        return Picture(named, lambda: _load(path), path)
+        return StoredPicture(named, lambda: _load(path), path)
 
-    def _keep(self, key: str, image: Image.Image, painter: str, order: Order) -> Picture:
+    def _keep(self, key: str, image: Image.Image, painter: str, order: Order) -> StoredPicture:
         path = self._place(key)
         named = pixel_digest(image)
         origin = {"painter": painter, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)}
@@ -188,22 +190,23 @@ class PictureStore:
         content = io.BytesIO()
         image.save(content, "PNG", pnginfo=text)
         write_whole(path, content.getvalue())
-        return Picture(named, lambda: _load(path), path)
+        return StoredPicture(named, lambda: _load(path), path)
 
     # --- checking -----------------------------------------------------------------------------------------------------
 
     def check(
         self,
         checker: Checker,
-        pictures: Sequence[Picture],
-        questions: Sequence[Question],
+        pictures: Sequence[StoredPicture],
+        questions: Sequence[PictureQuestion],
         *,
         batch: int = BATCH,
     ) -> list[float | None]:
-        """What a checker says of pictures; what it has said is not asked again. Where asking failed there is None.
+        """Return the scores of a checker for pictures; what it has said is not asked again. Where asking failed there
+        is None.
 
         Args:
-            pictures: Painted, or any others (`Picture.of`).
+            pictures: Painted, or any others (`StoredPicture.of`).
             questions: One for each.
             batch: Pictures that the checker is given at a time.
 
@@ -223,7 +226,11 @@ class PictureStore:
         return [self._scores.get(key) for key in keys]
 
     def _keep_scores(
-        self, checker: str, keys: Sequence[str], said: Sequence[float | str | None], questions: Sequence[Question]
+        self,
+        checker: str,
+        keys: Sequence[str],
+        said: Sequence[float | str | None],
+        questions: Sequence[PictureQuestion],
     ) -> None:
         if len(said) != len(keys):
             raise HedgeError(f"checker {checker}: {len(said)} scores for {len(keys)} pictures")
@@ -250,7 +257,7 @@ def _order_key(painter: str, order: Order) -> str:
     return digest({"painter": painter, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)})
 
 
-def _score_key(checker: str, picture: Picture, question: Question) -> str:
+def _score_key(checker: str, picture: StoredPicture, question: PictureQuestion) -> str:
     return digest({"checker": checker, "picture": picture.digest, "question": asdict(question)})
 
 
@@ -265,7 +272,7 @@ def _read_score(record: Mapping[str, Any]) -> float | None:
 
 
 def _digest_in(content: bytes) -> str | None:
-    """What a PNG of ours says of its pixels, without decoding them; None where it says nothing."""
+    """Return what a PNG of ours says of its pixels, without decoding them; None where it says nothing."""
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             text = image.info.get(_ORIGIN)

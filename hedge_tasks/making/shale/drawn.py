@@ -10,7 +10,7 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io import options
-from hedge_tasks.making.pictures.base import Order, Question
+from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.drawing import SIZE, draw
 from hedge_tasks.making.shale.records import Scene, pools
 
@@ -64,16 +64,16 @@ class DrawnChecker:
 
     name = f"drawn:side={_SMALL},alike={_ALIKE},edition=1"
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         return [_told(picture, question) for picture, question in zip(pictures, questions, strict=True)]
 
 
-def question_of(scene: Scene, seed: int) -> Question:
-    """What the checker is asked about the picture of a scene that was drawn with this seed."""
-    return Question(scene.prompt, "statement", {"aspect": scene.aspect, **scene.drawing, "ground": seed})
+def question_of(scene: Scene, seed: int) -> PictureQuestion:
+    """Return what the checker is asked about the picture of a scene that was drawn with this seed."""
+    return PictureQuestion(scene.prompt, "statement", {"aspect": scene.aspect, **scene.drawing, "ground": seed})
 
 
-def _told(picture: Image.Image, question: Question) -> float | None:
+def _told(picture: Image.Image, question: PictureQuestion) -> float | None:
     expected = question.expected
     if "figure" not in expected:
         return None

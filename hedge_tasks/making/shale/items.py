@@ -13,10 +13,10 @@ from hedge_tasks.evaluations.shale.items import (
     IMAGE_SCENARIOS,
     SCENARIOS,
     TASKS,
-    Item,
+    ShaleItem,
     options_of,
 )
-from hedge_tasks.making.shale.pictures import Shown, seed_of
+from hedge_tasks.making.shale.pictures import ScenePictures, seed_of
 from hedge_tasks.making.shale.records import Scene, templates
 from hedge_tasks.perturb import Noise, Wording, build_noise
 
@@ -30,7 +30,7 @@ def listed(question: str, options: Sequence[str]) -> str:
 
 
 def wrong_options(scene: Scene) -> Sequence[str]:
-    """What a choice offers besides the right answer; the first one misleads. Blind models are offered the same."""
+    """Return the options besides the right answer; the first one misleads. Blind models are offered the same."""
     return scene.wrong[: len(LETTERS) - 1]
 
 
@@ -41,8 +41,8 @@ def image_name(number: int, scenario: str) -> str:
 
 
 def clean_items(
-    shown: Sequence[Shown], *, seed: int = 0, left_out: Mapping[str, Sequence[str]] | None = None
-) -> list[tuple[int, Item]]:
+    shown: Sequence[ScenePictures], *, seed: int = 0, left_out: Mapping[str, Sequence[str]] | None = None
+) -> list[tuple[int, ShaleItem]]:
     """The clean questions of accepted scenes, with the place of their scene.
 
     In every aspect as many yes-or-no questions are answered by yes as by no, and each letter is right as often, up to
@@ -83,7 +83,7 @@ class _Balance:
         return value
 
 
-def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.Random) -> dict[str, Item]:
+def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.Random) -> dict[str, ShaleItem]:
     wrong = rng.sample(wrong_options(scene), len(LETTERS) - 1)
     question = listed(scene.ffq, [*wrong[:right], scene.answer, *wrong[right:]])
     texts = {
@@ -93,7 +93,7 @@ def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.
         "ic": (templates()["caption"], scene.prompt),
     }
     return {
-        task: Item(
+        task: ShaleItem(
             id=str(place * len(TASKS) + number),
             scenario=CLEAN,
             task=task,
@@ -112,8 +112,14 @@ def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.
 
 
 def noisy_items(
-    one: Shown, place: int, asked: Sequence[Item], scenario: str, noises: Mapping[str, Noise], *, seed: int = 0
-) -> Iterator[Item]:
+    one: ScenePictures,
+    place: int,
+    asked: Sequence[ShaleItem],
+    scenario: str,
+    noises: Mapping[str, Noise],
+    *,
+    seed: int = 0,
+) -> Iterator[ShaleItem]:
     """The questions of one scene in one noisy scenario.
 
     Open questions are asked of noisy pictures alone and not with prefixes, as in the paper (section 4.1). SYN has
@@ -138,7 +144,7 @@ def noisy_items(
         yield replace(item, scenario=scenario, image=image, question=question, distractor=distractor)
 
 
-def _with_synonyms(scene: Scene, item: Item, noise: Noise, seed: int) -> tuple[str, str]:
+def _with_synonyms(scene: Scene, item: ShaleItem, noise: Noise, seed: int) -> tuple[str, str]:
     """Question and distractor of SYN: wrong elements give way to siblings that mean nearly what is right."""
     settings = {**noise.settings(), "candidates": [*scene.wrong, *scene.near]}
     if item.task == "mcq":
@@ -153,20 +159,20 @@ def _with_synonyms(scene: Scene, item: Item, noise: Noise, seed: int) -> tuple[s
 
 
 def all_items(
-    shown: Sequence[Shown],
+    shown: Sequence[ScenePictures],
     scenarios: Sequence[str],
     noises: Mapping[str, Noise],
     *,
     seed: int = 0,
     left_out: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[list[Item], int]:
+) -> tuple[list[ShaleItem], int]:
     """All questions, the clean ones first, and how many were left out as another's double.
 
     No question is asked twice about the same pixels. A noisy question whose clean one is such a double goes with it.
     """
     seen: set[tuple[str, ...]] = set()
     doubles = 0
-    clean: list[tuple[int, Item]] = []
+    clean: list[tuple[int, ShaleItem]] = []
     for place, item in clean_items(shown, seed=seed, left_out=left_out):
         key = _content(shown[place].pictures[CLEAN].digest, item)
         if key in seen:
@@ -174,7 +180,7 @@ def all_items(
         else:
             seen.add(key)
             clean.append((place, item))
-    of_scene: dict[int, list[Item]] = {}
+    of_scene: dict[int, list[ShaleItem]] = {}
     for place, item in clean:
         of_scene.setdefault(place, []).append(item)
     found = [item for _, item in clean]
@@ -194,7 +200,7 @@ def all_items(
     return found, doubles
 
 
-def _content(digest: str, item: Item) -> tuple[str, ...]:
-    """What is asked about which pixels; the order of options makes no other question."""
+def _content(digest: str, item: ShaleItem) -> tuple[str, ...]:
+    """Return what is asked about which pixels; the order of options makes no other question."""
     options = options_of(item.question)
     return (digest, item.task, item.question.partition("(A)")[0], *sorted(options.values()))

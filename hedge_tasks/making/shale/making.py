@@ -20,7 +20,7 @@ from hedge_tasks.evaluations.shale.items import (
     NOISY_SCENARIOS,
     SCENARIOS,
     TASKS,
-    Item,
+    ShaleItem,
 )
 from hedge_tasks.io import options
 from hedge_tasks.making.elements import Element
@@ -32,7 +32,7 @@ from hedge_tasks.making.production import Production, produce, share
 from hedge_tasks.making.shale.blind import ASKED, Answered, BlindFilter
 from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnPainter
 from hedge_tasks.making.shale.items import all_items
-from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter, Shown, noises_of, show
+from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter, ScenePictures, noises_of, show
 from hedge_tasks.making.shale.proposing import Proposal, proposals, propose
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
@@ -45,7 +45,7 @@ DROP, MARK = "drop", "mark"
 
 @dataclass(frozen=True)
 class MadeSet:
-    """What a making came to.
+    """Result of a making.
 
     Attributes:
         shown: Every scene with its pictures and verdicts, in the order of the aspects.
@@ -57,8 +57,8 @@ class MadeSet:
         account: What the asking cost.
     """
 
-    shown: Sequence[Shown]
-    items: Sequence[Item]
+    shown: Sequence[ScenePictures]
+    items: Sequence[ShaleItem]
     answered: Answered
     steps: Mapping[str, int]
     short: Mapping[str, int]
@@ -163,7 +163,7 @@ class ShaleMaking:
         return {a: painted_scenes(a, self.per_aspect, **more) for a in self.wanted_aspects}  # type: ignore[arg-type]
 
     def proposals(self) -> list[Proposal]:
-        """What the writer is asked for; nothing without one."""
+        """Return what the writer is asked for; nothing without one."""
         if self.writer is None:
             return []
         more = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
@@ -223,7 +223,7 @@ class ShaleMaking:
         short = {a: len(found) for a, found in by_aspect.items() if len(found) < self.per_aspect}
         return [scene for found in by_aspect.values() for scene in found.values()], short
 
-    def _blind(self, shown: Sequence[Shown], log: ReplyLog) -> Production:
+    def _blind(self, shown: Sequence[ScenePictures], log: ReplyLog) -> Production:
         asked = [one.scene for one in shown if one.accepted] if self.blind else []
         return produce(
             asked,
@@ -259,7 +259,7 @@ class ShaleMaking:
         }
 
     def settings(self) -> dict[str, Any]:
-        """What shapes the set, for its card."""
+        """Return what shapes the set, for its card."""
         sources = Counter(element.source.split(" ")[0] for element in self.elements or ())
         return {
             "painter": self.painter.name,
@@ -289,7 +289,7 @@ def _most_items(n: int, scenarios: Sequence[str]) -> dict[str, int]:
     return counts
 
 
-def _outcomes(shown: Sequence[Shown]) -> dict[str, int]:
+def _outcomes(shown: Sequence[ScenePictures]) -> dict[str, int]:
     found = Counter(
         f"{scenario} picture {verdict.outcome}" for one in shown for scenario, verdict in one.verdicts.items()
     )

@@ -16,9 +16,9 @@ from typing import Any
 from PIL import Image
 
 from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
-from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Order, Painter, Question, Verdict
+from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Order, Painter, PictureQuestion, PictureVerdict
 from hedge_tasks.making.pictures.inspection import heard, inspect
-from hedge_tasks.making.pictures.store import BATCH, Picture, PictureStore
+from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.making.shale.drawn import question_of
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.perturb import Noise, Wording, build_noise
@@ -29,7 +29,7 @@ TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"
 
 @dataclass(frozen=True)
 class Filter:
-    """What pictures are held to; see `hedge_tasks.making.pictures.base.judged`.
+    """Thresholds for pictures; see `hedge_tasks.making.pictures.base.judged`.
 
     Attributes:
         labels: What people said of pictures in doubt, by `picture_id`: 1 rejects, 0 accepts.
@@ -42,7 +42,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ScenePictures:
     """The pictures of a scene.
 
     Attributes:
@@ -51,8 +51,8 @@ class Shown:
     """
 
     scene: Scene
-    pictures: Mapping[str, Picture]
-    verdicts: Mapping[str, Verdict]
+    pictures: Mapping[str, StoredPicture]
+    verdicts: Mapping[str, PictureVerdict]
 
     @property
     def accepted(self) -> bool:
@@ -90,7 +90,7 @@ def show(
     held_to: Filter,
     seed: int = 0,
     batch: int = BATCH,
-) -> list[Shown]:
+) -> list[ScenePictures]:
     """Paint and check scenes; noisy pictures are made of those whose clean one is accepted.
 
     Args:
@@ -101,10 +101,10 @@ def show(
         HedgeError: Something failed; what was made before is kept.
     """
     orders = [_order(scene, seed) for scene in scenes]
-    pictures: list[dict[str, Picture]] = [{} for _ in scenes]
-    verdicts: list[dict[str, Verdict]] = [{} for _ in scenes]
+    pictures: list[dict[str, StoredPicture]] = [{} for _ in scenes]
+    verdicts: list[dict[str, PictureVerdict]] = [{} for _ in scenes]
 
-    def take(scenario: str, places: Sequence[int], made: Sequence[Picture | str]) -> None:
+    def take(scenario: str, places: Sequence[int], made: Sequence[StoredPicture | str]) -> None:
         """Check what was painted of some scenes."""
         there = [(i, picture) for i, picture in zip(places, made, strict=True) if not isinstance(picture, str)]
         said = inspect(
@@ -113,7 +113,7 @@ def show(
         )  # fmt: skip
         for i, reason in zip(places, made, strict=True):
             if isinstance(reason, str):
-                verdicts[i][scenario] = Verdict({}, None, None, "rejected", f"not painted: {reason}")
+                verdicts[i][scenario] = PictureVerdict({}, None, None, "rejected", f"not painted: {reason}")
         for (i, picture), verdict in zip(there, said, strict=True):
             pictures[i][scenario] = picture
             verdicts[i][scenario] = heard(verdict, held_to.labels.get(picture_id(scenes[i], scenario)))
@@ -137,7 +137,7 @@ def show(
             ]
             made = store.paint(inducing, induced, batch=batch)
         take(scenario, mine, made)
-    return [Shown(*parts) for parts in zip(scenes, pictures, verdicts, strict=True)]
+    return [ScenePictures(*parts) for parts in zip(scenes, pictures, verdicts, strict=True)]
 
 
 def seed_of(seed: int, scene: Scene, scenario: str) -> int:
@@ -156,12 +156,12 @@ def _styled(order: Order, noise: Noise, seed: int) -> Order:
     return Order(order.id, f"{order.prompt}, in the style of a {style}", order.seed, order.about)
 
 
-def _induced(scene: Scene, clean: Picture, seed: int, scenario: str) -> Order:
+def _induced(scene: Scene, clean: StoredPicture, seed: int, scenario: str) -> Order:
     about = {"picture": clean.digest, "distractor": scene.wrong[0]}
     return Order(picture_id(scene, scenario), scene.prompt, seed, about)
 
 
-def _questions(scene: Scene, order: Order) -> list[Question]:
+def _questions(scene: Scene, order: Order) -> list[PictureQuestion]:
     if scene.drawing:
         return [question_of(scene, order.seed), *scene.checks[1:]]
     return list(scene.checks)
@@ -174,7 +174,7 @@ class _Inducing:
         clean: The pictures to begin with, by digest.
     """
 
-    def __init__(self, noise: Noise, clean: Mapping[str, Picture]) -> None:
+    def __init__(self, noise: Noise, clean: Mapping[str, StoredPicture]) -> None:
         self.name = f"induced:{json.dumps(noise.settings(), sort_keys=True)}"
         self._noise, self._clean = noise, clean
 

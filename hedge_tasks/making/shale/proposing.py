@@ -19,7 +19,7 @@ from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element
 from hedge_tasks.making.knowledge import Fact, usable_label
 from hedge_tasks.making.production import Made
-from hedge_tasks.making.shale.records import Record, Scene, own_elements, scene_of, templates
+from hedge_tasks.making.shale.records import PictureRecord, Scene, own_elements, scene_of, templates
 from hedge_tasks.making.shale.scenes import WRONG_OPTIONS
 from hedge_tasks.replies.text import normalise
 
@@ -101,7 +101,7 @@ def propose(proposal: Proposal, asking: Asking, writer: Model) -> Made:
     return Made({"scenes": scenes}, tuple(steps.elements()))
 
 
-def _record(proposal: Proposal, said: Mapping[str, Any], writer: str) -> Record | str:
+def _record(proposal: Proposal, said: Mapping[str, Any], writer: str) -> PictureRecord | str:
     """A record of a reply, or why it is none."""
     values = [usable_label(said[name].rstrip(".")) for name in ("entity", "attribute")]
     entity, attribute = values
@@ -121,7 +121,7 @@ def _record(proposal: Proposal, said: Mapping[str, Any], writer: str) -> Record 
     source, licence = _source(proposal, entity, attribute, writer)
     if proposal.known and source == writer:
         return "a fact that is none of those given"
-    return Record(
+    return PictureRecord(
         aspect=proposal.aspect,
         entity=entity,
         attribute=attribute,

@@ -15,8 +15,8 @@ from typing import Any
 
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
 from hedge_tasks.making.elements import Element, read_own
-from hedge_tasks.making.knowledge import Relation
-from hedge_tasks.making.pictures.base import Question
+from hedge_tasks.making.knowledge import RelationQuery
+from hedge_tasks.making.pictures.base import PictureQuestion
 
 _STATED = {
     "existence": ("object",),
@@ -30,8 +30,8 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 
 
 @dataclass(frozen=True)
-class Record:
-    """What one picture is about, before it is put into words.
+class PictureRecord:
+    """Subject of one picture, before it is put into words.
 
     Attributes:
         aspect: One of `ASPECTS`.
@@ -60,7 +60,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Scene:
-    """What one clean picture shows, and what is asked about it.
+    """One clean picture: its content, and what is asked about it.
 
     Attributes:
         id: The same for the same content.
@@ -91,7 +91,7 @@ class Scene:
     wrong: tuple[str, ...]
     near: tuple[str, ...]
     facts: str = ""
-    checks: tuple[Question, ...] = ()
+    checks: tuple[PictureQuestion, ...] = ()
     drawing: Mapping[str, Any] = field(default_factory=dict)
     source: str = "hedge_tasks"
     licence: str = "Apache-2.0"
@@ -133,10 +133,10 @@ def wordnet_roots() -> Mapping[str, Sequence[str]]:
     return roots
 
 
-def relations_of(dump: str) -> list[Relation]:
-    """What is looked for in a dump, "dbpedia" or "wikidata"."""
+def relations_of(dump: str) -> list[RelationQuery]:
+    """Return what is looked for in a dump, "dbpedia" or "wikidata"."""
     return [
-        Relation(name, frozenset(relation[dump]["properties"]), frozenset(relation[dump]["classes"]))
+        RelationQuery(name, frozenset(relation[dump]["properties"]), frozenset(relation[dump]["classes"]))
         for name, relation in templates()["relations"].items()
         if dump in relation
     ]
@@ -145,7 +145,7 @@ def relations_of(dump: str) -> list[Relation]:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def scene_of(record: Record) -> Scene:
+def scene_of(record: PictureRecord) -> Scene:
     """A record in the words of its template."""
     knows = record.aspect in KNOWLEDGE
     template = templates()["knowledge" if knows else "aspects"]
@@ -178,7 +178,7 @@ def scene_of(record: Record) -> Scene:
         near=record.near,
         facts=record.facts,
         checks=(
-            Question(prompt, "statement", {"instead": instead} if instead else {}),
+            PictureQuestion(prompt, "statement", {"instead": instead} if instead else {}),
             *checks_of(template["checks"], words, record.attribute),
         ),
         source=record.source,
@@ -205,8 +205,10 @@ def _pieces(template: str) -> Iterator[str]:
             yield f"{{{name}}}"
 
 
-def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[Question]:
-    """What a checker is asked besides the whole, by a template's `checks`; a count that is no number is left out."""
+def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[PictureQuestion]:
+    """Return the questions to a checker besides the whole, by a template's `checks`; a count that is no number is left
+    out.
+    """
     for check in wanted:
         expected: dict[str, Any] = {
             key: filled(value, words).replace("{answer}", answer) for key, value in check["expected"].items()
@@ -216,7 +218,7 @@ def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], ans
             if expected["count"] not in _NUMBERS:
                 continue
             expected["count"] = _NUMBERS.index(expected["count"])
-        yield Question(statement, check["kind"], expected)
+        yield PictureQuestion(statement, check["kind"], expected)
 
 
 def definite(noun: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import SCENARIOS, Item
+from hedge_tasks.evaluations.shale.items import SCENARIOS, ShaleItem
 from hedge_tasks.evaluations.shale.released import QUERIES
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.shale.items import image_name
@@ -45,7 +45,7 @@ def images_of(made: MadeSet) -> dict[str, bytes]:
     }
 
 
-def write_queries(items: Sequence[Item], images: Mapping[str, bytes], folder: Path) -> list[Path]:
+def write_queries(items: Sequence[ShaleItem], images: Mapping[str, bytes], folder: Path) -> list[Path]:
     """Write items and images as `write_released`."""
     try:
         for place in {(folder / name).parent for name in images} | {folder / QUERIES}:
@@ -63,7 +63,7 @@ def write_queries(items: Sequence[Item], images: Mapping[str, bytes], folder: Pa
     return files
 
 
-def _released_row(item: Item) -> dict[str, Any]:
+def _released_row(item: ShaleItem) -> dict[str, Any]:
     task = ("PosYNQ" if item.answer == "Yes" else "NegYNQ") if item.task == "ynq" else _TASK_NAMES[item.task]
     row: dict[str, Any] = {
         "id": int(item.id),

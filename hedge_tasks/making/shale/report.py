@@ -1,4 +1,4 @@
-"""What a making leaves behind: the data set, its distributions as tables, a card, and what people have to look at."""
+"""Output of a making: the data set, its distributions as tables, a card, and what people have to look at."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hedge_tasks.data.local_data import Built
+from hedge_tasks.audit.review import two_keys, write_review
+from hedge_tasks.data.local_data import BuiltSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.building import build
-from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, TASKS, Item
-from hedge_tasks.making.output import REVIEW, About, describe_set
+from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, TASKS, ShaleItem
+from hedge_tasks.making.output import REVIEW, CardText, describe_set
 from hedge_tasks.making.pictures.inspection import KEYS, review_items
-from hedge_tasks.making.pictures.store import Picture
-from hedge_tasks.making.review import write_review
+from hedge_tasks.making.pictures.store import StoredPicture
 from hedge_tasks.making.shale.items import LETTERS, image_name
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.pictures import picture_id
@@ -35,7 +35,9 @@ _SUMMARY = (
 
 
 def distributions(made: MadeSet) -> dict[str, Counts]:
-    """What the set has, as the paper's Figure 1 draws it and what its Figure 4 (the judge's prompt) is filled with."""
+    """Return the composition of the set, as the paper's Figure 1 draws it and what its Figure 4 (the judge's prompt)
+    is filled with.
+    """
     items = made.items
     aspects = [aspect for aspect in ASPECTS if any(item.aspect == aspect for item in items)]
     scenarios = [scenario for scenario in SCENARIOS if any(item.scenario == scenario for item in items)]
@@ -63,7 +65,7 @@ def _verdicts(made: MadeSet) -> Counts:
     return _counted("pictures", present, pairs, ("accepted", "review", "rejected"))
 
 
-def _answers(clean: Sequence[Item]) -> Counts:
+def _answers(clean: Sequence[ShaleItem]) -> Counts:
     """How yes and no, and the letters, are balanced."""
     said = Counter(
         item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in ("ynq", "mcq")
@@ -72,7 +74,7 @@ def _answers(clean: Sequence[Item]) -> Counts:
     return columns, [[str(said[column]) for column in columns]]
 
 
-def _judged(items: Sequence[Item]) -> Counts:
+def _judged(items: Sequence[ShaleItem]) -> Counts:
     """How many open questions bring what the fields of the paper's judge prompt (Figure 4) are filled with."""
     rows = []
     for task in ("ffq", "ic"):
@@ -96,7 +98,7 @@ def _source(name: str) -> str:
     return " ".join(name.split(" ")[:2]) if name.startswith("WordNet") else name
 
 
-def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | None = None) -> Built:
+def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | None = None) -> BuiltSet:
     """Write the data set (`FOLDER/BeiiiY__SHALE`), the card, the report and the review queue.
 
     Raises:
@@ -116,12 +118,12 @@ def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | No
     def read(name: str) -> bytes | None:
         return png(by_name[name]) if name in by_name else None
 
-    def mean(item: Item) -> str:
+    def mean(item: ShaleItem) -> str:
         place, scenario = places[item.image]
         score = made.shown[place].verdicts[scenario].mean
         return format_value(score, FOUR_DIGITS, missing="")
 
-    def blind(item: Item) -> str:
+    def blind(item: ShaleItem) -> str:
         scene = made.shown[places[item.image][0]].scene
         return ", ".join(made.answered.get(scene.id, {}).get(item.task, ()))
 
@@ -138,12 +140,12 @@ def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | No
         },
     )
     files = {task: str(file.relative_to(folder)) for task, file in built.files.items()}
-    about = About("SHALE, made again", licence, _SUMMARY, making.settings(), warnings_of(made), distributions(made))
+    about = CardText("SHALE, made again", licence, _SUMMARY, making.settings(), warnings_of(made), distributions(made))
     describe_set(folder, {**made.report(), "items": len(made.items)}, about, files)
     return built
 
 
-def png(picture: Picture) -> bytes:
+def png(picture: StoredPicture) -> bytes:
     """A PNG file with the pixels and nothing else: what a painter was told is not for those who are asked.
 
     Raises:
@@ -173,7 +175,7 @@ def _without_texts(content: bytes) -> bytes:
 
 
 def warnings_of(made: MadeSet) -> list[str]:
-    """What a user has to know."""
+    """Return what a user has to know."""
     found = [
         f"{aspect}: {count} scenes, fewer than wanted; what can be drawn or filled in there is exhausted"
         for aspect, count in made.short.items()
@@ -197,7 +199,7 @@ def _write_review(folder: Path, made: MadeSet) -> None:
         raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
     shown = [f"{scene.prompt}\n\n{scene.ffq}\nRight answer: {scene.answer}" for _, _, scene, _ in rows]
     queue = review_items([row[0] for row in rows], [row[1] for row in rows], shown, [row[3] for row in rows])
-    write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), KEYS)
+    write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), two_keys(*KEYS))
 
 
 def as_text(tables: Mapping[str, Counts]) -> str:

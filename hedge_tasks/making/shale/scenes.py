@@ -14,9 +14,9 @@ from typing import Any
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
 from hedge_tasks.making.elements import Element
 from hedge_tasks.making.knowledge import Fact
-from hedge_tasks.making.pictures.base import Question
+from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.shale.records import (
-    Record,
+    PictureRecord,
     Scene,
     capital,
     checks_of,
@@ -86,7 +86,7 @@ def _drawn_scene(aspect: str, place: int, seed: int) -> Scene:
         wrong=tuple(possible[:WRONG_OPTIONS]),
         near=tuple(possible[WRONG_OPTIONS:]),
         facts=facts[:1].upper() + facts[1:],
-        checks=(Question(prompt, "statement", {}), *checks_of(pool.get("checks", ()), words, answer)),
+        checks=(PictureQuestion(prompt, "statement", {}), *checks_of(pool.get("checks", ()), words, answer)),
         drawing={"figure": pool["figure"], "values": {**values, "answer": answer}},
     )
 
@@ -146,7 +146,7 @@ def _painted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int
         return None
     source = next((e for e in (answer, entity) if e.source != "hedge_tasks"), entity)
     return scene_of(
-        Record(
+        PictureRecord(
             *(aspect, shown, answer.text, relation, tuple(wrong[:WRONG_OPTIONS]), tuple(near)),
             source=source.source,
             licence=source.licence,
@@ -189,7 +189,7 @@ class _Known:
 
 
 def _known(domain: str, facts: Sequence[Fact]) -> list[_Known]:
-    """What is known in a domain, of relations with enough different values."""
+    """Return what is known in a domain, of relations with enough different values."""
     found: dict[tuple[str, str], _Known] = {}
     for name, relation in templates()["relations"].items():
         if relation["domain"] != domain:
@@ -207,7 +207,7 @@ def _known(domain: str, facts: Sequence[Fact]) -> list[_Known]:
     return list(found.values())
 
 
-def _knowledge(aspect: str, known: list[_Known], place: int, seed: int) -> Record:
+def _knowledge(aspect: str, known: list[_Known], place: int, seed: int) -> PictureRecord:
     chosen = known[int(_in_turn([str(i) for i in range(len(known))], place, f"{seed}/{aspect}"))]
     rng = random.Random(f"{seed}/{aspect}/{place}")
     others = [k.value for k in known if k.template == chosen.template and k.value.casefold() != chosen.value.casefold()]
@@ -215,7 +215,7 @@ def _knowledge(aspect: str, known: list[_Known], place: int, seed: int) -> Recor
     rng.shuffle(possible)
     relation = templates()["relations"][chosen.template]
     facts = filled(relation["facts"], {"entity": chosen.entity, "Entity": capital(chosen.entity)})
-    return Record(
+    return PictureRecord(
         aspect=aspect,
         entity=chosen.entity,
         attribute=chosen.value,

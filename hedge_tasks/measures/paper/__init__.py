@@ -9,10 +9,10 @@ cells = score_cells(published_cells(2), placed.runs)
 from __future__ import annotations
 
 from hedge_tasks.measures.paper.cells import CellResult, EqualDraws, Placed, at_equal_draws, place_runs, score_cells
-from hedge_tasks.measures.paper.published import Cell, Key, filter_name, published, published_cells
+from hedge_tasks.measures.paper.published import Key, PublishedNumber, filter_name, published, published_cells
 
 __all__ = [
-    "Cell",
+    "PublishedNumber",
     "CellResult",
     "EqualDraws",
     "Key",

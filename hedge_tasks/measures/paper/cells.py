@@ -11,7 +11,7 @@ from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.measures.paper.published import MODELS, PROMPTS, SCORES, Cell, Key, filter_name, published
+from hedge_tasks.measures.paper.published import MODELS, PROMPTS, SCORES, Key, PublishedNumber, filter_name, published
 from hedge_tasks.measures.sweep import truncated
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
@@ -93,7 +93,7 @@ class CellResult:
         missing: why there is none, or "".
     """
 
-    cell: Cell
+    cell: PublishedNumber
     published: float
     estimate: Number | None = None
     n: int | None = None
@@ -150,7 +150,7 @@ def at_equal_draws(results: Iterable[CellResult]) -> list[EqualDraws]:
 
 
 def score_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[PublishedNumber],
     runs: Mapping[Key, Run],
     scorers: Callable[[Run], Mapping[str, Scorer]] | None = None,
 ) -> Iterator[CellResult]:
@@ -179,10 +179,10 @@ def score_cells(
         yield from _score_run(list(of_run), run, mine)
 
 
-def _score_run(cells: Sequence[Cell], run: Run, scorers: Mapping[str, Scorer]) -> Iterator[CellResult]:
+def _score_run(cells: Sequence[PublishedNumber], run: Run, scorers: Mapping[str, Scorer]) -> Iterator[CellResult]:
     most = min((len(answer_set.clean) for answer_set in run.answer_sets), default=0)
 
-    def column(cell: Cell) -> tuple[str, int]:
+    def column(cell: PublishedNumber) -> tuple[str, int]:
         # Table 2 is about one n, and a run with another still belongs there; Table 3 is about n itself.
         return filter_name(cell), min(cell.n, most) if cell.table == 2 else cell.n
 
@@ -195,14 +195,14 @@ def _score_run(cells: Sequence[Cell], run: Run, scorers: Mapping[str, Scorer]) -
             yield from _score_column(of_column, run, scorers[name], n)
 
 
-def _score_column(cells: Iterable[Cell], run: Run, scorer: Scorer, n: int) -> Iterator[CellResult]:
+def _score_column(cells: Iterable[PublishedNumber], run: Run, scorer: Scorer, n: int) -> Iterator[CellResult]:
     scores = scorer.score([truncated(answer_set, n) for answer_set in run.answer_sets])
     for cell in cells:
         estimate = detection_auroc(scores, SCORES[cell.score])
         yield CellResult(cell, published(cell.table)[cell], estimate, n)
 
 
-def _missing(cell: Cell, reason: str) -> CellResult:
+def _missing(cell: PublishedNumber, reason: str) -> CellResult:
     return CellResult(cell, published(cell.table)[cell], missing=reason)
 
 

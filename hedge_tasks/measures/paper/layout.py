@@ -15,8 +15,8 @@ from hedge_tasks.measures.paper.published import (
     PROMPTS,
     SCORES,
     TABLE_2_N,
-    Cell,
     Key,
+    PublishedNumber,
     filter_name,
 )
 from hedge_tasks.runs.run_files import Run
@@ -50,7 +50,7 @@ def as_csv(results: Sequence[CellResult]) -> str:
 
 
 def describe(key: Key, run: Run) -> dict[str, Any]:
-    """What the numbers of a run rest on, beside what the paper's rest on."""
+    """Return what the numbers of a run rest on, beside what the paper's rest on."""
     judge = (run.settings.get("documents") or {}).get("judge") or {}
     return {
         **key._asdict(),
@@ -66,14 +66,14 @@ def describe(key: Key, run: Run) -> dict[str, Any]:
     }
 
 
-Values = Mapping[Cell, float | None]
+Values = Mapping[PublishedNumber, float | None]
 """A number for every cell of a table: the paper's, or ours; None where there is none."""
 
 MEAN = "mean"
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """A row of a table as the paper prints it.
 
     Attributes:
@@ -97,14 +97,14 @@ def columns_of_table_2() -> list[tuple[str, str, str]]:
     return [(given, model, of) for given in inputs for model in (*MODELS, MEAN) for of in ("NLI", "Embed")]
 
 
-def rows_of_table_2(values: Values, dataset: str) -> list[Row]:
+def rows_of_table_2(values: Values, dataset: str) -> list[PaperRow]:
     """Rows of one half of Table 2, and means over the prompts; a mean needs all that it is over."""
     columns = columns_of_table_2()
 
     def value(prompt: str, score: str, column: tuple[str, str, str]) -> float | None:
         given, model, clustering = column
         models = MODELS if model == MEAN else (model,)
-        cells = (Cell(2, dataset, prompt, one, score, given, clustering, TABLE_2_N) for one in models)
+        cells = (PublishedNumber(2, dataset, prompt, one, score, given, clustering, TABLE_2_N) for one in models)
         return _mean([values.get(cell) for cell in cells])
 
     pairs = [(i, i + 1) for i in range(0, len(columns), 2)]
@@ -112,17 +112,17 @@ def rows_of_table_2(values: Values, dataset: str) -> list[Row]:
     return _rows([lambda p, s, c=column: value(p, s, c) for column in columns], pairs, singles)
 
 
-def rows_of_table_3(values: Values, clustering: str, sizes: Sequence[int]) -> list[Row]:
+def rows_of_table_3(values: Values, clustering: str, sizes: Sequence[int]) -> list[PaperRow]:
     """Rows of one half of Table 3, and means over the prompts."""
 
     def value(prompt: str, score: str, n: int) -> float | None:
-        return values.get(Cell(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, n))
+        return values.get(PublishedNumber(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, n))
 
     every = list(range(len(sizes)))
     return _rows([lambda p, s, n=n: value(p, s, n) for n in sizes], [every], every)
 
 
-def _rows(columns: Sequence[Any], groups: Iterable[Sequence[int]], all_of: Sequence[int]) -> list[Row]:
+def _rows(columns: Sequence[Any], groups: Iterable[Sequence[int]], all_of: Sequence[int]) -> list[PaperRow]:
     rows = []
     groups = list(groups)
     for prompt in (*PROMPTS, MEAN):
@@ -130,7 +130,7 @@ def _rows(columns: Sequence[Any], groups: Iterable[Sequence[int]], all_of: Seque
             prompts = PROMPTS if prompt == MEAN else (prompt,)
             found = tuple(_mean([column(one, score) for one in prompts]) for column in columns)
             best = frozenset(i for group in groups for i in _largest(found, group))
-            rows.append(Row(prompt, score, found, best, _largest(found, all_of)))
+            rows.append(PaperRow(prompt, score, found, best, _largest(found, all_of)))
     return rows
 
 

@@ -31,14 +31,14 @@ TABLE_2_N = 10
 
 
 class Key(NamedTuple):
-    """What one run answers: a data set, asked with one prompt variant, of one model."""
+    """The questions of one run: a data set, asked with one prompt variant, of one model."""
 
     dataset: str
     prompt: str
     model: str
 
 
-class Cell(NamedTuple):
+class PublishedNumber(NamedTuple):
     """Where a number stands in the paper.
 
     Attributes:
@@ -64,13 +64,13 @@ class Cell(NamedTuple):
         return Key(self.dataset, self.prompt, self.model)
 
 
-def filter_name(cell: Cell) -> str:
+def filter_name(cell: PublishedNumber) -> str:
     """The filter of our tasks that a cell's column is: nli, embed, nli_qa or embed_qa."""
     return FILTERS[cell.inputs, cell.clustering]
 
 
 @cache
-def published(table: int) -> dict[Cell, float]:
+def published(table: int) -> dict[PublishedNumber, float]:
     """Every number of a table, in the paper's order: 288 in Table 2 (three decimals), 336 in Table 3 (two decimals).
 
     Raises:
@@ -83,26 +83,26 @@ def published(table: int) -> dict[Cell, float]:
     return read(list(csv.DictReader(text.splitlines())))
 
 
-def published_cells(table: int) -> list[Cell]:
+def published_cells(table: int) -> list[PublishedNumber]:
     """The cells of a table, in the paper's order."""
     return list(published(table))
 
 
-def _read_table_2(rows: list[dict[str, str]]) -> dict[Cell, float]:
+def _read_table_2(rows: list[dict[str, str]]) -> dict[PublishedNumber, float]:
     cells = {}
     for row in rows:
         place = (row.pop("dataset"), row.pop("prompt"), row.pop("score"))
         for column, value in row.items():
             inputs, model, clustering = column.split("/")
             dataset, prompt, score = place
-            cells[Cell(2, dataset, prompt, model, score, inputs, clustering, TABLE_2_N)] = float(value)
+            cells[PublishedNumber(2, dataset, prompt, model, score, inputs, clustering, TABLE_2_N)] = float(value)
     return cells
 
 
-def _read_table_3(rows: list[dict[str, str]]) -> dict[Cell, float]:
+def _read_table_3(rows: list[dict[str, str]]) -> dict[PublishedNumber, float]:
     cells = {}
     for row in rows:
         clustering, prompt, score = row.pop("clustering"), row.pop("prompt"), row.pop("score")
         for n, value in row.items():
-            cells[Cell(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, int(n))] = float(value)
+            cells[PublishedNumber(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, int(n))] = float(value)
     return cells

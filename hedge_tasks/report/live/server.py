@@ -50,7 +50,7 @@ class ViewServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """What to open, with the key where there is one."""
+        """Return what to open, with the key where there is one."""
         address = url_of(self.host, self.server_address[1])
         return f"{address}/" if self.key is None else f"{address}/?key={self.key}"
 

@@ -1,4 +1,4 @@
-"""What is to be seen in a folder: evaluations under way, finished runs, and their reports, made when asked for."""
+"""Content of a folder: evaluations under way, finished runs, and their reports, made when asked for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.report.lead import soundness
 from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, Watch
-from hedge_tasks.report.page import Options, build_report
+from hedge_tasks.report.page import ReportOptions, build_report
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
@@ -50,10 +50,10 @@ class Site:
         options: of the reports.
     """
 
-    def __init__(self, folder: Path, options: Options | None = None) -> None:
+    def __init__(self, folder: Path, options: ReportOptions | None = None) -> None:
         if not folder.is_dir():
             raise DataError(f"{folder}: no such folder")
-        self.folder, self._options = folder, options or Options()
+        self.folder, self._options = folder, options or ReportOptions()
         self._watches: dict[Path, Watch] = {}
         self._runs: dict[Path, tuple[int, Run]] = {}
         self._pages: dict[str, tuple[object, str]] = {}
@@ -136,7 +136,9 @@ class Site:
         return run
 
     def _beside(self) -> list[tuple[Path, int]]:
-        """What a report looks at besides the run files: lmms-eval's results, and claims that are kept with a run."""
+        """Return what a report looks at besides the run files: lmms-eval's results, and claims that are kept with a
+        run.
+        """
         patterns = ("*_results.json", "*/*_results.json", "claims-*.jsonl", f"{FOLDER}/claims-*.jsonl")
         found = {
             file for folder in output_folders(self.folder) for pattern in patterns for file in folder.glob(pattern)
@@ -233,7 +235,7 @@ def duration(seconds: float) -> str:
 
 
 def _facts(one: Sampling) -> list[tuple[str, str]]:
-    """What is known of the answers so far, as a name and a number each."""
+    """Return what is known of the answers so far, as a name and a number each."""
     health = one.health
     if health is None:
         return []

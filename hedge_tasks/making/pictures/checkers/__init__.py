@@ -12,7 +12,7 @@ CHECKERS: Registry[Checker] = Registry(
     {
         "vqascore": f"{__name__}.vqascore:VqaScore",
         "clip": f"{__name__}.similarity:Similarity",
-        "detector": f"{__name__}.detector:Detector",
+        "detector": f"{__name__}.detector:ObjectDetector",
         "ocr": f"{__name__}.reading:reading_checker",
     },
 )

@@ -1,4 +1,4 @@
-"""What boxes around objects say: how many there are, and how they stand to each other."""
+"""Reading of boxes around objects: how many there are, and how they stand to each other."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
-from hedge_tasks.making.pictures.base import Question
+from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.pictures.checkers.boxes import OVERLAP, Box, distinct, holds, relation_named
 from hedge_tasks.making.pictures.specs import named
 from hedge_tasks.serving.loading import default_device, load_or_explain
@@ -19,7 +19,7 @@ _THRESHOLDS = {"owlv2": 0.2, "owlvit": 0.1, "grounding-dino": 0.35, "mm-groundin
 """Kinds of models that can be used, each with the score from which on it has found something."""
 
 
-class Detector:
+class ObjectDetector:
     """OWLv2, OWL-ViT or Grounding DINO through transformers: 1 where what is expected is found, else 0.
 
     Existence: at least one box. Count: exactly so many, where boxes of one object count once. Relation: some box of the
@@ -57,7 +57,7 @@ class Detector:
         overlap = None if self._overlap == OVERLAP else self._overlap
         return named("detector", self._source, revision=self._revision, threshold=self._threshold, overlap=overlap)
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         wanted = [(i, name) for i, question in enumerate(questions) for name in objects_of(question)]
         boxes: dict[tuple[int, str], list[Box]] = {}
         if wanted:
@@ -120,8 +120,8 @@ class Detector:
         return load_or_explain(load, self._source, self._revision, kind="detection", variable=False)
 
 
-def objects_of(question: Question) -> list[str]:
-    """What has to be looked for to answer a question; nothing where boxes cannot answer it."""
+def objects_of(question: PictureQuestion) -> list[str]:
+    """Return what has to be looked for to answer a question; nothing where boxes cannot answer it."""
     expected = question.expected
     if question.kind == "relation" and relation_named(str(expected.get("relation"))) is None:
         return []
@@ -132,7 +132,7 @@ def objects_of(question: Question) -> list[str]:
     return list(dict.fromkeys(str(name).strip() for name in names))
 
 
-def score(question: Question, boxes: Mapping[str, Sequence[Box]]) -> float | None:
+def score(question: PictureQuestion, boxes: Mapping[str, Sequence[Box]]) -> float | None:
     """1 where boxes show what a question expects, else 0; None where they cannot say.
 
     Args:

@@ -19,9 +19,9 @@ from hedge_tasks.asking.models import Model, model_from
 from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
-from hedge_tasks.making.pictures.base import Checker, Question
+from hedge_tasks.making.pictures.base import Checker, PictureQuestion
 from hedge_tasks.replies.text import normalise
-from hedge_tasks.serving.thread_pool import as_finished
+from hedge_tasks.serving.concurrency import as_finished, in_threads
 
 _LONGEST = 2000
 _AT_ONCE = 8
@@ -85,9 +85,9 @@ def edits(one: str, other: str) -> int:
 
 
 class _Reading(ABC):
-    """What both have in common: only written words are compared, and several pictures are read at once."""
+    """Common part of both readers: only written words are compared, and several pictures are read at once."""
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         wanted = [_words_of(question) for question in questions]
         places = [i for i, words in enumerate(wanted) if words is not None]
         found: list[float | None] = [None] * len(questions)
@@ -95,7 +95,7 @@ class _Reading(ABC):
         def call(at: int, stop: threading.Event) -> str | None:
             return self._read(pictures[places[at]], stop)
 
-        with closing(as_finished(call, len(places), _AT_ONCE)) as batches:
+        with closing(as_finished(in_threads(call, _AT_ONCE), len(places), _AT_ONCE)) as batches:
             for batch in batches:
                 for at, read in batch:
                     words = wanted[places[at]]
@@ -104,10 +104,10 @@ class _Reading(ABC):
 
     @abstractmethod
     def _read(self, picture: Image.Image, stop: threading.Event) -> str | None:
-        """What is written in a picture; None where that cannot be said. Threads call it."""
+        """Return what is written in a picture; None where that cannot be said. Threads call it."""
 
 
-def _words_of(question: Question) -> str | None:
+def _words_of(question: PictureQuestion) -> str | None:
     words = question.expected.get("text")
     return words if question.kind == "text" and isinstance(words, str) and normalise(words) else None
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
-from hedge_tasks.making.pictures.base import Question
+from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.pictures.specs import named
 from hedge_tasks.serving.loading import default_device, load_or_explain
 
@@ -57,7 +57,7 @@ class Similarity:
         own = None if self._contrast == CONTRAST else self._contrast
         return named("clip", self._source, revision=self._revision, contrast=own)
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         places = [i for i, question in enumerate(questions) if question.kind in _KINDS]
         found: list[float | None] = [None] * len(questions)
         if not places:
@@ -72,7 +72,7 @@ class Similarity:
             start += len(group)
         return found
 
-    def _texts(self, question: Question, *, sigmoid: bool) -> list[str]:
+    def _texts(self, question: PictureQuestion, *, sigmoid: bool) -> list[str]:
         instead = [str(text) for text in question.expected.get("instead") or ()]
         return [question.statement, *(instead or ([] if sigmoid else [self._contrast]))]
 

@@ -12,7 +12,7 @@ from hedge_tasks.asking.template import Template, load_template
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
-from hedge_tasks.making.pictures.base import Question
+from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.pictures.specs import model_named
 from hedge_tasks.replies.yes_no import read_yes_no
 from hedge_tasks.serving.loading import resolve_model
@@ -73,7 +73,7 @@ class VqaScore:
         self._has_forced = False
         self.name = f"vqascore:{adapter},{shown},by={self._by},prompt={_prompt().digest[:8]}"
 
-    def check(self, pictures: Sequence[Image.Image], questions: Sequence[Question]) -> list[float | str | None]:
+    def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | str | None]:
         """As `Checker.check`.
 
         Raises:
@@ -91,7 +91,7 @@ class VqaScore:
             ]
         self._has_forced |= any(not isinstance(score, str) for score in scores)
         if scores and not self._has_forced:
-            blank = _conversation(Image.new("RGB", (64, 64), "white"), Question("a house", "statement", {}))
+            blank = _conversation(Image.new("RGB", (64, 64), "white"), PictureQuestion("a house", "statement", {}))
             [reason] = self._forced([blank])
             if isinstance(reason, str):
                 raise HedgeError(f"{self.name}: {reason}; for a server without forced passes give by={_ANSWER}")
@@ -145,7 +145,7 @@ def _of_answer(answer: Answer) -> float | None:
     return likely if said == "yes" else 1 - likely
 
 
-def _conversation(picture: Image.Image, question: Question) -> list[dict[str, Any]]:
+def _conversation(picture: Image.Image, question: PictureQuestion) -> list[dict[str, Any]]:
     return _prompt().conversation({"statement": question.statement}, [picture])
 
 

@@ -14,9 +14,9 @@ from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import Order
 from hedge_tasks.making.pictures.specs import named
 from hedge_tasks.serving.accounts import server_and_key
+from hedge_tasks.serving.concurrency import ask_each
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
 from hedge_tasks.serving.images import ImageClient
-from hedge_tasks.serving.thread_pool import ask_each
 
 _OPTIONAL = ("seed", "response_format")
 """What a picture can do without where the server refuses it: gpt-image-1 knows neither."""
@@ -77,10 +77,10 @@ class ServedPainter:
             HedgeError: Every other request would fail the same way, or nobody answers any more.
         """
 
-        def call(at: int, stop: threading.Event) -> Image.Image | RequestFailed:
+        async def call(at: int, stop: threading.Event) -> Image.Image | RequestFailed:
             # Servers read 32 bits, and some of those a sign.
             settings = {**self._settings, "seed": orders[at].seed % 2**31}
-            return self._client.draw(orders[at].prompt, settings, optional=_OPTIONAL, stop=stop)
+            return await self._client.draw_async(orders[at].prompt, settings, optional=_OPTIONAL, stop=stop)
 
         found: dict[int, Image.Image | RequestFailed] = {}
         workers = max(1, min(self._concurrency, len(orders)))

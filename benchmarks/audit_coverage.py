@@ -1,0 +1,268 @@
+"""Does the interval of `hedge audit apply` hold the AUROC and the rate against experts?
+
+    python benchmarks/audit_coverage.py [--samples 2000] [--labels 50 100 200] [--jobs 1]
+    python benchmarks/audit_coverage.py --wikibio wikibio_gpt3_half.jsonl --triviaqa triviaqa_llama13b_500x20.jsonl
+
+Draws runs of 600 answers whose truth is known. Scores are binormal with AUROC .75, rounded to thirds of a standard
+deviation; answers about one image share 40 % of the variance of the score and 30 % of that of the label. Images are
+equal (200 of three answers) or heavy (sizes from 60 down to 1). Judges:
+
+- `at random`: sensitivity .92, specificity .85, errors at random.
+- `unsure`: the same, but errs where the score is in the middle.
+- `follows`: sensitivity .65, specificity .90; misses what has a low score and sees what has a high one, as a judge does
+  that goes by consistency.
+
+Of each run, labels are planned and drawn as `hedge audit plan` does. "held": how often the 95 % interval holds this
+run's own AUROC, in brackets the lower 97.5 % limit of that share by Monte Carlo; "like these": how often that of
+documents like these holds the AUROC of a million documents. "alone": the same number of labels as a simple random
+sample without a judge, `estimate_auroc`; it is left out where one class has less than two labels. "worth": labels of
+such a sample that have the same mean squared error.
+
+With files, the same on real answers that are judged; what is drawn anew is who is asked. `--wikibio`: sentences of
+biographies by GPT-3, by people (truth), by a consistency judge (one model says of most draws that they do not support
+the sentence) and with a score of another model (share of draws that do not); the biography is the group.
+`--triviaqa`: the truth is the rule judge's, which is no person's; the judge takes an answer for right where it is the
+reference word for word; the score is the number of different answers. See `real_answers.py` for the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import zlib
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from hedge_tasks.audit.strata import strata_of
+from hedge_tasks.statistics import auroc, estimate_auroc
+from hedge_tasks.statistics.base import wilson
+from hedge_tasks.statistics.designs import Design
+from hedge_tasks.statistics.verified import audited_auroc, audited_rate, verified
+
+Floats = npt.NDArray[np.float64]
+Rng = np.random.Generator
+AREA, SHARED_SCORE, SHARED_LABEL = 0.75, 0.4, 0.3
+SIZES = {
+    "equal": [3] * 200,
+    "heavy": [60, 60, 40, 40, 30, 30, 20, 20] + [10] * 10 + [4] * 25 + [2] * 40 + [1] * 20,
+}
+JUDGES = {"at random": (0.92, 0.85), "unsure": (0.92, 0.85), "follows": (0.65, 0.90)}
+
+
+@dataclass(frozen=True)
+class Cell:
+    groups: str
+    prevalence: float
+    judge: str
+    labels: int
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Scores, truth, the judge's labels and the image of each answer."""
+
+    scores: Floats
+    truth: Floats
+    judged: Floats
+    images: npt.NDArray[np.int64]
+
+
+def draw(cell: Cell, rng: Rng, copies: int = 1) -> Answers:
+    sizes = SIZES[cell.groups] * copies
+    images = np.repeat(np.arange(len(sizes)), sizes)
+    shared = rng.normal(size=(len(sizes), 2))[images]
+    own = rng.normal(size=(len(images), 2))
+    latent = math.sqrt(SHARED_LABEL) * shared[:, 0] + math.sqrt(1 - SHARED_LABEL) * own[:, 0]
+    truth = (latent > ndtri(1 - cell.prevalence)).astype(np.float64)
+    distance = math.sqrt(2) * ndtri(AREA)
+    x = distance * truth + math.sqrt(SHARED_SCORE) * shared[:, 1] + math.sqrt(1 - SHARED_SCORE) * own[:, 1]
+    x = np.round(3 * x) / 3
+    place = ndtr(x - distance / 2)
+    miss, alarm = (np.ones(len(x)), np.ones(len(x)))
+    if cell.judge == "unsure":
+        miss = alarm = 4 * place * (1 - place)
+    elif cell.judge == "follows":
+        miss, alarm = 1 - place, place
+    sensitivity, specificity = JUDGES[cell.judge]
+    wrong = np.where(
+        truth == 1,
+        (1 - sensitivity) * miss / miss[truth == 1].mean(),
+        (1 - specificity) * alarm / alarm[truth == 0].mean(),
+    )
+    flipped = rng.random(len(x)) < wrong
+    return Answers(x, truth, np.where(flipped, 1 - truth, truth), images)
+
+
+@cache
+def area_of_all(cell: Cell) -> float:
+    rng = np.random.default_rng(7)
+    return float(np.mean([auroc(a.scores, a.truth) for a in (draw(cell, rng, 50) for _ in range(33))]))
+
+
+def planned(answers: Answers, n: int, rng: Rng) -> Design:
+    found = strata_of(answers.scores, [int(v) for v in answers.judged], [""] * len(answers.scores), n)
+    drawn = np.zeros(len(answers.scores), dtype=bool)
+    for stratum, take in enumerate(found.take):
+        drawn[rng.choice(np.flatnonzero(found.of == stratum), take, replace=False)] = True
+    return Design(found.of, np.arange(len(drawn)), drawn)
+
+
+def measure(cell: Cell, samples: int) -> str:
+    """Return a row of the table."""
+    rng = np.random.default_rng(zlib.crc32(repr(cell).encode()))
+    of_all = area_of_all(cell)
+    ours, rates, alone, judges = [], [], [], []
+    undefined = 0
+    for _ in range(samples):
+        answers = draw(cell, rng)
+        x, y = answers.scores, answers.truth
+        area = auroc(x, y)
+        design = planned(answers, cell.labels, rng)
+        experts = [v if d else None for v, d in zip(y.tolist(), design.drawn, strict=True)]
+        labels = verified(answers.judged.tolist(), experts, design, groups=answers.images.tolist())
+        judges.append(auroc(x, answers.judged) - area)
+        found = audited_auroc(x, labels)
+        if found.value is None or found.interval is None or found.run_interval is None:
+            undefined += 1
+        else:
+            (low, high), (wide_low, wide_high) = found.run_interval, found.interval
+            ours.append((found.value - area, low <= area <= high, wide_low <= of_all <= wide_high, high - low))
+        rate = audited_rate(labels)
+        low, high = rate.run_interval or (0.0, 1.0)
+        rates.append(((rate.value or 0.0) - y.mean(), low <= y.mean() <= high))
+        chosen = rng.choice(len(y), cell.labels, replace=False)
+        few = estimate_auroc(x[chosen], y[chosen])
+        if few.value is not None and few.interval is not None:
+            low, high = few.interval
+            alone.append((few.value - area, low <= area <= high, high - low))
+    a, r, b = (np.array(rows, dtype=np.float64) for rows in (ours, rates, alone))
+    held = float(a[:, 1].mean())
+    worth = cell.labels * float((b[:, 0] ** 2).mean() / (a[:, 0] ** 2).mean())
+    columns = [
+        cell.groups,
+        f"{cell.prevalence}",
+        cell.judge,
+        f"{cell.labels}",
+        f"{np.mean(judges):+.3f}",
+        f"{a[:, 0].mean():+.4f}",
+        f"{held:.3f} [{wilson(held, len(a), 0.95)[0]:.3f}]",
+        f"{a[:, 2].mean():.3f}",
+        f"{a[:, 3].mean():.3f}",
+        f"{b[:, 1].mean():.3f}",
+        f"{b[:, 2].mean():.3f}",
+        f"{worth:.0f}",
+        f"{r[:, 0].mean():+.4f}",
+        f"{r[:, 1].mean():.3f}",
+        f"{undefined} / {samples - len(b)}",
+    ]
+    return f"| {' | '.join(columns)} |"
+
+
+def wikibio(path: Path) -> Answers:
+    scores, truth, judged, images = [], [], [], []
+    for place, row in enumerate(_rows(path)):
+        for label, ours, others in zip(row["labels"], row["judge_qwen35_9b"], row["judge_gemma_31b"], strict=True):
+            scores.append(others.count("n") / max(len(others), 1))
+            truth.append(float(label != "accurate"))
+            judged.append(float(2 * ours.count("n") > len(ours)))
+            images.append(place)
+    return Answers(np.array(scores), np.array(truth), np.array(judged), np.array(images))
+
+
+def triviaqa(path: Path) -> Answers:
+    from hedge_tasks.adjudication import Case, build_judge
+
+    rows = _rows(path)
+    cases = [Case(row["id"], row["question"], row["reference"], row["samples"][0]) for row in rows]
+    verdicts = build_judge("rule").judge(cases)
+    kept = [(row, v.label) for row, v in zip(rows, verdicts, strict=True) if v.label is not None]
+    scores = [float(len({text.strip().casefold() for text in row["samples"][1:]})) for row, _ in kept]
+    same = [row["samples"][0].strip().casefold() == row["reference"].strip().casefold() for row, _ in kept]
+    truth = np.array([label for _, label in kept], dtype=np.float64)
+    return Answers(np.array(scores), truth, 1.0 - np.array(same), np.arange(len(kept)))
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def measure_real(name: str, answers: Answers, n: int, samples: int) -> str:
+    """Return a row: the same answers, labels of experts drawn again and again."""
+    rng = np.random.default_rng(zlib.crc32(f"{name} {n}".encode()))
+    x, y = answers.scores, answers.truth
+    area, by_judge = auroc(x, y), auroc(x, answers.judged)
+    ours, alone = [], []
+    for _ in range(samples):
+        design = planned(answers, n, rng)
+        experts = [v if d else None for v, d in zip(y.tolist(), design.drawn, strict=True)]
+        labels = verified(answers.judged.tolist(), experts, design, groups=answers.images.tolist())
+        found = audited_auroc(x, labels)
+        if found.value is not None and found.run_interval is not None:
+            low, high = found.run_interval
+            ours.append((found.value - area, low <= area <= high, high - low))
+        chosen = rng.choice(len(y), n, replace=False)
+        few = estimate_auroc(x[chosen], y[chosen])
+        if few.value is not None and few.interval is not None:
+            low, high = few.interval
+            alone.append((few.value - area, low <= area <= high, high - low))
+    a, b = (np.array(rows, dtype=np.float64) for rows in (ours, alone))
+    held = float(a[:, 1].mean())
+    worth = n * float((b[:, 0] ** 2).mean() / (a[:, 0] ** 2).mean())
+    columns = [
+        name,
+        f"{len(y)}, {y.mean():.2f} wrong",
+        f"{area:.3f}",
+        f"{by_judge:.3f}",
+        f"{n}",
+        f"{a[:, 0].mean():+.4f}",
+        f"{held:.3f} [{wilson(held, len(a), 0.95)[0]:.3f}]",
+        f"{a[:, 2].mean():.3f}",
+        f"{b[:, 1].mean():.3f}",
+        f"{b[:, 2].mean():.3f}",
+        f"{worth:.0f}",
+    ]
+    return f"| {' | '.join(columns)} |"
+
+
+def real(arguments: argparse.Namespace) -> None:
+    titles = ["set", "answers", "AUROC", "by the judge", "labels", "bias", "held", "width", "alone: held"]
+    titles += ["alone: width", "worth"]
+    print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
+    for name, path, read in (("WikiBio", arguments.wikibio, wikibio), ("TriviaQA", arguments.triviaqa, triviaqa)):
+        if path is not None:
+            answers = read(path)
+            for n in arguments.labels:
+                print(measure_real(name, answers, n, arguments.samples), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--labels", type=int, nargs="+", default=[50, 100, 200])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--wikibio", type=Path)
+    parser.add_argument("--triviaqa", type=Path)
+    arguments = parser.parse_args()
+    if arguments.wikibio or arguments.triviaqa:
+        real(arguments)
+        return
+    titles = ["images", "hallucinated", "judge", "labels", "judge's AUROC off by", "bias", "held", "like these"]
+    titles += ["width", "alone: held", "alone: width", "worth", "rate: bias", "rate: held", "undefined (alone)"]
+    print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
+    cells = [Cell(*each) for each in product(SIZES, (0.1, 0.3), JUDGES, arguments.labels)]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(partial(measure, samples=arguments.samples), cells):
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Which documents experts label: the plan, the page and the file that comes back."""

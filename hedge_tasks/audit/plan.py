@@ -1,0 +1,258 @@
+"""The plan of an audit: which documents of a run experts label, in which order, and what width that buys."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hedge_tasks.adjudication.designed import FORMAT, MEANINGS, NO_ANSWER, AuditPlan, PlannedItem, PlannedStratum
+from hedge_tasks.adjudication.outcomes import outcome_of
+from hedge_tasks.audit.review import ReviewItem, ReviewKey, write_review
+from hedge_tasks.audit.strata import Strata, expected_width, strata_of
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.tables import as_csv
+from hedge_tasks.replies.reading import SOFT
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics.designs import LEAST
+
+KEYS = (
+    ReviewKey("1", MEANINGS[0], "hallucinated"),
+    ReviewKey("2", MEANINGS[1], "supported"),
+    ReviewKey("3", NO_ANSWER, "no answer"),
+)
+CLAIM = "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer."
+
+WIDTHS = (50, 100, 200)
+"""Numbers of labels of which a plan says what they buy."""
+
+_SHARED = 0.2
+"""Share of the documents that two people label both."""
+
+_CONTROLS = 0.05
+"""Answers with a known label, as a share of the labels."""
+
+_LONGEST = 20_000
+"""Characters of a text that people read; spreadsheets take no more than some 30,000."""
+
+_OPPOSITE = {"yes": "no", "no": "yes"}
+
+
+class Asked(NamedTuple):
+    """What a person sees of an item. Neither score nor judge nor model is in it."""
+
+    code: str
+    question: str
+    answer: str
+    reference: str | None
+    document: str
+
+
+class Planned(NamedTuple):
+    """A plan with what people see.
+
+    Attributes:
+        plan: as it is kept.
+        asked: by code.
+        widths: number of labels -> width of the 95 % interval to expect.
+    """
+
+    plan: AuditPlan
+    asked: Mapping[str, Asked]
+    widths: Mapping[int, float]
+
+
+def make_plan(
+    run: Run,
+    scores: Sequence[Scores],
+    *,
+    detector: str,
+    filter_name: str,
+    n: int,
+    purpose: str = "auroc",
+    against: str | None = None,
+    raters: int = 1,
+    reference: bool = True,
+    seed: int = 0,
+) -> Planned:
+    """Draw documents for experts.
+
+    Args:
+        run: with the judge's labels.
+        scores: of its documents, in their order.
+        detector: whose scores count.
+        filter_name: the clustering that they are of.
+        n: documents to label, controls not counted.
+        purpose: see `hedge_tasks.audit.strata.PURPOSES`.
+        against: the detector to compare with, for "compare".
+        raters: one or two people.
+        reference: whether they see the right answer of the data set.
+        seed: of the draw.
+
+    Raises:
+        ConfigError: the options make no sense.
+    """
+    if raters not in (1, 2):
+        raise ConfigError(f"--raters is 1 or 2, got {raters}")
+    if len(scores) != len(run.answer_sets) or not scores:
+        raise ConfigError("there are no documents to label")
+    chance = random.Random(seed)
+    strata, widths = _strata(run, scores, detector, n, purpose, against)
+    drawn: list[int] = []
+    for stratum, take in enumerate(strata.take):
+        drawn += chance.sample(np.flatnonzero(strata.of == stratum).tolist(), take)
+    sets = run.answer_sets
+    controls = _controls([a for i, a in enumerate(sets) if i not in set(drawn)], math.ceil(_CONTROLS * n), chance)
+    entries: list[tuple[AnswerSet, str | None, int | None]] = [
+        *((sets[i], None, None) for i in drawn),
+        *((answers, text, label) for answers, text, label in controls),
+    ]
+    items, asked = [], {}
+    width = len(str(len(entries)))
+    for i, (answers, text, label) in enumerate(_shuffled(entries, chance), start=1):
+        code = f"a{i:0{width}d}"
+        both = raters == 2 and (label is not None or chance.random() < _SHARED)
+        share = tuple(range(raters)) if both or raters == 1 else (i % 2,)
+        items.append(PlannedItem(code=code, id=None if label is not None else answers.id, label=label, raters=share))
+        shown = answers.baseline.text if text is None else text
+        right = _cut(answers.reference) if reference and answers.reference else None
+        asked[code] = Asked(code, _cut(answers.question or ""), _cut(shown), right, answers.id)
+    sizes = np.bincount(strata.of)
+    plan = AuditPlan(
+        hedge_audit=FORMAT,
+        task=run.task,
+        model=run.model,
+        created=run.created,
+        purpose=purpose,
+        detector=detector,
+        filter=filter_name,
+        seed=seed,
+        strata=tuple(
+            PlannedStratum(title=title, size=int(size), take=take)
+            for title, size, take in zip(strata.titles, sizes, strata.take, strict=True)
+        ),
+        documents={answers.id: int(stratum) for answers, stratum in zip(sets, strata.of, strict=True)},
+        items=tuple(items),
+    )
+    return Planned(plan, asked, widths)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [... {len(text) - _LONGEST} characters more]"
+
+
+def basis_of(verdict: Mapping[str, object] | None) -> str:
+    """Return what a label rests on: how the reply was read, or the judge's own rule."""
+    fields = verdict or {}
+    if fields.get("label") is None and fields.get("basis"):
+        return outcome_of(fields)
+    if fields.get("basis") in SOFT:
+        return "read softly"
+    rule, colon, _ = str(fields.get("reason") or "").partition(":")
+    return rule if colon and rule.isidentifier() else ""
+
+
+def _strata(
+    run: Run, scores: Sequence[Scores], detector: str, n: int, purpose: str, against: str | None
+) -> tuple[Strata, dict[int, float]]:
+    """The strata of all documents; those without a score are one of their own."""
+    values = [s[detector] for s in scores]
+    others = [0.0 if against is None else s[against] for s in scores]
+    there = np.array([a is not None and b is not None for a, b in zip(values, others, strict=True)])
+    if not there.any():
+        raise ConfigError(f"no document has a score of {detector}")
+    rest = int((~there).sum())
+    of_rest = min(rest, max(LEAST, round(0.5 * n * rest / len(there)))) if rest else 0
+    places = np.flatnonzero(there).tolist()
+    x, other = (np.array([of[i] for i in places], dtype=np.float64) for of in (values, others))
+    judged = [run.answer_sets[i].label for i in places]
+    basis = [basis_of(run.verdicts.get(run.answer_sets[i].id)) for i in places]
+    second = None if against is None else other
+    found = strata_of(x, judged, basis, n - of_rest, purpose=purpose, other=second)
+    widths = {
+        k: expected_width(x, judged, strata_of(x, judged, basis, k, purpose=purpose, other=second), purpose, second)
+        for k in sorted({*WIDTHS, n})
+        if k <= len(places)
+    }
+    of = np.full(len(there), len(found.titles), dtype=np.int64)
+    of[there] = found.of
+    if not rest:
+        return Strata(of, found.titles, found.take), widths
+    return Strata(of, (*found.titles, "without a score"), (*found.take, of_rest)), widths
+
+
+def _controls(answers: Sequence[AnswerSet], n: int, chance: random.Random) -> list[tuple[AnswerSet, str, int]]:
+    """Answers that are right or wrong for certain: the reference itself, and the other of yes and no."""
+    known = [a for a in answers if a.reference and a.question]
+    chosen = chance.sample(known, min(n, len(known)))
+    found = []
+    for i, each in enumerate(chosen):
+        words = str(each.reference).strip().rstrip(".").casefold()
+        wrong = _OPPOSITE.get(words) if i % 2 else None
+        found.append((each, str(each.reference), 0) if wrong is None else (each, wrong, 1))
+    return found
+
+
+def _shuffled(
+    entries: Sequence[tuple[AnswerSet, str | None, int | None]], chance: random.Random
+) -> list[tuple[AnswerSet, str | None, int | None]]:
+    """In random order, but the questions on one image together, which is then looked at once."""
+    groups: dict[str, list[tuple[AnswerSet, str | None, int | None]]] = {}
+    for entry in entries:
+        answers = entry[0]
+        key = f"document {answers.id}" if answers.group is None else f"group {answers.group}"
+        groups.setdefault(key, []).append(entry)
+    blocks = list(groups.values())
+    chance.shuffle(blocks)
+    for block in blocks:
+        chance.shuffle(block)
+    return [entry for block in blocks for entry in block]
+
+
+def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[bytes]]) -> list[Path]:
+    """Write the plan, and for each person a page and a CSV; return the files, the plan first.
+
+    Args:
+        folder: made if missing.
+        pictures: of documents, as image files.
+
+    Raises:
+        DataError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = planned.plan
+    files = [folder / "plan.json"]
+    write_whole(files[0], plan.model_dump_json(indent=1) + "\n")
+    for rater in sorted({rater for item in plan.items for rater in item.raters}):
+        share = [planned.asked[item.code] for item in plan.items if rater in item.raters]
+        name = f"labels-{rater + 1}"
+        page, table = folder / f"page-{rater + 1}.html", folder / f"{name}.csv"
+        # The title tells the browser's storage which audit it is; of the run it says nothing.
+        title = f"Audit {plan.seed}-{len(plan.items)}, share {rater + 1}"
+        items = [
+            ReviewItem(a.code, _texts(a), CLAIM, [_opened(file) for file in pictures.get(a.document, ())])
+            for a in share
+        ]
+        write_review(page, title, items, KEYS, labels=f"{name}.csv", code="code")
+        header = ["code", "question", "answer", "reference", "label"]
+        write_whole(table, as_csv([header, *([a.code, a.question, a.answer, a.reference, ""] for a in share)]))
+        files += [page, table]
+    return files
+
+
+def _texts(asked: Asked) -> dict[str, str]:
+    right = {} if asked.reference is None else {"Right answer, by the data set": asked.reference}
+    return {"Question": asked.question, "Answer to judge": asked.answer, **right}
+
+
+def _opened(file: bytes) -> object:
+    from hedge_tasks.data.pictures import picture_of
+
+    return picture_of(file)

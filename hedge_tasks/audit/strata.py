@@ -1,0 +1,164 @@
+"""Strata of an audit: by the judge's label, its basis and the score, and how many labels each of them gets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.statistics.base import FloatArray, IntArray, codes_of, levels_of, quantile_of
+from hedge_tasks.statistics.designs import LEAST, allocate
+
+PURPOSES = ("auroc", "compare", "policy", "rate")
+
+_HALLUCINATED = {1: 0.6, 0: 0.1, None: 0.5}
+"""Rate of hallucinated answers by the judge's label that a plan reckons with: a wrong guess costs labels, no bias."""
+
+_PER_STRATUM = 6
+"""Labels that a part of a cell is worth having for."""
+
+_MOST_PARTS = 4
+
+
+class Strata(NamedTuple):
+    """Which documents are drawn alike.
+
+    Attributes:
+        of: stratum of each document, shape `(n,)`.
+        titles: of each stratum.
+        take: documents to draw in each.
+    """
+
+    of: IntArray
+    titles: tuple[str, ...]
+    take: tuple[int, ...]
+
+
+def strata_of(
+    scores: FloatArray,
+    judged: Sequence[int | None],
+    basis: Sequence[str],
+    n: int,
+    *,
+    purpose: str = "auroc",
+    other: FloatArray | None = None,
+    floor: float = 0.5,
+) -> Strata:
+    """Divide documents into strata and `n` labels among these, more where a label changes the number more.
+
+    Args:
+        scores: shape `(n,)`, without nan.
+        judged: the judge's label of each document.
+        basis: what it rests on, such as the rule of the judge, or that the reply was read softly.
+        n: labels.
+        purpose: one of `PURPOSES`.
+        other: scores of the detector to compare with, for "compare".
+        floor: share of a proportional draw that every stratum gets at least.
+
+    Raises:
+        ConfigError: the purpose is unknown, or the labels are too few for two of either label.
+    """
+    if purpose not in PURPOSES:
+        raise unknown("purpose of an audit", purpose, PURPOSES)
+    chances = np.array([_HALLUCINATED[label] for label in judged])
+    weights = _weights(scores, chances, purpose, other)
+    needs = np.sqrt(chances * (1 - chances)) * weights
+    cells = _cells(judged, basis, n)
+    of = np.zeros(len(scores), dtype=np.int64)
+    titles: list[str] = []
+    whole = float(needs.sum()) or 1.0
+    for title, here in cells.items():
+        labels = n * float(needs[here].sum()) / whole
+        parts = _parts(scores[here], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
+        for part in np.unique(parts):
+            of[here[parts == part]] = len(titles)
+            titles.append(title if parts.max() == 0 else f"{title}, score {part + 1} of {parts.max() + 1}")
+    sizes = np.bincount(of)
+    if n < LEAST * len(sizes):
+        raise ConfigError(f"--budget {n}: at least {LEAST * len(sizes)} labels are needed here")
+    spreads = np.sqrt(np.bincount(of, needs**2) / sizes)
+    return Strata(of, tuple(titles), tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=floor)))
+
+
+def _cells(judged: Sequence[int | None], basis: Sequence[str], n: int) -> dict[str, IntArray]:
+    """Documents by the judge's label and its basis; rare bases of a label are one cell."""
+    names = {1: "judged hallucinated", 0: "judged supported", None: "without a label"}
+    labels = [names[label] for label in judged]
+    found: dict[str, IntArray] = {}
+    for label in dict.fromkeys(labels):
+        here = np.array([i for i, own in enumerate(labels) if own == label])
+        codes = codes_of([basis[i] for i in here], len(here), "basis")
+        sizes = np.bincount(codes)
+        enough = sizes * n >= _PER_STRATUM * len(judged) if n else sizes > 0
+        kept = [code for code in range(len(sizes)) if enough[code]]
+        rest = here[~np.isin(codes, kept)]
+        for code in kept:
+            of = here[codes == code]
+            found[f"{label} ({basis[int(of[0])]})" if basis[int(of[0])] else label] = of
+        if len(rest):
+            found[f"{label} (other)" if kept else label] = rest
+    return found
+
+
+def _parts(scores: FloatArray, n: int) -> IntArray:
+    """Number of the quantile range of each score; equal scores are in one."""
+    levels = levels_of(scores)
+    edges = np.unique(np.quantile(levels, np.linspace(0, 1, n + 1)[1:-1]))
+    return np.unique(np.searchsorted(edges, levels, "right"), return_inverse=True)[1].astype(np.int64)
+
+
+def _weights(scores: FloatArray, chances: FloatArray, purpose: str, other: FloatArray | None) -> FloatArray:
+    """How much the number changes with the label of each document."""
+    if purpose == "rate":
+        return np.ones(len(scores))
+    if purpose == "policy":
+        # What a policy lets through has low scores; no threshold is known yet.
+        levels = levels_of(scores)
+        return np.where(levels <= np.median(levels), 1.0, 0.3)
+    effects = _effects(scores, chances)
+    if purpose == "compare":
+        if other is None:
+            raise ConfigError("--for compare: name the detector to compare with (--against)")
+        effects = effects - _effects(other, chances)
+    sizes = np.abs(effects)
+    # No document counts for nothing: an effect is near 0 only as far as the guessed chances are right.
+    least = 0.25 * math.sqrt(float((sizes**2).mean()))
+    return np.maximum(sizes, least or 1.0)
+
+
+def _effects(scores: FloatArray, chances: FloatArray) -> FloatArray:
+    """Change of the AUROC with the label of each document, where the labels are as likely as guessed."""
+    levels = levels_of(scores)
+    n1, n0 = float(chances.sum()), float((1 - chances).sum())
+    at1, at0 = np.bincount(levels, chances), np.bincount(levels, 1 - chances)
+    below, above = (np.cumsum(at0) - at0 / 2)[levels] / n0, 1 - (np.cumsum(at1) - at1 / 2)[levels] / n1
+    area = float((chances * below).sum()) / n1
+    effects: FloatArray = (below - area) / n1 - (above - area) / n0
+    return effects
+
+
+def expected_width(
+    scores: FloatArray, judged: Sequence[int | None], strata: Strata, purpose: str, other: FloatArray | None = None
+) -> float:
+    """Return the width of the 95 % interval that the labels buy for this run, if the judge errs as a plan reckons.
+
+    Args:
+        scores, judged, purpose, other: as for `strata_of`.
+        strata: what that gave.
+    """
+    chances = np.array([_HALLUCINATED[label] for label in judged])
+    n = len(scores)
+    if purpose in ("rate", "policy"):
+        effects = (
+            np.full(n, 1 / n) if purpose == "rate" else 2 / n * (levels_of(scores) <= np.median(levels_of(scores)))
+        )
+    else:
+        effects = _effects(scores, chances)
+        effects = effects if other is None else effects - _effects(other, chances)
+    variances = chances * (1 - chances) * effects**2
+    sizes, take = np.bincount(strata.of), np.array(strata.take)
+    means = np.bincount(strata.of, variances) / sizes
+    return 2 * quantile_of(0.95) * math.sqrt(float((sizes**2 * (1 - take / sizes) * means / take).sum()))

@@ -1,0 +1,62 @@
+"""The lettered options of a question in the other order, to see how far a model goes by their places."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_IN_BRACKETS = re.compile(r"\((?P<letter>[A-Z])\)\s*(?P<text>\S.*?)(?=[\s.;,]*(?:\([A-Z]\)|\n|$))")
+_ON_LINES = re.compile(r"^[ \t]*\(?(?P<letter>[A-Z])[.):][ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
+
+MOST = 26
+
+
+class Option(NamedTuple):
+    """An option of a question: its letter, its text, and where the text stands."""
+
+    letter: str
+    text: str
+    start: int
+    end: int
+
+
+def lettered(question: str) -> tuple[Option, ...]:
+    """The options of a multiple-choice question, with letters from A on; none where they cannot be told for sure.
+
+    Example:
+        >>> [option[:2] for option in lettered("Which color?\\nA. red\\nB. dark blue\\nAnswer with the letter.")]
+        [('A', 'red'), ('B', 'dark blue')]
+        >>> lettered("Is (A) red?")
+        ()
+    """
+    for form in (_ON_LINES, _IN_BRACKETS):
+        found = tuple(Option(m["letter"], m["text"], *m.span("text")) for m in form.finditer(question))
+        # Of examples in the prompt, or letters in sentences, nobody knows which ones are meant.
+        if len(found) >= 2 and [option.letter for option in found] == [chr(ord("A") + i) for i in range(len(found))]:
+            return found
+    return ()
+
+
+def reversed_question(question: str) -> str | None:
+    """The question with the texts of its options in the other order, behind the same letters; None without options.
+
+    The text behind the i-th letter stands behind the i-th from the end.
+
+    Example:
+        >>> reversed_question("Which color? (A) red (B) dark blue")
+        'Which color? (A) dark blue (B) red'
+    """
+    options = lettered(question)
+    if not options:
+        return None
+    parts, done = [], 0
+    for option, other in zip(options, reversed(options), strict=True):
+        parts += [question[done : option.start], other.text]
+        done = option.end
+    return "".join([*parts, question[done:]])
+
+
+def reversed_letters(question: str) -> dict[str, str]:
+    """Letter of each option -> letter behind which its text stands in the other order."""
+    letters = [option.letter for option in lettered(question)]
+    return dict(zip(letters, reversed(letters), strict=True))

@@ -1,0 +1,284 @@
+"""A run's numbers against experts, beside those against its judge, and how good the judge is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedge_tasks.adjudication.designed import ExpertAudit
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.measures.comparisons import compare_two_scores
+from hedge_tasks.measures.known import detector_auroc, known_measures
+from hedge_tasks.measures.measure import apart
+from hedge_tasks.measures.of_run import documents_of, scored_documents
+from hedge_tasks.numbers import WHOLE, Column, Number, Table
+from hedge_tasks.numbers.table import Cell
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics import Comparison, holm, ratio
+from hedge_tasks.statistics.verified import (
+    Audited,
+    Verified,
+    audited_sums,
+    compare_audited_runs,
+    compare_audited_scores,
+)
+
+RATES = ("hallucination_rate", "supported_share", "declined_share")
+"""Numbers of the model that follow from labels."""
+
+_LEAST = 5
+"""Labels of a kind of question, or of a rule, that a number of the judge needs."""
+
+
+@dataclass(frozen=True)
+class AuditedNumber:
+    """A number against the judge, and against experts."""
+
+    name: str
+    judge: Number
+    experts: Number
+
+
+@dataclass(frozen=True)
+class AuditedDifference:
+    """A difference of two detectors against the judge, and against experts."""
+
+    name: str
+    judge: Comparison
+    experts: Comparison
+
+
+@dataclass(frozen=True)
+class JudgeByExperts:
+    """How good the judge is, by experts, weighted for the draw.
+
+    Attributes:
+        of: kind of question or rule; empty for all.
+        labels: of experts.
+        sensitivity: share of what experts call hallucinated that the judge does, of what it judged.
+        specificity: share of what experts call supported that the judge does, of what it judged.
+    """
+
+    of: str
+    labels: int
+    sensitivity: Number
+    specificity: Number
+
+
+def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
+    """Return a line that says whose labels a run's numbers rest on."""
+    judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common()]
+    whose = f"the judge's ({', '.join(judges[:2])})" if judges else "those that came with the answers"
+    if audit is not None:
+        return f"Labels: {whose}; `against experts`: {audit.n_labels} labels of experts correct them."
+    return f"Labels: {whose}; its errors are in every number. `hedge audit plan` says what experts' labels would buy."
+
+
+def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit) -> Number:
+    """Return the ROC-AUC of a detector against experts."""
+    measure = detector_auroc(detector)
+    documents = scored_documents(scores, measure)
+    labels = audit.on([document.id for document in documents])
+    return measure.estimate([d.record for d in documents], [d.group for d in documents], labels)
+
+
+def compare_by_experts(
+    scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str, audit: ExpertAudit
+) -> Comparison | None:
+    """Return the difference in ROC-AUC of two scores of the same answers, against experts; None where none has both.
+
+    Args:
+        scores, a: the first score, by its clustering.
+        others, b: the second one, of the same documents.
+        audit: of their run.
+    """
+    by_id = {s.id: s for s in others if not s.held_out}
+    kept = [(s, by_id[s.id]) for s in scores if not s.held_out and s.id in by_id and None not in (s[a], by_id[s.id][b])]
+    if not kept:
+        return None
+    groups = apart([s.group for s, _ in kept])
+    labels = audit.on([s.id for s, _ in kept]).verified(range(len(kept)), [s.label for s, _ in kept], groups)
+    first, second = [float(str(s[a])) for s, _ in kept], [float(str(t[b])) for _, t in kept]
+    return compare_audited_scores(first, second, labels)
+
+
+def compare_runs_by_experts(
+    a: Sequence[Scores], audit_a: ExpertAudit, b: Sequence[Scores], audit_b: ExpertAudit, name: str
+) -> Comparison | None:
+    """Return the difference in ROC-AUC of one score in two runs, each with its audit; None where they share nothing."""
+    by_id = {s.id: s for s in b if not s.held_out}
+    kept = [
+        (s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id and None not in (s[name], by_id[s.id][name])
+    ]
+    if not kept:
+        return None
+    groups = apart([s.group for s, _ in kept])
+    ids = [s.id for s, _ in kept]
+
+    def of(side: int, audit: ExpertAudit) -> tuple[list[float], Verified]:
+        labels = audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in kept], groups)
+        return [float(str(pair[side][name])) for pair in kept], labels
+
+    return compare_audited_runs(*of(0, audit_a), *of(1, audit_b))
+
+
+def audited_numbers(
+    run: Run, scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit
+) -> list[AuditedNumber]:
+    """Return the AUROC of each detector and the rates of the model, both ways.
+
+    Args:
+        scores: of the run's documents.
+        detectors: those that they have.
+    """
+    found = []
+    for name in detectors:
+        measure = detector_auroc(name)
+        documents = scored_documents(scores, measure)
+        judged = measure.estimate([d.record for d in documents], [d.group for d in documents])
+        found.append(AuditedNumber(measure.name, judged, auroc_by_experts(scores, name, audit)))
+    of_run = audit.on([answers.id for answers in run.answer_sets])
+    known = known_measures()
+    for name in RATES:
+        documents = documents_of(run, known[name])
+        records, groups = [d.record for d in documents], [d.group for d in documents]
+        numbers = (known[name].estimate(records, groups), known[name].estimate(records, groups, of_run))
+        found.append(AuditedNumber(name, *numbers))
+    return found
+
+
+def audited_differences(
+    scores: Sequence[Scores], detectors: Sequence[str], reference: str, audit: ExpertAudit
+) -> list[AuditedDifference]:
+    """Return the difference in AUROC of each detector and one of them, on the documents that have both scores."""
+    found = []
+    for name in detectors:
+        if name == reference:
+            continue
+        by_judge = compare_two_scores(scores, name, scores, reference)
+        by_experts = compare_by_experts(scores, name, scores, reference, audit)
+        if by_judge is not None and by_experts is not None:
+            found.append(AuditedDifference(f"{name} - {reference}", by_judge, by_experts))
+    return found
+
+
+def judge_by_experts(
+    run: Run, audit: ExpertAudit, rule_of: Callable[[Mapping[str, object] | None], str]
+) -> list[JudgeByExperts]:
+    """Return the judge's sensitivity and specificity: of all answers, by kind of question and by its own rule.
+
+    Args:
+        rule_of: what a verdict rests on; see `hedge_tasks.audit.plan.basis_of`.
+    """
+    sets = run.answer_sets
+    ids = [answers.id for answers in sets]
+    judged = [answers.label for answers in sets]
+    labels = audit.on(ids).verified(range(len(ids)), judged, apart([answers.group for answers in sets]))
+    parts: dict[str, list[bool]] = {"": [True] * len(ids)}
+    kinds = [answers.question_type for answers in sets]
+    rules = [rule_of(run.verdicts.get(id)) for id in ids]
+    for values in (kinds, rules):
+        for value, _ in Counter(v for v in values if v).most_common():
+            parts.setdefault(str(value), [v == value for v in values])
+    found = []
+    zeros = np.zeros((len(ids), 2))
+    for name, inside in parts.items():
+        here = np.array(inside) & np.array([label is not None for label in judged])
+        by_label = [(label, np.array([j == label for j in judged]) & here) for label in (1, 0)]
+        numbers = []
+        for label, right in by_label:
+            rows = np.stack([right, here], axis=1).astype(np.float64)
+            n = int(((labels.hallucinated if label else labels.supported)[here] > 0).sum())
+            if n < _LEAST:
+                numbers.append(Number.undefined(f"fewer than {_LEAST} labels", n=n))
+            elif label:
+                numbers.append(audited_sums(rows, zeros, zeros, ratio, labels))
+            else:
+                numbers.append(audited_sums(zeros, rows, zeros, ratio, labels))
+        drawn = int((labels.design.drawn & np.array(inside)).sum())
+        if drawn:
+            found.append(JudgeByExperts(name, drawn, numbers[0], numbers[1]))
+    return found
+
+
+def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table:
+    """Return the table of both columns."""
+    columns = [
+        Column("number"),
+        Column("judge", "against the judge", interval=True),
+        Column("experts", "against experts", interval=True),
+        Column("run", "this run alone"),
+        Column("worth", "worth labels", format=WHOLE),
+    ]
+    rows: list[dict[str, Cell]] = []
+    for each in numbers:
+        experts = each.experts
+        more: dict[str, Cell] = {}
+        if isinstance(experts, Audited) and experts.value is not None:
+            more = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
+        rows.append({"number": each.name, "judge": each.judge, "experts": experts, **more})
+    columns[3] = Column("run", "this run alone", show="interval")
+    return Table(columns, rows, notes=audit_notes(audit))
+
+
+def audit_notes(audit: ExpertAudit) -> list[str]:
+    """Return whose labels these are, and what is to be known of them."""
+    people = "1 person" if audit.raters == 1 else f"{audit.raters} people"
+    notes = [
+        f"Experts: {audit.n_labels} labels by {people}, of {len(audit.of)} documents in {len(audit.strata)} strata.",
+        "Intervals are for documents like these; `this run alone` is for these very documents. `worth labels`: as many",
+        "of a simple random sample, without a judge, would be as sure of this run.",
+    ]
+    if audit.kappa is not None:
+        kappa = audit.kappa
+        value = "undefined" if kappa.value is None else Column("kappa", interval=True).text(kappa)
+        notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
+    asked, right = audit.controls
+    if asked:
+        notes.append(f"Of {asked} hidden controls {right} were labelled right.")
+    if audit.lost:
+        notes.append(f"{audit.lost} drawn documents have no label: taken for chance within their stratum.")
+    return notes
+
+
+def differences_table(differences: Sequence[AuditedDifference]) -> Table:
+    """Return paired differences both ways, p-values corrected for their number (Holm)."""
+    columns = [
+        Column("detectors"),
+        Column("judge", "difference by the judge", interval=True),
+        Column("judge_p", "p (Holm)", show="p"),
+        Column("experts", "by experts", interval=True),
+        Column("experts_p", "p (Holm)", show="p"),
+    ]
+    by_judge, by_experts = (holm([getattr(d, side).p_value for d in differences]) for side in ("judge", "experts"))
+    rows: list[dict[str, Cell]] = [
+        {"detectors": d.name, "judge": d.judge.number, "judge_p": p, "experts": d.experts.number, "experts_p": q}
+        for d, p, q in zip(differences, by_judge, by_experts, strict=True)
+    ]
+    return Table(columns, rows)
+
+
+def quality_table(qualities: Sequence[JudgeByExperts]) -> Table:
+    """Return the judge's sensitivity and specificity by experts."""
+    columns = [
+        Column("judge", "the judge on"),
+        Column("labels"),
+        Column("sensitivity", interval=True),
+        Column("specificity", interval=True),
+    ]
+    rows: list[dict[str, Cell]] = [
+        {
+            "judge": each.of or "all",
+            "labels": each.labels,
+            # A reason for every rule with few labels would be longer than the table.
+            **{
+                name: number if number.defined else None
+                for name, number in (("sensitivity", each.sensitivity), ("specificity", each.specificity))
+            },
+        }
+        for each in qualities
+    ]
+    return Table(columns, rows)

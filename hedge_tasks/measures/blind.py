@@ -1,0 +1,192 @@
+"""Blind baselines: what is known of an answer without a look at the picture or a draw, which detectors have to beat.
+
+A score that does no better finds out which questions are hard or which wording is usual, not what the model knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
+from hedge_tasks.errors import DataError
+from hedge_tasks.measures.fusion import cross_fitting_folds
+from hedge_tasks.numbers import FOUR_DIGITS, Number
+from hedge_tasks.statistics import Comparison, holm
+from hedge_tasks.statistics.base import IntArray
+
+BLIND_TEXT, BLIND_QUESTION, LENGTH = "blind_text", "blind_question", "length"
+TITLES: Mapping[str, str] = {
+    BLIND_TEXT: "wording of question and answer",
+    BLIND_QUESTION: "wording of the question",
+    LENGTH: "length of the answer",
+}
+"""Blind baselines of answers: two classifiers, cross-fitted by image, and a length in tokens, else words."""
+
+_SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class BlindRow:
+    """A blind baseline on a run.
+
+    Attributes:
+        name: of `TITLES`.
+        estimate: ROC-AUC.
+        reversed: whether it is turned round, because it is better so: whoever has labels would do that.
+    """
+
+    name: str
+    estimate: Number
+    reversed: bool = False
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.name]
+
+
+@dataclass(frozen=True)
+class AgainstBlind:
+    """Detectors beside blind baselines.
+
+    Attributes:
+        rows: the best first.
+        left_out: baseline -> why it has no number.
+        differences: detector -> its ROC-AUC less that of the best baseline, on what both have, and the p-value,
+            adjusted for all detectors (Holm).
+    """
+
+    rows: tuple[BlindRow, ...]
+    left_out: Mapping[str, str]
+    differences: Mapping[str, tuple[Comparison, float | None]]
+
+    @property
+    def not_better(self) -> list[str]:
+        """Detectors that are not better than the best baseline by more than chance."""
+        return [
+            name
+            for name, (found, p) in self.differences.items()
+            if found.difference is None or found.difference <= 0 or p is None or p >= _SIGNIFICANT
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to; empty where there is no baseline or nothing to compare with it."""
+        if not self.rows or not self.differences:
+            return ""
+        best = self.rows[0]
+        what = f"{best.name} ({best.title}, ROC-AUC {FOUR_DIGITS(best.estimate.value or 0.0)})"
+        worse = self.not_better
+        if not worse:
+            return f"Every detector beats {what}, which sees neither picture nor draws (paired, Holm)."
+        names = ", ".join(worse)
+        verb = "does" if len(worse) == 1 else "do"
+        return f"{names} {verb} not beat {what}, which sees neither picture nor draws (paired, Holm)."
+
+
+def against_blind(
+    answer_sets: Sequence[AnswerSet], columns: Mapping[str, Labelled], scores: Sequence[Scores]
+) -> AgainstBlind:
+    """Measure the blind baselines of a run, and compare its detectors with the best of them.
+
+    Args:
+        answer_sets: of all documents.
+        columns: of the detectors.
+        scores: of the documents, in their order: whose labels count.
+    """
+    places = [i for i, s in enumerate(scores) if s.reported_label is not None]
+    labels = np.array([scores[i].reported_label for i in places], dtype=np.int64)
+    groups = [str(scores[i].group) if scores[i].group is not None else f"\0{scores[i].id}" for i in places]
+    sets = [answer_sets[i] for i in places]
+    makers: dict[str, Callable[[], list[float]]] = {
+        BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], labels, groups),
+        BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], labels, groups),
+        LENGTH: lambda: _lengths(sets),
+    }
+    found: dict[str, tuple[Labelled, BlindRow]] = {}
+    left_out: dict[str, str] = {}
+    for name, make in makers.items():
+        try:
+            values = dict(zip(places, make(), strict=True))
+        except DataError as error:
+            left_out[name] = str(error)
+            continue
+        column = labelled([_with(s, name, values.get(i)) for i, s in enumerate(scores)], name)
+        if (fault := column.fault("document")) is not None:
+            left_out[name] = fault
+            continue
+        estimate = column.auroc()
+        turned = name == LENGTH and estimate.value is not None and estimate.value < 0.5
+        if turned:
+            column = column.turned
+            estimate = column.auroc()
+        if estimate.value is None:
+            left_out[name] = str(estimate.reason)
+        else:
+            found[name] = column, BlindRow(name, estimate, turned)
+    rows = sorted((row for _, row in found.values()), key=lambda row: (-(row.estimate.value or 0.0), row.name))
+    pairs: dict[str, Comparison] = {}
+    if rows:
+        best = found[rows[0].name][0]
+        compared = {name: compare_columns(column, best) for name, column in columns.items()}
+        pairs = {name: pair for name, pair in compared.items() if pair is not None}
+    adjusted = holm([pair.p_value for pair in pairs.values()])
+    differences = {name: (pair, p) for (name, pair), p in zip(pairs.items(), adjusted, strict=True)}
+    return AgainstBlind(tuple(rows), left_out, differences)
+
+
+def text_scores(texts: Sequence[str], labels: IntArray, groups: Sequence[str], seed: int = 0) -> list[float]:
+    """Return the probability of each text's being hallucinated by its wording alone, from texts of other groups.
+
+    Args:
+        texts, labels, groups: of one length.
+        seed: of the folds.
+
+    Raises:
+        DataError: no classifier can be fitted.
+    """
+    return list(_text_scores(tuple(texts), tuple(labels.tolist()), tuple(groups), seed))
+
+
+@lru_cache(maxsize=8)  # every clustering of a run asks for the same
+def _text_scores(texts: tuple[str, ...], labels: tuple[int, ...], groups: tuple[str, ...], seed: int) -> list[float]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    y, of = np.array(labels, dtype=np.int64), np.array(texts, dtype=object)
+    folds = cross_fitting_folds(y, groups, seed)
+    values = np.empty(len(y))
+    for train, test in folds:
+        # Single characters are words, too, in scripts without spaces.
+        words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
+        model = make_pipeline(words, LogisticRegression(max_iter=2000))
+        try:
+            model.fit(of[train], y[train])
+        except ValueError as error:  # no word in any of them
+            raise DataError(f"no classifier can be fitted ({error})") from error
+        values[test] = model.predict_proba(of[test])[:, 1]
+    found: list[float] = np.round(values, 9).tolist()
+    return found
+
+
+def _with(scores: Scores, name: str, value: float | None) -> Scores:
+    return replace(scores, numbers={name: value})
+
+
+def _question(answers: AnswerSet) -> str:
+    if answers.question is None:
+        raise DataError("a document has no question")
+    return answers.question
+
+
+def _lengths(sets: Sequence[AnswerSet]) -> list[float]:
+    tokens = [answers.baseline.n_tokens for answers in sets]
+    if all(tokens):
+        return [float(n or 0) for n in tokens]
+    return [float(len(answers.baseline.text.split())) for answers in sets]

@@ -1,0 +1,223 @@
+"""Numbers of the model's distribution over the offered answers, beside those of what it wrote.
+
+The distribution comes from forced passes over whole replies (`hedge_tasks.sampling.forced`): nothing is drawn and
+nothing is read. Lettered options are asked for in the given and in the other order, and the probabilities averaged over
+both, for a model may like a place. What a suite reports of generated replies stays what it is; the gap says how far the
+two are apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hedge_tasks.data.answers import OPTION, REVERSED, AnswerSet, option_logprobs
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.measures.measure import Mean, Measure, Record
+from hedge_tasks.numbers.number import Interval
+
+Shares = Mapping[str, float]
+"""Probability of each option; they add up to 1."""
+
+_SIGNED: Interval = (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A question with options, and what the model makes of them.
+
+    Attributes:
+        shares: its distribution, over both orders where there are two.
+        given, other: the same in the given and in the other order; None without.
+        right: the right option; None where it is not among them.
+        said: the option that the written reply takes; None where it takes none.
+        reply_is_right: 1 or 0 as the suite counts the written reply; None where it does not.
+    """
+
+    shares: Shares
+    given: Shares
+    other: Shares | None
+    right: str | None
+    said: str | None
+    reply_is_right: int | None
+
+    @property
+    def likeliest(self) -> list[str]:
+        """The option with the largest share; several where they are equal."""
+        most = max(self.shares.values())
+        return [option for option, share in self.shares.items() if share == most]
+
+    @property
+    def forced_is_right(self) -> float | None:
+        """Whether the likeliest option is the right one; of several equal ones a part."""
+        if self.right is None:
+            return None
+        return (self.right in self.likeliest) / len(self.likeliest)
+
+
+def option_shares(logprobs: Mapping[str, float]) -> dict[str, float] | None:
+    """Probability of each option among those that are offered; None where nothing is known, or all are impossible.
+
+    Args:
+        logprobs: of each option as the whole reply, in nats.
+
+    Example:
+        >>> option_shares({"A": math.log(0.3), "B": math.log(0.1)})["A"]
+        0.75
+    """
+    most = max(logprobs.values(), default=-math.inf)
+    if len(logprobs) < 2 or most == -math.inf:
+        return None
+    weights = {option: math.exp(value - most) for option, value in logprobs.items()}
+    total = math.fsum(weights.values())
+    return {option: weight / total for option, weight in weights.items()}
+
+
+def offered_facts(answers: AnswerSet, right: str | None) -> dict[str, Any]:
+    """What `OfOptions` reads of a document, for `HedgeTask.facts`.
+
+    Where the verdict's category is not the option that the written reply takes, `option_said` says it besides.
+
+    Args:
+        right: the right option, as it is offered.
+    """
+    orders = {"offered": OPTION, "offered_reversed": REVERSED}
+    return {**{name: option_logprobs(answers.forced, of) for name, of in orders.items()}, "right_option": right}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OfOptions(Mean):
+    """Mean over documents of a number of the model's distribution over the offered answers.
+
+    Attributes:
+        of: the number of one document; None where it has none.
+        reply_is_right: verdict -> as the suite counts the written reply.
+    """
+
+    of: Callable[[Offered], float | None]
+    reply_is_right: Callable[[Record], int | None] = lambda verdict: (
+        None if verdict["label"] is None else int(verdict["label"] == 0)
+    )
+    columns: tuple[str, ...] = ("offered", "offered_reversed", "right_option")
+    passes: tuple[str, ...] = ("forced_reversed",)
+    nothing: str = "the model does not tell how likely each option is as the whole reply"
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        offered = self._offered(verdict, document)
+        return {"value": None if offered is None else self.of(offered), "group": scores.group}
+
+    def _offered(self, verdict: Record, document: Record) -> Offered | None:
+        given, other = option_shares(document["offered"]), option_shares(document["offered_reversed"])
+        if given is None:
+            return None
+        both = other is not None and other.keys() == given.keys()
+        shares = {option: (share + other[option]) / 2 for option, share in given.items()} if both and other else given
+        spelled = {option.casefold(): option for option in given}
+        said, right = document.get("option_said", verdict.get("category")), document["right_option"]
+        return Offered(
+            shares=shares,
+            given=given,
+            other=other if both else None,
+            right=right if right in given else None,
+            said=spelled.get(str(said).casefold()),
+            reply_is_right=self.reply_is_right(verdict),
+        )
+
+
+def _gap(offered: Offered) -> float | None:
+    forced, said = offered.forced_is_right, offered.reply_is_right
+    return None if forced is None or said is None else forced - said
+
+
+def _brier(offered: Offered) -> float | None:
+    if offered.right is None:
+        return None
+    return math.fsum((share - (option == offered.right)) ** 2 for option, share in offered.shares.items())
+
+
+def _overconfidence(offered: Offered) -> float | None:
+    right = offered.forced_is_right
+    return None if right is None else max(offered.shares.values()) - right
+
+
+def _entropy(offered: Offered) -> float:
+    return -math.fsum(share * math.log(share) for share in offered.shares.values() if share > 0)
+
+
+def _differs(offered: Offered) -> float | None:
+    return None if offered.said is None else float(offered.said not in offered.likeliest)
+
+
+def _order_gap(offered: Offered) -> float | None:
+    if offered.other is None:
+        return None
+    return math.fsum(abs(share - offered.other[option]) for option, share in offered.given.items()) / 2
+
+
+def forced_measures(**declared: Any) -> list[Measure]:
+    """The numbers of a task that declares its options (`HedgeTask.choices`, and `offered_facts` in its `facts`).
+
+    Args:
+        declared: another `reply_is_right`.
+    """
+    one_order = "its options are not asked for in two orders, or the model does not tell how likely they are"
+    return [
+        OfOptions(
+            name="forced_accuracy",
+            about="Share of documents whose likeliest option, by forced passes, is the right one.",
+            of=lambda offered: offered.forced_is_right,
+            **declared,
+        ),
+        OfOptions(
+            name="forced_gap",
+            about="Accuracy by forced passes less that of the written replies, on the same documents.",
+            of=_gap,
+            bounds=_SIGNED,
+            **declared,
+        ),
+        OfOptions(
+            name="forced_differs_rate",
+            about="Of the replies that take an option, the share that takes another one than the likeliest.",
+            of=_differs,
+            higher_is_better=False,
+            **declared,
+        ),
+        OfOptions(
+            name="option_brier",
+            about="Brier score of the distribution over the options: sum over them of (p - [right])^2.",
+            of=_brier,
+            higher_is_better=False,
+            bounds=(0.0, 2.0),
+            **declared,
+        ),
+        OfOptions(
+            name="option_overconfidence",
+            about="Mean probability of the likeliest option less how often it is right.",
+            of=_overconfidence,
+            higher_is_better=False,
+            bounds=_SIGNED,
+            **declared,
+        ),
+        OfOptions(
+            name="option_entropy_mean",
+            title="entropy over the options",
+            about="Mean entropy (nats) of the distribution over the options.",
+            of=_entropy,
+            higher_is_better=False,
+            bounds=(0.0, math.inf),
+            **declared,
+        ),
+        OfOptions(
+            name="option_order_gap",
+            about="How far the distribution moves (total variation) where lettered options stand in the other order.",
+            of=_order_gap,
+            higher_is_better=False,
+            **{**declared, "nothing": one_order},
+        ),
+    ]
+
+
+FORCED_ROWS: Sequence[str] = tuple(measure.name for measure in forced_measures())
+"""Names of their rows."""

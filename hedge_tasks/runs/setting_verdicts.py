@@ -1,0 +1,337 @@
+"""Whether a run was sampled as it was asked for, setting by setting, and what says so.
+
+Servers drop settings, cap them, or fill in their own, and say nothing. So nothing that was sent counts as done. There
+are three witnesses: the draws against their own log-probabilities (`statistics.draws`), what the probe found before the
+first draw (`sampling.probe`), and who answered, as the replies say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.numbers import Format, format_p, format_value
+from hedge_tasks.sampling.behaviour import NARROWEST, NEAR_ZERO, NO_SEED, TOGETHER, SettingTried
+from hedge_tasks.sampling.probe import UNLIKELY
+from hedge_tasks.statistics.draws import DrawsVerdict
+
+State = Literal["verified", "not contradicted", "not verifiable", "contradicted"]
+
+STATES: tuple[State, ...] = ("contradicted", "not verifiable", "not contradicted", "verified")
+"""The gravest first."""
+
+TEMPERATURE, SEED, PENALTIES, ONE_MODEL = "temperature", "seed", "penalties", "one model"
+BASE, CACHE, BATCH = "log-probability base", "no cache", "batch"
+SETTINGS = (TEMPERATURE, *NARROWEST, SEED, PENALTIES, ONE_MODEL, BASE, CACHE, BATCH)
+
+_AGAINST: Mapping[str, tuple[str, ...]] = {
+    TEMPERATURE: ("T 0.7", "T 1.3"),
+    "top_p": ("top_p .8",),
+    "top_k": ("top_k 2", "top_k 40 with top_p .95"),
+    ONE_MODEL: ("two models",),
+    BASE: ("base 10",),
+}
+"""Deviations that the test of draws is told to have seen or not."""
+
+_TOO_OFTEN = (TEMPERATURE, *NARROWEST, PENALTIES, BASE)
+_TOO_RARELY = (TEMPERATURE, PENALTIES, ONE_MODEL, BASE)
+"""What may be otherwise where draws repeat more and less often than their log-probabilities have it."""
+
+_POWER = Format(digits=2)
+
+_ONE_ANSWER = "all seeds gave one answer, which has the chance {} by its own probability"
+
+_SOME_POWER = 0.05
+"""Of the test of draws, below which it is as good as none."""
+
+_GREEDY = (10, 0.98)
+"""Documents, and the share of them whose clean answers are all the same, from which nobody sampled."""
+
+
+@dataclass(frozen=True)
+class SettingVerdict:
+    """On one setting of a run.
+
+    Attributes:
+        setting: one of `SETTINGS`.
+        state: `verified` where nobody has to be believed; `not contradicted` where a test could have contradicted.
+        evidence: what says so, or why nothing can.
+        asked: the value, where it is one.
+        power: of the test of draws at its level, by deviation.
+        unreliable: whether the run's numbers cannot be relied on because of it.
+        by: the witness of a contradiction.
+    """
+
+    setting: str
+    state: State
+    evidence: str
+    asked: float | None = None
+    power: Mapping[str, float] | None = None
+    unreliable: bool = False
+    by: Literal["draws", "probe", "replies"] | None = None
+
+    def line(self) -> str:
+        """In words, such as "temperature 1: not contradicted (power 0.31 against T 0.7)"."""
+        asked = "" if self.asked is None else f" {self.asked:g}"
+        parts = [power_text(self.power)] if self.power else []
+        parts += [self.evidence] if self.evidence else []
+        return f"{self.setting}{asked}: {self.state}" + (f" ({'; '.join(parts)})" if parts else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: value for key, value in asdict(self).items() if value is not None and value is not False}
+
+
+def power_text(power: Mapping[str, float]) -> str:
+    return "power " + ", ".join(f"{_POWER(value)} against {name}" for name, value in power.items())
+
+
+def setting_verdicts(
+    sampled: Mapping[str, Any],
+    draws: DrawsVerdict,
+    served: Mapping[str, Mapping[str, int]],
+    answer_sets: Sequence[AnswerSet],
+) -> tuple[SettingVerdict, ...]:
+    """A verdict on each of `SETTINGS`; none where nothing was sampled by this package.
+
+    Args:
+        sampled: how the model behaved, as a run's settings have it.
+        draws: of the clean draws against their own log-probabilities, with the power of the test.
+        served: who answered: by field of `Served`, how many answers each value has.
+        answer_sets: of the run.
+    """
+    decoding = sampled.get("decoding") or {}
+    if not decoding.get("asked"):
+        return ()
+    case = _Case(sampled, draws, served, answer_sets)
+    found = [*case.verdicts()]
+    return tuple(sorted(found, key=lambda one: SETTINGS.index(one.setting)))
+
+
+class _Case:
+    def __init__(
+        self,
+        sampled: Mapping[str, Any],
+        draws: DrawsVerdict,
+        served: Mapping[str, Mapping[str, int]],
+        answer_sets: Sequence[AnswerSet],
+    ) -> None:
+        self.decoding = sampled.get("decoding") or {}
+        self.probe = sampled.get("probe") or {}
+        self.server = sampled.get("server") or {}
+        self.draws, self.served, self.answer_sets = draws, served, answer_sets
+        recorded = self.probe.get("behaviour")
+        tried = recorded if isinstance(recorded, Mapping) else {}
+        self.tried = {name: SettingTried.of(one) for name, one in tried.items()}
+        sent = self.decoding.get("sent")
+        self.sent: Mapping[str, Any] = sent if isinstance(sent, Mapping) else {}
+        self.here = self.decoding.get("sampled_here") is True
+        names = self.sent.get("refused")
+        self.refused = set(map(str, names)) if isinstance(names, list) else set()
+
+    def verdicts(self) -> Iterator[SettingVerdict]:
+        by_witness = {one.setting: one for one in self._by_replies_and_probe()}
+        blamed = self._blamed(by_witness)
+        for setting in SETTINGS:
+            own = by_witness.get(setting)
+            if own is not None and own.state in ("contradicted", "verified"):
+                yield own
+            elif setting in blamed:
+                yield self._verdict(setting, "contradicted", self._deviation(blamed), unreliable=True, by="draws")
+            else:
+                yield self._by_draws(setting, own)
+
+    def _by_draws(self, setting: str, own: SettingVerdict | None) -> SettingVerdict:
+        """What the test of draws adds to what is known otherwise."""
+        said = own.evidence if own else ""
+        power = {name: self.draws.power[name] for name in _AGAINST.get(setting, ()) if name in self.draws.power}
+        known = own is not None and own.state == "not contradicted"
+        if self.draws.state == "not contradicted" and power:
+            if not self.draws.two_sided:
+                one_sided = "end tokens are not known: too many repeats alone would show"
+                said = f"{said}; {one_sided}" if said else one_sided
+            # A test that hardly ever says no says nothing; and draws do not say whose they are.
+            told = max(power.values()) >= _SOME_POWER and (setting != ONE_MODEL or known)
+            return self._verdict(setting, "not contradicted" if told or known else "not verifiable", said, power=power)
+        if own is not None and known:
+            return own
+        reasons = [said] if said else []
+        if setting in _AGAINST and self.draws.state == "not verifiable" and self.draws.reason:
+            reasons.append(f"of the draws: {self.draws.reason}")
+        return self._verdict(setting, "not verifiable", "; ".join(reasons) or "no test tells")
+
+    def _blamed(self, known: Mapping[str, SettingVerdict]) -> tuple[str, ...]:
+        """Settings one of which must be otherwise, by the test of draws."""
+        if self.draws.state != "contradicted":
+            return ()
+        if self.draws.t is None and self.draws.p_value is None:
+            return (BASE,)  # all log-probabilities are 0
+        family = _TOO_OFTEN if self.draws.t is None or self.draws.t > 0 else _TOO_RARELY
+        open_ones = [name for name in family if name not in known or known[name].state != "verified"]
+        return tuple(open_ones) or (BASE,)
+
+    def _deviation(self, blamed: Sequence[str]) -> str:
+        if self.draws.repeats is None or self.draws.expected is None:
+            return self.draws.reason or "the draws contradict their log-probabilities"
+        how = (
+            f"a draw comes again {format_value(self.draws.repeats)} times, expected {format_value(self.draws.expected)}"
+        )
+        p = "" if self.draws.p_value is None else f", p {format_p(self.draws.p_value)}"
+        return f"{how}{p}" + (f": one of {', '.join(blamed)}" if len(blamed) > 1 else "")
+
+    def _by_replies_and_probe(self) -> Iterator[SettingVerdict]:
+        if self.here:
+            for setting in SETTINGS:
+                if setting not in (SEED, BATCH):
+                    yield self._verdict(setting, "verified", "this package's own code chose the tokens")
+        else:
+            yield from self._temperature()
+            for setting in NARROWEST:
+                yield from self._narrowing(setting)
+            yield self._penalties()
+            yield self._one_model()
+            yield from self._base()
+            yield from self._cache()
+        yield from self._seed()
+        yield from self._batch()
+
+    def _temperature(self) -> Iterator[SettingVerdict]:
+        tried, unlikely = self.tried.get(NEAR_ZERO), self.probe.get("certain")
+        if tried is not None and tried.one is False:
+            said = f"{tried.draws} draws at a temperature near 0 gave {tried.distinct} answers"
+            yield self._verdict(TEMPERATURE, "contradicted", said, unreliable=True, by="probe")
+        elif self.probe.get("varied") is False and isinstance(unlikely, (int, float)) and unlikely < UNLIKELY:
+            said = f"{_ONE_ANSWER.format(_chance(unlikely))}: greedy decoding, or a cache"
+            yield self._verdict(TEMPERATURE, "contradicted", said, unreliable=True, by="probe")
+        elif self._is_greedy():
+            said = "the clean answers of nearly all documents are one and the same"
+            yield self._verdict(TEMPERATURE, "contradicted", said, unreliable=True, by="replies")
+        elif tried is not None and tried.one:
+            said = f"{tried.draws} draws near 0 gave one answer, draws at {self._asked(TEMPERATURE):g} several"
+            yield self._verdict(TEMPERATURE, "not contradicted", f"{said}; a cap would not show there")
+        elif self.probe.get("varied") is False:
+            yield self._verdict(TEMPERATURE, "not verifiable", "all seeds gave one answer in the probe")
+
+    def _is_greedy(self) -> bool:
+        distinct = [len({answer.text for answer in a.clean}) for a in self.answer_sets if len(a.clean) > 1]
+        fewest, share = _GREEDY
+        return len(distinct) >= fewest and distinct.count(1) >= share * len(distinct) and self._asked(TEMPERATURE) != 0
+
+    def _narrowing(self, name: str) -> Iterator[SettingVerdict]:
+        tried = self.tried.get(name)
+        narrow = f"{name} {NARROWEST[name]:g}"
+        asked = self._asked(name)
+        explicit = asked is not None and asked not in (-1, 0) and not (name == "top_p" and asked == 1)
+        if name in self.refused:
+            yield self._verdict(name, "not verifiable", "the server refuses it, what it has in its place is not known")
+        elif tried is not None and tried.one is False:
+            said = f"ignored: {narrow} gave {tried.distinct} answers to {tried.draws} seeds"
+            state: State = "contradicted" if explicit else "not verifiable"
+            rest = "" if explicit else "; what the server has in its place is not known"
+            yield self._verdict(name, state, said + rest, unreliable=explicit, by="probe" if explicit else None)
+        elif tried is not None and tried.one:
+            chance = "" if tried.chance is None else f" (chance {_chance(tried.chance)} if it were ignored)"
+            yield self._verdict(name, "not contradicted", f"{narrow} gives one answer to {tried.draws} seeds{chance}")
+        elif tried is not None and tried.failed:
+            yield self._verdict(name, "not verifiable", f"{narrow} cannot be asked for")
+
+    def _penalties(self) -> SettingVerdict:
+        refused = sorted(name for name in self.refused if "penalty" in name)
+        own = self.sent.get("repetition_penalty")
+        if refused:
+            return self._verdict(PENALTIES, "not verifiable", f"the server refuses {', '.join(refused)}")
+        if own == "unknown":
+            return self._verdict(PENALTIES, "not verifiable", "the model's own repetition penalty is not known")
+        return self._verdict(PENALTIES, "not verifiable", "sent, and no test tells whether they are obeyed")
+
+    def _one_model(self) -> SettingVerdict:
+        others = self.server.get("other_models")
+        if isinstance(others, list) and others:
+            said = f"answers as {', '.join(map(str, others))}, which was not asked for"
+            return self._verdict(ONE_MODEL, "contradicted", said, by="replies")
+        several = {name: values for name, values in self.served.items() if len(values) > 1}
+        if several:
+            said = "; ".join(f"{name} has {len(values)} values" for name, values in several.items())
+            grave = "model" in several
+            return self._verdict(ONE_MODEL, "contradicted", said, unreliable=grave, by="replies")
+        if not self.served:
+            return self._verdict(ONE_MODEL, "not verifiable", "no answer says who gave it")
+        n = max(sum(values.values()) for values in self.served.values())
+        total = sum(len(a.answers) for a in self.answer_sets)
+        said = f"{', '.join(self.served)} the same in {n} of {total} answers"
+        return self._verdict(ONE_MODEL, "not contradicted" if n == total else "not verifiable", said)
+
+    def _base(self) -> Iterator[SettingVerdict]:
+        raw = self.probe.get("raw_logprobs")
+        if raw is False:
+            said = "they change with the temperature: not those of the raw distribution"
+            yield self._verdict(BASE, "contradicted", said, by="probe")
+        elif raw is True:
+            yield self._verdict(BASE, "not contradicted", "the same at two temperatures")
+        elif self.probe.get("logprobs") is False:
+            yield self._verdict(BASE, "not verifiable", "there are no log-probabilities, or not for every answer")
+
+    def _cache(self) -> Iterator[SettingVerdict]:
+        tried, unlikely = self.tried.get(NO_SEED), self.probe.get("certain")
+        if self.probe.get("varied") is False and isinstance(unlikely, (int, float)) and unlikely < UNLIKELY:
+            said = f"{_ONE_ANSWER.format(_chance(unlikely))}: a cache, or greedy decoding"
+            yield self._verdict(CACHE, "contradicted", said, unreliable=True, by="probe")
+        elif tried is not None and tried.one is False:
+            said = f"{tried.draws} equal requests without a seed gave {tried.distinct} answers"
+            yield self._verdict(CACHE, "verified", said)
+        elif tried is not None and tried.one:
+            chance = 1.0 if tried.chance is None else tried.chance
+            said = f"{tried.draws} equal requests without a seed gave one answer (chance {_chance(chance)})"
+            caught = chance < UNLIKELY
+            yield self._verdict(
+                CACHE, "contradicted" if caught else "not verifiable", said, by="probe" if caught else None
+            )
+        elif self.probe.get("varied") is True:
+            yield self._verdict(CACHE, "not contradicted", "other seeds gave other answers")
+
+    def _seed(self) -> Iterator[SettingVerdict]:
+        repeats, varied = self.probe.get("seeds_repeat"), self.probe.get("varied")
+        if repeats is False:
+            yield self._verdict(SEED, "contradicted", "the same seed gave another answer", by="probe")
+        elif repeats is True and varied is True:
+            yield self._verdict(SEED, "verified", "the same seed gave the same answer, others gave others")
+        elif repeats is None:
+            yield self._verdict(SEED, "not verifiable", "not tried: the adapter takes no seeds, or there was no probe")
+        else:
+            yield self._verdict(SEED, "not verifiable", "all seeds gave one answer")
+
+    def _batch(self) -> Iterator[SettingVerdict]:
+        tried = self.tried.get(TOGETHER)
+        if tried is None or tried.one is None:
+            yield self._verdict(BATCH, "not verifiable", "not tried" if tried is None else "the answers failed")
+        elif tried.one:
+            said = "the same answer alone and beside a long prompt"
+            yield self._verdict(BATCH, "not contradicted", said)
+        else:
+            said = "another answer beside a long prompt than alone, near temperature 0"
+            yield self._verdict(BATCH, "contradicted", said, by="probe")
+
+    def _asked(self, setting: str) -> float | None:
+        value = self.decoding.get("temperature") if setting == TEMPERATURE else self.sent.get(setting)
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+    def _verdict(self, setting: str, state: State, evidence: str, **more: Any) -> SettingVerdict:
+        asked = self._asked(setting) if setting in (TEMPERATURE, *NARROWEST) else None
+        return SettingVerdict(setting, state, evidence, asked, **more)
+
+
+def _chance(value: float) -> str:
+    return format_p(value)
+
+
+def summary_of(verdicts: Sequence[SettingVerdict]) -> str | None:
+    """Settings by state on one line, the gravest first; None where there are none."""
+    parts = []
+    for state in STATES:
+        of = [one for one in verdicts if one.state == state]
+        named = ", ".join(
+            one.setting + (f" ({power_text(dict([next(iter(one.power.items()))]))})" if one.power else "") for one in of
+        )
+        parts += [f"{state}: {named}"] if of else []
+    return "; ".join(parts) or None

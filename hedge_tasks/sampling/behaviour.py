@@ -1,0 +1,148 @@
+"""What a server does with single settings, found out by requests whose answers must repeat.
+
+A server that obeys gives one answer to all seeds at a temperature near 0 and with nothing but the likeliest token left;
+without a seed it draws anew. These are the questions to whoever takes requests and may do something else with them.
+One function, for whoever samples: `probe` before a run, and anybody else with a prompt and some draws of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from hedge_tasks.data.answers import Answer, Condition, Draw, log_probability
+from hedge_tasks.sampling.plan import draw_seed
+from hedge_tasks.sampling.requests import DrawRequest
+
+REPEATS = 3
+"""Seeds that a setting is tried with."""
+
+UNSEEDED = 4
+"""Requests without a seed."""
+
+COLD = 0.01
+"""A temperature at which the likeliest token has all but e**-100 of what is a nat less likely."""
+
+NARROWEST: Mapping[str, float] = {"top_k": 1, "top_p": 0.0001, "min_p": 0.99}
+"""Values that leave nothing but the likeliest token."""
+
+NEAR_ZERO, NO_SEED, TOGETHER = "temperature", "no seed", "with a long prompt"
+
+MOST_REQUESTS = REPEATS * (1 + len(NARROWEST)) + UNSEEDED + 3
+"""Of all that is tried here."""
+
+_TIE = 0.05
+"""Nats by which two answers may differ in probability and be equally likely for a computer."""
+
+_LONG = 40  # times the question
+_LONGEST_REASON = 200
+_CONDITION: Condition = "clean"
+
+
+@dataclass(frozen=True)
+class SettingTried:
+    """Answers to requests of one kind, on one prompt.
+
+    Attributes:
+        draws: that were answered.
+        distinct: different answers among them.
+        chance: that plain draws of this prompt are as equal, where all were; from the answer's own probability, or else
+            from its share of plain draws.
+        failed: why there is too little to tell.
+    """
+
+    draws: int = 0
+    distinct: int = 0
+    chance: float | None = None
+    failed: str | None = None
+
+    @property
+    def one(self) -> bool | None:
+        """Whether all answers were the same; None where it could not be told."""
+        return None if self.failed is not None or self.draws < 2 else self.distinct == 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def of(cls, recorded: object) -> SettingTried:
+        """From a run file, where it may be anything."""
+        known = recorded if isinstance(recorded, Mapping) else {}
+        draws, distinct = (n if isinstance(n := known.get(k), int) and n >= 0 else 0 for k in ("draws", "distinct"))
+        chance, failed = known.get("chance"), known.get("failed")
+        told = float(chance) if isinstance(chance, (int, float)) and 0 <= chance <= 1 else None
+        return cls(draws, distinct, told, failed if isinstance(failed, str) else None)
+
+
+Ask = Callable[[Mapping[str, DrawRequest]], Mapping[str, Answer | str]]
+"""Makes draws by key, without storing them; a string in place of an answer says what went wrong."""
+
+
+def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[str, SettingTried]:
+    """Try what must repeat, and what must not, on one prompt; at most `MOST_REQUESTS` requests, all at once.
+
+    Args:
+        first: a draw on a prompt that has several answers.
+        plain: draws of that prompt as the run makes them, one of them or more.
+        ask: makes draws.
+
+    Returns:
+        By `NEAR_ZERO`, the names of `NARROWEST`, `NO_SEED` and `TOGETHER`.
+    """
+    hot = first.draw.temperature
+    kinds = {NEAR_ZERO: [as_probe(first, f"cold {i}", COLD) for i in range(REPEATS)]}
+    for name, value in NARROWEST.items():
+        number = int(value) if name == "top_k" else value
+        plan = replace(first.request.plan, **{name: number})  # type: ignore[arg-type]
+        narrow = replace(first, request=replace(first.request, plan=plan))
+        kinds[name] = [as_probe(narrow, f"{name} {i}", hot) for i in range(REPEATS)]
+    kinds[NO_SEED] = [replace(as_probe(first, f"unseeded {i}", hot), seeded=False) for i in range(UNSEEDED)]
+    draws = {f"{kind} {i}": draw for kind, of in kinds.items() for i, draw in enumerate(of)}
+    made = dict(ask(draws))
+    tried = {kind: _tried([made.get(f"{kind} {i}") for i in range(len(of))], plain) for kind, of in kinds.items()}
+    return {**tried, TOGETHER: _tried(_together(first, ask), plain)}
+
+
+def as_probe(draw: DrawRequest, index: int | str, temperature: float) -> DrawRequest:
+    """A draw on the same prompt with a seed that no counted draw has."""
+    seed = draw_seed(draw.request.plan.seed, draw.request.key, "probe", index)
+    return replace(draw, draw=Draw(_CONDITION, index if isinstance(index, int) else 0, temperature, seed))
+
+
+def _together(first: DrawRequest, ask: Ask) -> list[Answer | str | None]:
+    """An answer to a request alone, and to the same one beside a request with a long prompt."""
+    draw = as_probe(first, "together", COLD)
+    question = " ".join([first.request.question] * _LONG)
+    beside = as_probe(replace(first, request=replace(first.request, question=question)), "beside", COLD)
+    alone = ask({"alone": draw})
+    return [alone.get("alone"), ask({"beside": beside, "again": draw}).get("again")]
+
+
+def _tried(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> SettingTried:
+    answers = [answer for answer in outcomes if isinstance(answer, Answer)]
+    if len(answers) < 2:
+        failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        return SettingTried(len(answers), 0, failed=(failures[0] if failures else "no answer")[:_LONGEST_REASON])
+    texts = {answer.text for answer in answers}
+    if len(texts) > 1:
+        return SettingTried(len(answers), 1 if _tied(answers) else len(texts))
+    return SettingTried(len(answers), 1, chance_of(answers[0], plain) ** (len(answers) - 1))
+
+
+def chance_of(answer: Answer, plain: Sequence[Answer]) -> float:
+    """How likely a plain draw is this answer, by its own probability or else by its share of plain draws."""
+    told = [logp for a in (answer, *plain) if a.text == answer.text and (logp := log_probability(a)) is not None]
+    if told:
+        return math.exp(max(told))
+    counts = Counter(a.text for a in plain)
+    return (counts[answer.text] + 1) / (counts.total() + 1)
+
+
+def _tied(answers: Sequence[Answer]) -> bool:
+    """Whether different answers are about equally likely, so that rounding decides."""
+    told = {answer.text: log_probability(answer, with_end=False) for answer in answers}
+    known = [logp for logp in told.values() if logp is not None]
+    return len(known) == len(told) and max(known) - min(known) < _TIE

@@ -1,0 +1,548 @@
+r"""AUROCs and rates against experts, of whose labels there is a designed sample, with the judge's labels of all.
+
+A judge labels every document :math:`i`, experts a sample with known inclusion probabilities :math:`\pi_i`
+(`hedge_tasks.statistics.designs`). The *pseudo-label* of a document,
+
+.. math:: \hat y_i = m_i + \frac{\delta_i}{\pi_i} (y_i - m_i),
+
+is the experts' on average, whatever the prediction :math:`m_i`: how good the judge is decides how sure the number is,
+never whether it is right. The prediction is the experts' rate among documents of the same stratum and judge's label,
+fitted without the document's own fold of groups, times a tuned weight (PPI++: Angelopoulos, Duchi & Zrnic 2023).
+
+- A number made of sums (a rate, an F1) is that of the sums of pseudo-labels.
+- An AUROC is a ratio of two sums over pairs, :math:`\sum K_{ij} \hat y_i \hat y'_j / \sum \hat y_i \hat y'_j` (Alonzo &
+  Pepe 2005; Rotnitzky, Faraggi & Schisterman 2006). Products of residuals need the pair's own inclusion probability:
+  numerator and denominator are then unbiased, also where whole images are drawn.
+
+Two errors are told apart: that of *this run's* number, which more labels would make 0, and that of *documents like
+these*, which adds what the choice of the documents (or of their groups) adds. The least variance of a stratum follows
+from its rate with some labels more of either kind, so that a few labels that happen to be alike do not seem sure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.numbers import Interval, Number
+from hedge_tasks.statistics.base import (
+    FloatArray,
+    IntArray,
+    check_confidence,
+    codes_of,
+    levels_of,
+    logit_interval,
+    quantile_of,
+    two_sided_p,
+    wilson,
+)
+from hedge_tasks.statistics.designs import Design
+from hedge_tasks.statistics.paired import Comparison
+from hedge_tasks.statistics.sums import Statistic, ratio
+
+FOLDS = 5
+"""Of the cross-fitted predictions; a group is in one."""
+
+_PRIOR = 2.0
+"""Labels that a stratum's rate is drawn towards the rate of the judge's label with."""
+
+_GUESS = {"hallucinated": np.array([0.2, 0.8, 0.3]), "supported": np.array([0.8, 0.2, 0.3])}
+"""Rate of a judge's label (supported, hallucinated, none) before any expert has been asked; it weighs one label."""
+
+_SCALE, _STEP = 2.0**20, 1e-5
+
+_Labels = tuple[FloatArray, FloatArray]
+"""Of each document: hallucinated, and supported. Both are 0 where there is no answer; shape `(n,)` each."""
+
+
+@dataclass(frozen=True)
+class Audited(Number):
+    """A number against experts. Error and interval are for documents like these.
+
+    Attributes:
+        n_labels: documents that experts labelled.
+        n_effective: labels of a simple random sample, without a judge, that would be as sure; None where unknown.
+        run_stderr: standard error for this run's documents alone.
+        run_interval: interval for this run's documents alone.
+    """
+
+    n_labels: int = 0
+    n_effective: float | None = None
+    run_stderr: float | None = None
+    run_interval: Interval | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        more = {name: getattr(self, name) for name in ("n_labels", "n_effective", "run_stderr", "run_interval")}
+        return {**super().to_dict(), **{name: value for name, value in more.items() if value is not None}}
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """Labels of all documents by a judge, and of a designed sample by experts.
+
+    Attributes:
+        judged: 1 = hallucinated, 0 = supported, nan where the judge gives no label, shape `(n,)`.
+        hallucinated: share of the experts who say so, in [0, 1]; 0 outside the sample, shape `(n,)`.
+        supported: share of the experts who say so; the rest finds no answer; 0 outside the sample, shape `(n,)`.
+        design: how the sample was drawn.
+        groups: group of each document, whole numbers from 0 without gaps, shape `(n,)`.
+    """
+
+    judged: FloatArray
+    hallucinated: FloatArray
+    supported: FloatArray
+    design: Design
+    groups: IntArray
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.design.drawn.sum())
+
+    @property
+    def experts(self) -> _Labels:
+        return self.hallucinated, self.supported
+
+
+def verified(
+    judged: Sequence[float | None],
+    experts: Sequence[float | None],
+    design: Design,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    answered: Sequence[float] | None = None,
+) -> Verified:
+    """Put labels together.
+
+    Args:
+        judged: 1, 0, or None of each document.
+        experts: 1 (hallucinated), 0 (supported) or a share between of each document; None outside the sample.
+        design: how the sample was drawn.
+        groups: group of each document; None: each its own.
+        answered: share of experts who find an answer at all; by default 1.
+
+    Raises:
+        ValueError: lengths differ, or a document of the sample has no label.
+    """
+    by_judge, y = (np.array(list(of), dtype=np.float64) for of in (judged, experts))
+    there = np.ones(len(y)) if answered is None else np.asarray(answered, dtype=np.float64)
+    if not len(by_judge) == len(y) == len(there) == len(design.drawn):
+        raise ValueError("labels differ in length")
+    if np.isnan(y[design.drawn]).any():
+        raise ValueError("a document of the sample has no label of an expert")
+    codes = np.arange(len(y)) if groups is None else codes_of(groups, len(y), "groups")
+    share = np.where(design.drawn, np.nan_to_num(y), 0.0)
+    there = np.where(design.drawn, there, 0.0)
+    return Verified(by_judge, share * there, (1 - share) * there, design, codes)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def audited_auroc(scores: npt.ArrayLike, labels: Verified, *, confidence: float = 0.95) -> Audited:
+    """AUROC of a score against experts; the interval is Student's on the logit scale.
+
+    Args:
+        scores: shape `(n,)`; higher = more likely hallucinated.
+        labels: of the same documents.
+        confidence: level of the interval, in (0, 1).
+    """
+    x = _scores(scores, labels)
+    return _audited(OfPairs(x), labels, _undefined(x, labels), confidence)
+
+
+def audited_rate(labels: Verified, *, confidence: float = 0.95) -> Audited:
+    """Share of hallucinated among all answers, by experts; the interval is Student's on the logit scale."""
+    return _audited(_rate(labels), labels, _unlabelled(labels), confidence)
+
+
+def audited_sums(
+    hallucinated: npt.ArrayLike,
+    supported: npt.ArrayLike,
+    unanswered: npt.ArrayLike,
+    statistic: Statistic,
+    labels: Verified,
+    *,
+    confidence: float = 0.95,
+) -> Audited:
+    """A function of sums over documents, in [0, 1], of which each adds by its label.
+
+    Args:
+        hallucinated, supported, unanswered: what a document adds under each label, shape `(n, ...)`.
+        statistic: of the sums; see `hedge_tasks.statistics.sums`.
+        labels: of the same documents.
+        confidence: level of the interval, in (0, 1).
+    """
+    first, second, none = (np.asarray(a, dtype=np.float64) for a in (hallucinated, supported, unanswered))
+    of = _Sums(first, second, none, statistic)
+    return _audited(of, labels, _unlabelled(labels), confidence)
+
+
+def compare_audited_scores(
+    scores_a: npt.ArrayLike, scores_b: npt.ArrayLike, labels: Verified, *, confidence: float = 0.95
+) -> Comparison:
+    """Difference in AUROC of two scores for the same answers, against experts, paired by document."""
+    check_confidence(confidence)
+    a, b = (_scores(scores, labels) for scores in (scores_a, scores_b))
+    why = _undefined(a, labels) or _undefined(b, labels)
+    name = f"{labels.n_labels} labels of experts, paired by document"
+    if why is not None:
+        return Comparison(None, None, None, None, None, None, len(a), name, why)
+    first, second = (_fit(OfPairs(x), labels) for x in (a, b))
+    effects = first.effects[0] - second.effects[0], first.effects[1] - second.effects[1]
+    error = _error(effects, labels, first.predicted)
+    return _compared(first.value, second.value, error.total, error.degrees, len(a), name, confidence)
+
+
+def compare_audited_runs(
+    scores_a: npt.ArrayLike | None,
+    labels_a: Verified,
+    scores_b: npt.ArrayLike | None,
+    labels_b: Verified,
+    *,
+    confidence: float = 0.95,
+) -> Comparison:
+    """Difference in AUROC (or, without scores, in the rate) of two runs on the same documents, each with its audit.
+
+    The audits are drawn apart, so that their errors add up; what the documents add is paired by group.
+
+    Raises:
+        ValueError: the runs differ in their groups.
+    """
+    check_confidence(confidence)
+    if not np.array_equal(labels_a.groups, labels_b.groups):
+        raise ValueError("the two runs differ in their groups")
+    n, name = len(labels_a.judged), f"{labels_a.n_labels} and {labels_b.n_labels} labels of experts, paired by document"
+    fits, errors, reasons = [], [], []
+    for side, scores, labels in (("a", scores_a, labels_a), ("b", scores_b, labels_b)):
+        x = None if scores is None else _scores(scores, labels)
+        why = _unlabelled(labels) if x is None else _undefined(x, labels)
+        if why is not None:
+            reasons.append(f"{side}: {why}")
+            continue
+        fit = _fit(_rate(labels) if x is None else OfPairs(x), labels)
+        fits.append(fit)
+        errors.append(_error(fit.effects, labels, fit.predicted))
+    if reasons:
+        return Comparison(None, None, None, None, None, None, n, name, "; ".join(reasons))
+    first, second = errors
+    run = first.run + second.run
+    noise, least = first.noise + second.noise, min(first.least, second.least)
+    total, degrees = _total(
+        run, min(first.run_degrees, second.run_degrees), first.sums - second.sums, noise, least, labels_a.groups
+    )
+    return _compared(fits[0].value, fits[1].value, total, degrees, n, name, confidence)
+
+
+def _compared(
+    a: float, b: float, variance: float, degrees: float, n: int, method: str, confidence: float
+) -> Comparison:
+    difference, stderr = a - b, math.sqrt(variance)
+    if stderr < 1e-12:
+        return Comparison(a, b, difference, 0.0, (difference, difference), 1.0 if a == b else None, n, method)
+    half = _quantile(confidence, degrees) * stderr
+    interval = max(-1.0, difference - half), min(1.0, difference + half)
+    return Comparison(a, b, difference, stderr, interval, _p(abs(difference) / stderr, degrees), n, method)
+
+
+def _quantile(confidence: float, degrees: float) -> float:
+    return quantile_of(confidence, max(1, math.floor(degrees)))
+
+
+def _p(deviation: float, degrees: float) -> float:
+    return two_sided_p(deviation, max(1, math.floor(degrees)))
+
+
+def _scores(scores: npt.ArrayLike, labels: Verified) -> FloatArray:
+    x = np.asarray(scores, dtype=np.float64)
+    if x.shape != labels.judged.shape:
+        raise ValueError(f"scores and labels differ in shape: {x.shape} and {labels.judged.shape}")
+    return x
+
+
+def _undefined(x: FloatArray, labels: Verified) -> str | None:
+    if np.isnan(x).any():
+        return f"the score of {int(np.isnan(x).sum())} of {len(x)} documents is missing (NaN)"
+    hallucinated, supported = (float(part.sum()) for part in labels.experts)
+    if hallucinated and supported:
+        return None
+    return f"the experts call {'every' if hallucinated else 'no'} answer hallucinated ({labels.n_labels} labels)"
+
+
+def _unlabelled(labels: Verified) -> str | None:
+    return None if sum(float(part.sum()) for part in labels.experts) else "no expert labelled an answer"
+
+
+# --- statistics of pseudo-labels --------------------------------------------------------------------------------------
+
+
+class _Statistic(Protocol):
+    def value(self, labels: _Labels, residuals: _Labels, design: Design) -> float:
+        """Return the number of pseudo-labels; nan where there is none."""
+
+    def effects(self, labels: _Labels, value: float) -> _Labels:
+        """Return the derivative of the number by a document's pseudo-labels."""
+
+
+class OfPairs:
+    """A ratio of sums over pairs: those in order, of all."""
+
+    def __init__(self, x: FloatArray) -> None:
+        self.levels = levels_of(x)
+        self.n_levels = int(self.levels.max(initial=0)) + 1
+
+    def _below(self, weights: FloatArray) -> FloatArray:
+        """Sum of weights over the documents with a lower score, and half of it over those with the same."""
+        at = np.bincount(self.levels, weights, self.n_levels)
+        found: FloatArray = (np.cumsum(at) - at / 2)[self.levels]
+        return found
+
+    def pair_sums(self, labels: _Labels, residuals: _Labels, design: Design) -> tuple[float, float]:
+        """Return how many pairs are in order, ties half, and how many there are; both are right on average."""
+        positive, negative = labels
+        own = float((positive * negative).sum())  # no document is a pair with itself
+        ordered = float((positive * self._below(negative)).sum()) - own / 2
+        pairs = float(positive.sum() * negative.sum()) - own
+        more_ordered, more_pairs = self._drawn_together(residuals, design)
+        return ordered + more_ordered, pairs + more_pairs
+
+    def value(self, labels: _Labels, residuals: _Labels, design: Design) -> float:
+        ordered, pairs = self.pair_sums(labels, residuals, design)
+        return min(1.0, max(0.0, ordered / pairs)) if pairs > 0 else math.nan
+
+    def _drawn_together(self, residuals: _Labels, design: Design) -> tuple[float, float]:
+        """What products of residuals lack, as pairs of one stratum are drawn with a probability of their own."""
+        ordered = pairs = 0.0
+        for stratum in range(len(design.sizes[0])):
+            here = np.flatnonzero(design.drawn & (design.strata == stratum))
+            factor, alone = design.pair_factor(stratum), design.probabilities[here[0]]
+            if factor == alone == 1:
+                continue
+            levels, units = self.levels[here], design.units[here]
+            weight = np.where(units[:, None] == units[None], alone, factor) - 1.0
+            np.fill_diagonal(weight, 0.0)
+            weight *= residuals[0][here][:, None] * residuals[1][here][None]
+            above = np.sign(levels[:, None] - levels[None]) / 2 + 0.5
+            ordered, pairs = ordered + float((weight * above).sum()), pairs + float(weight.sum())
+        return ordered, pairs
+
+    def effects(self, labels: _Labels, value: float) -> _Labels:
+        positive, negative = labels
+        n1, n0 = float(positive.sum()), float(negative.sum())
+        below, above = self._below(negative), n1 - self._below(positive)
+        return (below - value * n0) / (n1 * n0), (above - value * n1) / (n1 * n0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """A function of sums to which a document adds by its label."""
+
+    hallucinated: FloatArray
+    supported: FloatArray
+    unanswered: FloatArray
+    statistic: Statistic
+
+    def _of(self, labels: _Labels) -> FloatArray:
+        first, second = (np.tensordot(w, part, 1) for w, part in zip(labels, self._parts, strict=True))
+        total: FloatArray = self.unanswered.sum(axis=0) + first + second
+        return total
+
+    @property
+    def _parts(self) -> _Labels:
+        return self.hallucinated - self.unanswered, self.supported - self.unanswered
+
+    def value(self, labels: _Labels, residuals: _Labels, design: Design) -> float:
+        return float(self.statistic(_SCALE * self._of(labels)[None])[0])
+
+    def effects(self, labels: _Labels, value: float) -> _Labels:
+        whole = _SCALE * self._of(labels)
+        step = _STEP * max(float(np.abs(whole).max()), 1.0)
+        steps = step * np.eye(whole.size).reshape(whole.size, *whole.shape)
+        slope = (self.statistic(whole + steps) - self.statistic(whole - steps)) / (2 * step) * _SCALE
+        first, second = (part.reshape(len(part), -1) @ slope for part in self._parts)
+        return first, second
+
+
+def _rate(labels: Verified) -> _Sums:
+    n = len(labels.judged)
+    return _Sums(np.tile([1.0, 1.0], (n, 1)), np.tile([0.0, 1.0], (n, 1)), np.zeros((n, 2)), ratio)
+
+
+# --- how --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    value: float
+    effects: _Labels
+    predicted: _Labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Error:
+    """Variances.
+
+    Attributes:
+        run: by the draw of the labels.
+        sums: what each group adds to the deviation, shape `(groups,)`.
+        noise: what the draw of the labels adds to their squares.
+        least: that documents like these differ by at the very least.
+        total: for documents like these.
+    """
+
+    run: float
+    run_degrees: float
+    sums: FloatArray
+    noise: float
+    least: float
+    total: float
+    degrees: float
+
+
+def _audited(statistic: _Statistic, labels: Verified, why: str | None, confidence: float) -> Audited:
+    check_confidence(confidence)
+    counts: dict[str, Any] = {"n": len(labels.judged), "n_labels": labels.n_labels}
+    if why is not None:
+        return Audited(None, reason=why, **counts)
+    fit = _fit(statistic, labels)
+    if math.isnan(fit.value):
+        return Audited(None, reason=f"{labels.n_labels} labels of experts are too few for it", **counts)
+    error = _error(fit.effects, labels, fit.predicted)
+    return Audited(
+        fit.value,
+        math.sqrt(error.total),
+        _interval(fit.value, error.total, error.degrees, labels, confidence),
+        n_groups=int(labels.groups.max()) + 1,
+        method=f"{labels.n_labels} labels of experts, doubly robust; Student's interval on the logit scale",
+        n_effective=_effective(fit.effects, labels, error.run),
+        run_stderr=math.sqrt(error.run),
+        run_interval=_interval(fit.value, error.run, error.run_degrees, labels, confidence),
+        **counts,
+    )
+
+
+def _interval(value: float, variance: float, degrees: float, labels: Verified, confidence: float) -> Interval:
+    stderr = math.sqrt(variance)
+    if not stderr:
+        return value, value  # every document has a label
+    if 0 < value < 1:
+        return logit_interval(value, stderr, confidence, max(1, math.floor(degrees)))
+    # At the bounds: no shorter than the labels of the rarer kind, or than the error says.
+    rarer = min(float(part.sum()) for part in labels.experts)
+    low, high = wilson(min(1.0, max(0.0, value)), max(1.0, rarer), confidence)
+    half = _quantile(confidence, degrees) * stderr
+    return max(0.0, min(low, value - half)), min(1.0, max(high, value + half))
+
+
+def _effective(effects: _Labels, labels: Verified, variance: float) -> float | None:
+    """Labels of a simple random sample, without a judge, that leave as much variance."""
+    (d1, d0), (y1, y0) = effects, labels.experts
+    n, weights = len(y1), labels.design.drawn / labels.design.probabilities
+    alone = n * float((weights * (y1 * d1 + y0 * d0) ** 2).sum())
+    return None if variance <= 0 else alone / (variance + alone / n)
+
+
+def _fit(statistic: _Statistic, labels: Verified) -> _Fit:
+    predicted = cross_fitted(labels)
+    pseudo, residuals = pseudo_labels(predicted, labels)
+    (d1, d0), (y1, y0), (m1, m0) = (
+        statistic.effects(pseudo, statistic.value(pseudo, residuals, labels.design)),
+        labels.experts,
+        predicted,
+    )
+    weight = _weight(d1 * y1 + d0 * y0, d1 * m1 + d0 * m0, labels.design)
+    predicted = weight * m1, weight * m0
+    pseudo, residuals = pseudo_labels(predicted, labels)
+    value = statistic.value(pseudo, residuals, labels.design)
+    return _Fit(value, statistic.effects(pseudo, value), predicted)
+
+
+def pseudo_labels(predicted: _Labels, labels: Verified) -> tuple[_Labels, _Labels]:
+    """Return pseudo-labels, and what they add to the predictions."""
+    drawn, pi = labels.design.drawn, labels.design.probabilities
+    e1, e0 = (np.where(drawn, (y - m) / pi, 0.0) for y, m in zip(labels.experts, predicted, strict=True))
+    return (predicted[0] + e1, predicted[1] + e0), (e1, e0)
+
+
+def _weight(observed: FloatArray, predicted: FloatArray, design: Design) -> float:
+    """Weight of the predictions that leaves the least variance, in [0, 1]."""
+    both, apart, alone = (design.variance(v)[0] for v in (observed + predicted, observed - predicted, predicted))
+    return float(np.clip((both - apart) / 4 / alone, 0.0, 1.0)) if alone > 0 else 1.0
+
+
+def cross_fitted(labels: Verified) -> _Labels:
+    """Return the experts' rate among documents with the same judge's label and stratum, in the other folds."""
+    design, judged = labels.design, _codes(labels)
+    cells, n_cells = 3 * design.strata + judged, 3 * (int(design.strata.max()) + 1)
+    folds = labels.groups % FOLDS
+    found = []
+    for y, guess in zip(labels.experts, _GUESS.values(), strict=True):
+        m = np.empty(len(y))
+        for fold in range(FOLDS):
+            train = (design.drawn & (folds != fold)).astype(np.float64)
+            weights = train / design.probabilities
+            weights *= train.sum() / max(float(weights.sum()), 1e-9)
+            of_judge = (np.bincount(judged, weights * y, 3) + guess) / (np.bincount(judged, weights, 3) + 1)
+            drawn_to = of_judge[np.arange(n_cells) % 3]
+            there = np.bincount(cells, train, n_cells)
+            rates = (np.bincount(cells, train * y, n_cells) + _PRIOR * drawn_to) / (there + _PRIOR)
+            m[folds == fold] = rates[cells[folds == fold]]
+        found.append(m)
+    return found[0], found[1]
+
+
+def _codes(labels: Verified) -> IntArray:
+    """The judge's label: 0, 1, and 2 where there is none."""
+    return np.where(np.isnan(labels.judged), 2, labels.judged).astype(np.int64)
+
+
+def _error(effects: _Labels, labels: Verified, predicted: _Labels) -> _Error:
+    design, (y1, y0), (d1, d0), (m1, m0) = labels.design, labels.experts, effects, predicted
+    pi = design.probabilities
+    left = np.where(design.drawn, d1 * (y1 - m1) + d0 * (y0 - m0), 0.0)
+    least = _least(effects, labels)
+    run, run_degrees = design.variance(left, least)
+    sums: FloatArray = np.bincount(labels.groups, d1 * m1 + d0 * m0 + left / pi).astype(np.float64)
+    n_units = len(design.drawn_units)
+    of_unit = np.bincount(design.units, left / pi, n_units)
+    missed = np.zeros(n_units)
+    missed[design.units] = 1 - pi
+    noise, at_least = float((missed * of_unit**2).sum()), float(least.sum())
+    total, degrees = _total(run, run_degrees, sums, noise, at_least, labels.groups)
+    return _Error(run, run_degrees, sums, noise, at_least, total, degrees)
+
+
+def _total(
+    run: float, run_degrees: float, sums: FloatArray, noise: float, least: float, groups: IntArray
+) -> tuple[float, float]:
+    """Variance for documents like these, and its degrees of freedom: a few large groups are as sure as few groups."""
+    n_groups = len(sums)
+    spread = float(sums @ sums) * n_groups / max(n_groups - 1, 1)
+    like_these = max(spread - noise, least)
+    sizes = np.bincount(groups).astype(np.float64) ** 2
+    group_degrees = max(float(sizes.sum() ** 2 / (sizes @ sizes)) - 1, 1.0)
+    total = run + like_these
+    parts = run**2 / max(run_degrees, 1.0) + like_these**2 / group_degrees
+    return total, total**2 / parts if parts > 0 else 1.0
+
+
+def _least(effects: _Labels, labels: Verified) -> FloatArray:
+    """Variance of a document's part that its stratum's labels leave possible, also where the few there are alike.
+
+    The rate of a stratum is drawn towards that of the judge's label, to which one label of either kind is added.
+    """
+    design, (d1, d0), judged = labels.design, effects, _codes(labels)
+    n = len(design.sizes[0])
+    drawn = np.bincount(design.strata[design.drawn], minlength=n)[design.strata]
+    of_judge = np.bincount(judged[design.drawn], minlength=3)
+    rates = []
+    for y in labels.experts:
+        wide = ((np.bincount(judged, y, 3) + 1) / (of_judge + 2))[judged]
+        rates.append((np.bincount(design.strata, y, n)[design.strata] + _PRIOR * wide) / (drawn + _PRIOR))
+    p1, p0 = rates
+    variances: FloatArray = np.maximum(p1 * d1**2 + p0 * d0**2 - (p1 * d1 + p0 * d0) ** 2, 0.0)
+    return variances

@@ -1,0 +1,375 @@
+"""`hedge audit`: the plan and its page, the files that come back, and the numbers against experts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import finished_run, hostile_run
+
+from hedge_tasks.adjudication.designed import (
+    ExpertSaid,
+    plan_at_random,
+    put_together,
+    read_experts,
+    read_plan,
+)
+from hedge_tasks.audit.plan import basis_of, make_plan, write_plan
+from hedge_tasks.cli import main
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.measures.audited import audited_differences, audited_numbers, judge_by_experts
+from hedge_tasks.measures.known import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
+from hedge_tasks.measures.of_run import scored_documents
+from hedge_tasks.runs.audit_files import audit_file, audit_of
+from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.scoring.scorers import scorer_of
+
+WORDS = {1: "hallucinated", 0: "supported", None: "no answer"}
+
+
+def misjudged(n: int = 240, wrong: float = 0.15) -> tuple[Run, dict[str, int]]:
+    """A run whose judge errs, and what experts would say."""
+    run = finished_run(n)
+    chance = random.Random(5)
+    truth = {a.id: int(a.label or 0) for a in run.answer_sets}
+    sets = tuple(
+        a.with_label(None if i % 30 == 7 else truth[a.id] ^ (chance.random() < wrong))
+        for i, a in enumerate(run.answer_sets)
+    )
+    return replace(run, answer_sets=sets), truth
+
+
+def scores_of(run: Run) -> Any:
+    return scorer_of(run, None).with_detectors(("se", "radflag")).score(run.answer_sets)
+
+
+def planned(run: Run, n: int = 60, **options: Any) -> Any:
+    return make_plan(run, scores_of(run), detector="se", filter_name="exact", n=n, **options)
+
+
+def answers_of(plan: Any, truth: dict[str, int], rater: str = "labels-1") -> list[ExpertSaid]:
+    said = []
+    for item in plan.items:
+        label = item.label if item.id is None else truth[item.id]
+        said.append(ExpertSaid("here", item.code, rater, WORDS[label]))
+    return said
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_draws_what_it_says_and_tells_nothing(tmp_path: Path) -> None:
+    run, _ = misjudged()
+    found = planned(run, raters=2)
+    plan = found.plan
+    assert sum(s.take for s in plan.strata) == 60
+    drawn = [item.id for item in plan.items if item.id is not None]
+    assert len(set(drawn)) == 60
+    counts = [sum(plan.documents[id] == h for id in drawn) for h in range(len(plan.strata))]
+    assert counts == [s.take for s in plan.strata]
+    assert set(plan.documents) == {a.id for a in run.answer_sets}
+    controls = [item for item in plan.items if item.id is None]
+    assert len(controls) == 3
+    assert all(item.raters == (0, 1) for item in controls)
+    assert 0 < sum(item.raters == (0, 1) for item in plan.items if item.id) < 30
+    assert {item.raters for item in plan.items} == {(0,), (1,), (0, 1)}
+    assert found.widths[50] > found.widths[100] > found.widths[200]
+    files = write_plan(found, tmp_path / "audit", {})
+    assert [file.name for file in files] == ["plan.json", "page-1.html", "labels-1.csv", "page-2.html", "labels-2.csv"]
+    assert read_plan(files[0]) == plan
+    for page in files[1:]:
+        text = page.read_text()
+        for blinded in (run.model, run.task, "exact", "judged", "rule 1", "radflag"):
+            assert blinded not in text, blinded
+        assert not any(f'"{a.id}"' in text for a in run.answer_sets)
+    assert planned(run, raters=2).plan == plan
+    assert planned(run, seed=1).plan != plan
+
+
+def test_questions_on_one_image_stand_together() -> None:
+    run, _ = misjudged()
+    found = planned(run, n=120)
+    group = {a.id: a.group for a in run.answer_sets}
+    order = [group[found.asked[item.code].document] for item in found.plan.items]
+    blocks = 1 + sum(a != b for a, b in pairwise(order))
+    assert blocks == len(set(order))
+
+
+def test_controls_are_known() -> None:
+    run, _ = misjudged()
+    closed = replace(run, answer_sets=tuple(replace(a, reference="Yes.") for a in run.answer_sets))
+    found = planned(closed, n=80)
+    controls = {found.asked[item.code].answer: item.label for item in found.plan.items if item.id is None}
+    assert controls == {"Yes.": 0, "no": 1}
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    run = hostile_run()
+    run = replace(run, answer_sets=tuple(a.with_label(i % 2) for i, a in enumerate(run.answer_sets)))
+    files = write_plan(planned(run, n=len(run.answer_sets)), tmp_path, {})
+    page = files[1].read_text("utf-8")
+    tags = Tags()
+    tags.feed(page)
+    assert sum(tag == "script" for tag, _ in tags.found) == 1
+    assert not [tag for tag, attrs in tags.found if tag in ("a", "img", "link", "iframe") or "onerror" in attrs]
+    assert "default-src 'none'" in page
+    cells = [cell for row in csv.reader(files[2].open(encoding="utf-8", newline="")) for cell in row]
+    assert not [cell for cell in cells if cell.startswith("=")]
+
+
+def test_wrong_plans_are_refused() -> None:
+    run, _ = misjudged()
+    with pytest.raises(ConfigError, match="1 or 2"):
+        planned(run, raters=3)
+    with pytest.raises(ConfigError, match="--against"):
+        planned(run, purpose="compare")
+    with pytest.raises(ConfigError, match="--budget 2"):
+        planned(run, n=2)
+    assert planned(run, purpose="compare", against="radflag").plan.purpose == "compare"
+    for purpose in ("policy", "rate"):
+        assert planned(run, purpose=purpose).widths[50] > 0
+
+
+def test_the_basis_of_a_label() -> None:
+    assert basis_of({"label": 1, "reason": "different: other words"}) == "different"
+    assert basis_of({"label": 0, "reason": "a sentence, and: more"}) == ""
+    assert basis_of(None) == ""
+
+
+# --- what comes back --------------------------------------------------------------------------------------------------
+
+
+def test_files_of_three_kinds_say_the_same(tmp_path: Path) -> None:
+    page = tmp_path / "labels-1.csv"
+    page.write_text("code,label\na1,hallucinated\na2,supported\na3,no answer\na4,\n")
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"id": "a1", "label": 1}\n{"id": "a2", "label": "0"}\n{"id": "a3", "label": "Declined"}\n')
+    tasks = [
+        {
+            "id": 7,
+            "data": {"code": code},
+            "annotations": [
+                {
+                    "completed_by": {"id": 3, "email": "x@example.org"},
+                    "was_cancelled": False,
+                    "result": [{"type": "choices", "from_name": "label", "value": {"choices": [label]}}],
+                },
+                {"completed_by": 4, "was_cancelled": True, "result": []},
+            ],
+        }
+        for code, label in (("a1", "Hallucinated"), ("a2", "supported"), ("a3", "no answer"))
+    ]
+    studio = tmp_path / "studio.json"
+    studio.write_text(json.dumps([*tasks, {"id": 8, "data": {"code": "a4"}, "annotations": []}]))
+    wanted = [("a1", "hallucinated"), ("a2", "supported"), ("a3", "no answer")]
+    for file, rater in ((page, "labels-1"), (own, "own"), (studio, "annotator 3")):
+        said = read_experts(file)
+        assert [(each.code, each.meaning) for each in said] == wanted
+        assert {each.rater for each in said} == {rater}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("code,label\na1,maybe\n", "maybe.*no answer"),
+        ("code,verdikt\na1,1\n", "label"),
+        ("code,label\na1,\n", "no row has a label"),
+        ("", "no labels"),
+    ],
+)
+def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text(text)
+    with pytest.raises((DataError, ConfigError), match=message):
+        read_experts(file)
+
+
+def test_codes_and_people_are_checked() -> None:
+    run, truth = misjudged()
+    plan = planned(run).plan
+    said = answers_of(plan, truth)
+    with pytest.raises((DataError, ConfigError), match="did you mean"):
+        put_together(plan, [said[0]._replace(code=f"{said[0].code}x")])
+    with pytest.raises(DataError, match="a second time"):
+        put_together(plan, [*said, said[0]])
+
+
+def test_two_people_and_controls() -> None:
+    run, truth = misjudged()
+    plan = planned(run).plan
+    first, second = answers_of(plan, truth, "one"), answers_of(plan, truth, "two")
+    second = [s._replace(meaning="supported") if i % 5 == 0 else s for i, s in enumerate(second)]
+    audit = put_together(plan, [*first, *second])
+    assert audit.raters == 2
+    assert audit.kappa is not None
+    assert audit.kappa.value is not None
+    assert 0.3 < audit.kappa.value < 1
+    assert audit.controls[0] == 6
+    some = put_together(plan, first[:20])
+    assert some.lost == 60 - some.n_labels
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_with_every_label_the_numbers_are_the_experts() -> None:
+    run, truth = misjudged()
+    ids = [a.id for a in run.answer_sets]
+    audit = put_together(plan_at_random(ids), [ExpertSaid("", id, "x", WORDS[truth[id]]) for id in ids])
+    right = replace(run, answer_sets=tuple(a.with_label(truth[a.id]) for a in run.answer_sets))
+    wanted = {s.name: s.judge for s in audited_numbers(right, scores_of(right), ["se", "radflag"], audit)}
+    found = audited_numbers(run, scores_of(run), ["se", "radflag"], audit)
+    for each in found:
+        assert each.experts.value == pytest.approx(wanted[each.name].value), each.name
+    assert abs(found[0].judge.value - found[0].experts.value) > 0.01  # type: ignore[operator]
+    assert found[0].experts.run_interval == pytest.approx((found[0].experts.value,) * 2)  # type: ignore[attr-defined]
+    [difference] = audited_differences(scores_of(run), ["se", "radflag"], "se", audit)
+    [same] = audited_differences(scores_of(right), ["se", "radflag"], "se", audit)
+    assert difference.experts.difference == pytest.approx(same.judge.difference)
+    quality = judge_by_experts(run, audit, basis_of)[0]
+    judged = [(a.label, truth[a.id]) for a in run.answer_sets if a.label is not None]
+    of = [j for j, y in judged if y]
+    assert quality.sensitivity.value == pytest.approx(sum(of) / len(of))
+    of = [1 - j for j, y in judged if not y]
+    assert quality.specificity.value == pytest.approx(sum(of) / len(of))
+
+
+def test_a_sample_says_it_with_its_error() -> None:
+    run, truth = misjudged(600)
+    right = replace(run, answer_sets=tuple(a.with_label(truth[a.id]) for a in run.answer_sets))
+    plan = planned(run, n=150).plan
+    audit = put_together(plan, answers_of(plan, truth))
+    for each in audited_numbers(run, scores_of(run), ["se"], audit):
+        wanted = {s.name: s.judge for s in audited_numbers(right, scores_of(right), ["se"], audit)}[each.name]
+        if each.name == "declined_share":
+            continue
+        low, high = each.experts.interval  # type: ignore[misc]
+        assert low <= wanted.value <= high, each.name  # type: ignore[operator]
+
+
+def test_what_experts_cannot_correct_says_so() -> None:
+    run, truth = misjudged()
+    ids = [a.id for a in run.answer_sets]
+    audit = put_together(plan_at_random(ids), [ExpertSaid("", id, "x", WORDS[truth[id]]) for id in ids[:40]])
+    scores = scores_of(run)
+    for measure in (UnlabelledRate(name="unlabelled_rate"), detector_auroc("se", within=True)):
+        records = [d.record for d in scored_documents(scores, measure)]
+        number = measure.estimate(records, None, audit.on(ids))
+        assert not number.defined
+        assert "experts" in str(number.reason)
+    records = [HALLUCINATION_RATE.record(s, {"label": s.label}, {}) for s in scores]
+    assert HALLUCINATION_RATE.estimate(records, None, audit.on(ids)).defined
+    with pytest.raises(DataError, match="another run"):
+        audit.on(["strange"])
+
+
+def test_a_held_out_document_counts_for_no_auroc() -> None:
+    run, truth = misjudged()
+    ids = [a.id for a in run.answer_sets]
+    audit = put_together(plan_at_random(ids), [ExpertSaid("", id, "x", WORDS[truth[id]]) for id in ids])
+    measure = detector_auroc("se")
+    scores = [replace(s, held_out=i < 100) for i, s in enumerate(scores_of(run))]
+    records = [d.record for d in scored_documents(scores, measure)]
+    assert measure.estimate(records, None, audit.on(ids)).n == len(ids) - 100
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, truth = misjudged()
+    path = save_run(run, tmp_path / "runs")
+    folder = tmp_path / "audit"
+    assert main(["audit", "plan", str(path), "--budget", "60", "--out", str(folder), "--raters", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "60 of 240 documents, and 3 hidden controls" in out
+    assert "width of the 95 % interval" in out
+    plan = read_plan(folder / "plan.json")
+    for rater in (0, 1):
+        rows = [
+            f"{item.code},{WORDS[item.label if item.id is None else truth[item.id]]}"
+            for item in plan.items
+            if rater in item.raters
+        ]
+        (folder / f"labels-{rater + 1}.csv").write_text("\n".join(["code,label", *rows]))
+    files = [str(folder / f"labels-{i}.csv") for i in (1, 2)]
+    assert main(["audit", "apply", str(path), *files, "--detectors", "se,radflag", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    numbers = {row["number"]: row for row in facts["numbers"]}
+    assert numbers["se_auroc"]["experts"]["n_labels"] == 60
+    assert main(["audit", "apply", str(path), *files, "--detectors", "se,radflag"]) == 0
+    out = capsys.readouterr().out
+    assert "60 labels by 2 people" in out
+    assert "Of 6 hidden controls 6 were labelled right." in out
+    assert "against experts" in out
+    # Kept beside the run, without names.
+    kept = load_run(path)
+    assert "labels-1" not in audit_file(kept).read_text()
+    again = audit_of(kept)
+    assert again is not None
+    assert again.n_labels == 60
+    assert audit_of(replace(kept, path=None)) is None
+    # Every table of the run has both columns now.
+    for command in (["rescore", str(path)], ["detectors", str(path), "--detectors", "se,radflag"]):
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        assert "against experts" in out, command
+        assert "60 labels of experts correct them" in out, command
+    for command in (["--metric", "radflag", "--against", "se"], ["--metric", "se", "--metric", "radflag"], [str(path)]):
+        assert main(["compare", str(path), *command]) == 0
+        assert "against experts" in capsys.readouterr().out, command
+    (tmp_path / "runs" / audit_file(kept).name).write_text("{}")
+    assert main(["rescore", str(path)]) == 2
+    assert "plan" in capsys.readouterr().err
+
+
+def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, truth = misjudged()
+    path = save_run(run, tmp_path / "runs")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,label\n" + "".join(f"{id},{label}\n" for id, label in list(truth.items())[:50]))
+    assert main(["audit", "apply", str(path), str(labels)]) == 2
+    assert "--random" in capsys.readouterr().err
+    assert main(["audit", "apply", str(path), str(labels), "--random"]) == 0
+    assert "50 labels by 1 person" in capsys.readouterr().out
+    other = save_run(replace(run, created="2027-01-01T00:00:00+00:00"), tmp_path / "others")
+    assert main(["audit", "plan", str(other), "--budget", "40", "--out", str(tmp_path / "audit")]) == 0
+    plan = str(tmp_path / "audit" / "plan.json")
+    assert main(["audit", "apply", str(path), str(labels), "--plan", plan]) == 2
+    assert "another run" in capsys.readouterr().err
+
+
+def test_the_report_tells_both(tmp_path: Path) -> None:
+    from hedge_tasks.report.analysis import analyse
+    from hedge_tasks.report.truth import truth_of
+    from hedge_tasks.runs.audit_files import keep_audit
+
+    run, truth = misjudged()
+    path = save_run(run, tmp_path)
+    [before] = analyse([load_run(path)], curves=False)
+    rows = dict(truth_of(before))
+    assert "its errors are in every number" in rows["labels"]
+    assert "sees neither picture nor draws" in rows["blind baselines, exact"]
+    plan = planned(run, n=80).plan
+    keep_audit(load_run(path), plan, answers_of(plan, truth))
+    [after] = analyse([load_run(path)], curves=False)
+    rows = dict(truth_of(after))
+    assert "80 labels of experts" in rows["labels"]
+    assert "against experts" in rows["se_auroc, exact"]
+    assert "against the judge" in rows["hallucination_rate"]

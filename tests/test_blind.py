@@ -1,0 +1,88 @@
+"""Blind baselines of answers: what sees neither picture nor draws, and what it does to the praise of detectors."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from finished_runs import finished_run
+
+from hedge_tasks.cli import main
+from hedge_tasks.measures.blind import BLIND_QUESTION, BLIND_TEXT, LENGTH, against_blind, text_scores
+from hedge_tasks.measures.detector_table import detector_table
+from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.statistics import auroc
+
+
+def long_when_wrong() -> Run:
+    """A run in which wrong answers are short, and draws say nothing."""
+    run = finished_run(80)
+    sets = []
+    for i, a in enumerate(run.answer_sets):
+        label = random.Random(i).randrange(2)
+        text = " ".join(["word"] * (3 if label else 6 + i % 3))
+        sets.append(replace(a, label=label, baseline=replace(a.baseline, text=text, n_tokens=0)))
+    return replace(run, answer_sets=tuple(sets))
+
+
+def test_length_is_a_rival_whichever_way_round() -> None:
+    run = long_when_wrong()
+    table = detector_table(run, scorer_of(run, None), ["se", "n_clusters"])
+    assert table.blind is not None
+    best = table.blind.rows[0]
+    assert (best.name, best.reversed, best.estimate.value) == (LENGTH, True, 1.0)
+    assert sorted(table.blind.not_better) == ["n_clusters", "se"]
+    assert "do not beat length (length of the answer, ROC-AUC 1.0000)" in table.blind.sentence
+    [(found, p)] = [table.blind.differences["se"]]
+    assert found.difference == pytest.approx(found.a - 1.0)  # type: ignore[operator]
+    assert p is not None
+    assert p < 0.01
+
+
+def test_a_detector_that_knows_more_beats_them() -> None:
+    run = finished_run(200)
+    scores = scorer_of(run, None).with_detectors(("se",)).score(run.answer_sets)
+    knowing = [replace(s, numbers={"se": float(s.label or 0) + i % 2 / 4}) for i, s in enumerate(scores)]
+    from hedge_tasks.detectors.units import labelled
+
+    found = against_blind(run.answer_sets, {"se": labelled(knowing, "se")}, knowing)
+    assert {row.name for row in found.rows} | set(found.left_out) == {BLIND_TEXT, BLIND_QUESTION, LENGTH}
+    assert found.not_better == []
+    assert found.sentence.startswith("Every detector beats")
+
+
+def test_texts_are_judged_by_other_images() -> None:
+    """Each image has a word of its own and one label: inside the folds that would give all away."""
+    chance = random.Random(1)
+    label_of = [chance.randrange(2) for _ in range(60)]
+    groups = [str(i // 4) for i in range(240)]
+    labels = np.array([label_of[i // 4] for i in range(240)])
+    scores = text_scores([f"image{i // 4} thing" for i in range(240)], labels, groups)
+    assert auroc(scores, labels) < 0.65
+    # A word that goes with the label everywhere is found.
+    said = text_scores([f"image{i // 4} {'bad' if label_of[i // 4] else 'good'}" for i in range(240)], labels, groups)
+    assert auroc(said, labels) > 0.95
+
+
+def test_without_questions_or_labels_it_says_why() -> None:
+    run = finished_run(40)
+    bare = replace(run, answer_sets=tuple(replace(a, question=None) for a in run.answer_sets))
+    table = detector_table(bare, scorer_of(bare, None), ["se"])
+    assert table.blind is not None
+    assert "no question" in table.blind.left_out[BLIND_QUESTION]
+
+
+def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(save_run(long_when_wrong(), tmp_path))
+    assert main(["detectors", path]) == 0
+    out = capsys.readouterr().out
+    assert "length* (blind)" in out
+    assert "do not beat length" in out
+    assert "Labels: the judge's (rule 1); its errors are in every number." in out
+    assert main(["detectors", path, "--detectors", "se,radflag", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["blind"] == ""

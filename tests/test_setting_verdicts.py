@@ -1,0 +1,186 @@
+"""A verdict on each setting: servers that do something else than they are asked, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from deviating_server import DeviatingServer
+from openai_server import serve, texts_of
+from test_hook import PICTURE, requests
+
+from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
+from hedge_tasks.models.hedge_openai import HedgeOpenAI
+from hedge_tasks.runs.health import Health, decoding_line, measure
+from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, setting_verdicts
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.statistics.draws import DrawsVerdict
+
+pytestmark = pytest.mark.framework
+
+DOCUMENTS = 60
+
+
+@pytest.fixture(autouse=True)
+def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def questions(n_documents: int, **plan: Any) -> Iterator[SimpleNamespace]:
+    for i, row in enumerate(requests(n_documents, model=None, n=10, n_noisy=0, probe=True, **plan)):
+        request = replace(row.args[2], question=f"where, in picture {i}?")
+        yield SimpleNamespace(args=(*row.args[:2], request, 0, *row.args[4:]))
+
+
+def health_of_server(server: DeviatingServer, n_documents: int = 3, **plan: Any) -> Health:
+    """Of a run through a server, whose clean draws come ten in a request."""
+    with serve(server, models=["tiny"], owner="vllm") as url:
+        model: Any = HedgeOpenAI(model="tiny", base_url=url, retry_backoff_s=0, wait_for_server=0, num_concurrent=1)
+        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
+        lines = generate_samples(model, list(questions(n_documents, **plan)))
+    report = read_report(lines[0])
+    assert report is not None
+    return measure([AnswerSet.from_json(line) for line in lines], report)
+
+
+def of(health: Health) -> dict[str, SettingVerdict]:
+    return {one.setting: one for one in health.setting_verdicts}
+
+
+def states(health: Health) -> dict[str, str]:
+    return {name: one.state for name, one in of(health).items()}
+
+
+def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
+    server = DeviatingServer()
+    found = health_of_server(server, DOCUMENTS)
+    assert tuple(of(found)) == SETTINGS
+    assert states(found) == {
+        "temperature": "not contradicted",
+        "top_k": "not contradicted",
+        "top_p": "not contradicted",
+        "min_p": "not contradicted",
+        "seed": "verified",
+        "penalties": "not verifiable",
+        "one model": "not contradicted",
+        "log-probability base": "not contradicted",
+        "no cache": "verified",
+        "batch": "not contradicted",
+    }
+    temperature = of(found)["temperature"]
+    assert temperature.power is not None
+    assert 0 < temperature.power["T 1.3"] < temperature.power["T 0.7"] <= 1
+    assert temperature.line().startswith("temperature 1: not contradicted (power ")
+    assert not any(finding.unreliable for finding in found.findings)
+    assert server.asked <= DOCUMENTS * 2 + 13 + MOST_REQUESTS
+
+
+def test_a_dropped_temperature_is_seen_near_zero() -> None:
+    found = health_of_server(DeviatingServer(ignores=("temperature",)))
+    assert of(found)["temperature"].state == "contradicted"
+    assert "3 draws at a temperature near 0 gave" in of(found)["temperature"].evidence
+    assert found.unreliable is not None
+    # Without log-probabilities as well, where no draw tells anything.
+    assert states(health_of_server(DeviatingServer(ignores=("temperature",), logprobs=False)))["temperature"] == (
+        "contradicted"
+    )
+
+
+def test_a_capped_temperature_is_seen_by_the_draws_alone() -> None:
+    found = health_of_server(DeviatingServer(hottest=0.6), DOCUMENTS)
+    assert of(found)["temperature"].state == "contradicted"
+    assert "a draw comes again" in of(found)["temperature"].evidence
+    assert found.unreliable is not None
+    dumb = health_of_server(DeviatingServer(hottest=0.6, logprobs=False))
+    assert of(dumb)["temperature"].state == "not contradicted"
+    assert of(dumb)["temperature"].power is None
+    assert "a cap would not show there" in of(dumb)["temperature"].evidence
+
+
+def test_answers_from_a_cache_of_prompts() -> None:
+    found = health_of_server(DeviatingServer(cached=lambda body: (*texts_of(body), body.get("n"))), 12)
+    # Every document is asked for its clean draws once, so that they differ; the probe's are one answer each.
+    assert of(found)["no cache"].state == "contradicted"
+    assert "all seeds gave one answer" in of(found)["no cache"].evidence
+    assert found.unreliable is not None
+
+
+def test_answers_from_a_cache_of_whole_requests() -> None:
+    found = health_of_server(DeviatingServer(cached=str))
+    cache = of(found)["no cache"]
+    assert cache.state in ("contradicted", "not verifiable")
+    assert cache.evidence.startswith("4 equal requests without a seed gave one answer (chance ")
+    assert states(found)["seed"] == "verified"
+
+
+def test_an_ignored_top_k() -> None:
+    found = health_of_server(DeviatingServer(ignores=("top_k",)))
+    assert of(found)["top_k"].state == "not verifiable"
+    assert of(found)["top_k"].evidence.startswith("ignored: top_k 1 gave ")
+    assert states(found)["min_p"] == "not contradicted"
+    wanted = health_of_server(DeviatingServer(ignores=("top_k",)), top_k=5)
+    assert of(wanted)["top_k"].state == "contradicted"
+    assert wanted.unreliable is not None
+
+
+def test_an_ignored_seed() -> None:
+    found = health_of_server(DeviatingServer(ignores=("seed",)))
+    assert of(found)["seed"].state == "contradicted"
+    assert found.unreliable is None  # the numbers are as good, but cannot be made again
+
+
+def test_another_model_in_a_part_of_the_replies() -> None:
+    found = health_of_server(DeviatingServer(share_of_other=0.5))
+    assert of(found)["one model"].state == "contradicted"
+    assert found.unreliable is not None
+    silent = health_of_server(DeviatingServer(share_of_other=0.5, other_name="tiny"), DOCUMENTS)
+    assert of(silent)["one model"].state == "contradicted"
+    assert "one of temperature, penalties, one model, log-probability base" in of(silent)["one model"].evidence
+
+
+def test_log_probabilities_in_another_base() -> None:
+    found = health_of_server(DeviatingServer(scale=0.4343), DOCUMENTS)
+    assert of(found)["log-probability base"].state == "contradicted"
+
+
+def test_a_model_that_this_package_samples_needs_no_belief() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True, "sent": {"top_k": 0}}
+    found = setting_verdicts({"decoding": decoding}, DrawsVerdict("not verifiable", "why"), {}, [])
+    assert {one.setting: one.state for one in found if one.state != "verified"} == {
+        "seed": "not verifiable",
+        "batch": "not verifiable",
+    }
+
+
+def test_replies_that_do_not_say_who_they_are_from() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0}
+    told = Answer("a", served=Served("m"))
+    for answers, state in (([told, told], "not contradicted"), ([told, Answer("b")], "not verifiable")):
+        health = measure([AnswerSet("1", answers[0], tuple(answers))], {"decoding": decoding})
+        assert states(health)["one model"] == state
+    nobody = measure([AnswerSet("1", Answer("a"), (Answer("b"),))], {"decoding": decoding})
+    assert of(nobody)["one model"].evidence.startswith("no answer says who gave it")
+    assert decoding_line(nobody) is not None
+    assert measure([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).setting_verdicts == ()
+
+
+@pytest.mark.parametrize("recorded", [None, 3, {"draws": "x"}, {"draws": -1, "distinct": 2, "chance": 7}])
+def test_what_a_file_says_of_a_probe_may_be_anything(recorded: Any) -> None:
+    assert SettingTried.of(recorded).one is None
+
+
+def test_a_test_without_power_verifies_nothing() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0}
+    for power, state in ((0.02, "not verifiable"), (0.31, "not contradicted")):
+        draws = DrawsVerdict("not contradicted", power={"T 0.7": power, "T 1.3": 0.01}, t=0.1)
+        told = {one.setting: one for one in setting_verdicts({"decoding": decoding}, draws, {}, [])}
+        assert told["temperature"].state == state
+        assert (
+            told["temperature"].line()
+            == f"temperature 1: {state} (power {power:.2f} against T 0.7, 0.01 against T 1.3)"
+        )
