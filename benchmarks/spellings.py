@@ -5,7 +5,7 @@
 Each option of each question gets k spellings, with shares of its probability drawn from a Dirichlet distribution. The
 baseline answer is drawn at T = 0.1 and `n` more at T = 1, spelling by spelling; an answer is wrong where its option is.
 All AUROCs are means over the models of the file. With one spelling an option is its meaning, and the log-probability
-of the answer is that of the meaning; with several it is not, and semantic entropy, which adds spellings up, is the same.
+of the answer is that of the meaning; with several it is not, and semantic entropy, which adds them up, is the same.
 """
 
 from __future__ import annotations

@@ -149,7 +149,8 @@ BOUNDS = {
 SHARES = {
     "radflag", "radflag_noisy", "radflag_pooled", "lexical", "luq", "selfcheck_nli", "contradiction",
     "baseline_cosine", "baseline_entailment", "semantic_density", "degree_nli", "degree_cosine", "degree_jaccard",
-    "p_true", "mc_probability", *(f"claims_{kind}_{how}" for kind in ("radflag", "luq", "contradiction") for how in ("mean", "max")),
+    "p_true", "mc_probability",
+    *(f"claims_{kind}_{how}" for kind in ("radflag", "luq", "contradiction") for how in ("mean", "max")),
 }  # fmt: skip
 
 
