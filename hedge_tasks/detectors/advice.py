@@ -19,7 +19,9 @@ FREE = ("msp", "baseline_nll")
 
 _LEVEL = 0.05
 
-_ONLY_OPTIONS = ". That is of options, each with one spelling: with two of them a meaning the order turns round (docs/detectors.md)."
+_ONLY_OPTIONS = (
+    ". That is of options, each with one spelling: with two a meaning the order turns round (docs/detectors.md)."
+)
 
 
 @dataclass(frozen=True)
