@@ -159,6 +159,13 @@ def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     }
 
 
+def test_draws_contradict_the_log_probabilities_where_all_else_is_sure() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True}
+    draws = DrawsVerdict("contradicted", repeats=3.0, expected=1.0, t=9.0, p_value=1e-9)
+    found = setting_verdicts({"decoding": decoding}, draws, {}, [])
+    assert [one.setting for one in found if one.state == "contradicted"] == ["log-probability base"]
+
+
 def test_replies_that_do_not_say_who_they_are_from() -> None:
     decoding = {"asked": "pure", "temperature": 1.0}
     told = Answer("a", served=Served("m"))

@@ -138,6 +138,7 @@ _STOP = frozenset(
 )
 # What a question asks with, and not about: "does the patient exhibit symptoms consistent with".
 _FRAME = _words(
+    "investigate further warrant worth likely "
     "opinion expert medical assessment based patient exhibit symptom consistent potential possible possibility "
     "diagnosis case clinical suggest suggestive indicate indicative indicat indication suspect suspicion observe "
     "observ identify detect confirm ascertain whether we should consider concern examin visual inspection presence "
@@ -179,7 +180,7 @@ _OF_FINDINGS = _words(
 
 _WHERE = re.compile(
     r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
-    r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*"
+    r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
 )
 _IRREGULAR = {
     "people": "person",
@@ -517,7 +518,7 @@ class YesNo:
                 said |= set(filter(None, [self._by_normal(normal)]))
             raw = set(_WORD.findall(self._in_its_words(clause)))
             words = {_stem(word) for word in raw}
-            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in self.keys}
+            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in (*self.keys, *_FRAME)}
             if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
                 said.add(value)
         return said

@@ -135,10 +135,12 @@ class _Case:
         blamed = self._blamed(by_witness)
         for setting in SETTINGS:
             own = by_witness.get(setting)
-            if own is not None and own.state in ("contradicted", "verified"):
+            if own is not None and own.state == "contradicted":
                 yield own
             elif setting in blamed:
                 yield self._verdict(setting, "contradicted", self._deviation(blamed), unreliable=True, by="draws")
+            elif own is not None and own.state == "verified":
+                yield own
             else:
                 yield self._by_draws(setting, own)
 
@@ -162,7 +164,7 @@ class _Case:
         return self._verdict(setting, "not verifiable", "; ".join(reasons) or "no test tells")
 
     def _blamed(self, known: Mapping[str, SettingVerdict]) -> tuple[str, ...]:
-        """Settings one of which must be otherwise, by the test of draws."""
+        """Settings one of which must be otherwise, by the test of draws; where all are sure, the log-probabilities."""
         if self.draws.state != "contradicted":
             return ()
         if self.draws.t is None and self.draws.p_value is None:
