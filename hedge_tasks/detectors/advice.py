@@ -65,7 +65,7 @@ def price_advice(
             answer is that of its meaning there and nowhere else, and says nothing of answers in words.
 
     Example:
-        >>> gains = {"se": Gain("Semantic entropy", 10, 0.82, -0.03, (-0.04, -0.02), 0.001)}
+        >>> gains = {"se": DrawingGain("Semantic entropy", 10, 0.82, -0.03, (-0.04, -0.02), 0.001)}
         >>> price_advice(("Sequence probability", 0.85), gains)
         'At no draw, Sequence probability has 0.850. All 1 detectors that draw are worse, the best among them (...
     """
