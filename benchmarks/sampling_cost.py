@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 N = 10
 AT_ONCE = 16
-FEWEST = 4
+FEWEST = 2
 """Documents; so many as are asked for are those of 64 pixels."""
 
 MODEL = "tiny"
@@ -283,7 +283,6 @@ def through_vllm(sides: Sequence[int], documents: int, rounds: int) -> Iterator[
         clock = Clock(process)
         for side in sides:
             adapter = HedgeOpenAI(model=MODEL, base_url=server.url, num_concurrent=AT_ONCE)
-            here = HedgeOpenAI(model=MODEL, base_url=server.url, num_concurrent=AT_ONCE, picture_workers=0)
             draws = draws_of(max(documents * 64 // side, FEWEST), side, "a")
             clean, noisy = of("clean", draws), of("noisy", draws)
             found = compare(
@@ -300,7 +299,6 @@ def through_vllm(sides: Sequence[int], documents: int, rounds: int) -> Iterator[
             found = compare(
                 {
                     "hedge_openai": lambda noisy=noisy, a=adapter: ours(a, noisy),
-                    "hedge_openai, picture_workers=0": lambda noisy=noisy, a=here: ours(a, noisy),
                     "aiohttp, pictures made and sent": lambda noisy=noisy: raw_client(server.url, noisy),
                     "aiohttp, pictures made before": lambda noisy=noisy, b=bodies: raw_client(server.url, noisy, b),
                 },
