@@ -1,6 +1,7 @@
 """Does the interval of `hedge audit apply` hold the AUROC and the rate against experts?
 
     python benchmarks/audit_coverage.py [--samples 2000] [--labels 50 100 200] [--jobs 1]
+    python benchmarks/audit_coverage.py --wikibio wikibio_gpt3_half.jsonl --triviaqa triviaqa_llama13b_500x20.jsonl
 
 Draws runs of 600 answers whose truth is known. Scores are binormal with AUROC .75, rounded to thirds of a standard
 deviation; answers about one image share 40 % of the variance of the score and 30 % of that of the label. Images are
@@ -16,17 +17,26 @@ run's own AUROC, in brackets the lower 97.5 % limit of that share by Monte Carlo
 documents like these holds the AUROC of a million documents. "alone": the same number of labels as a simple random
 sample without a judge, `estimate_auroc`; it is left out where one class has less than two labels. "worth": labels of
 such a sample that have the same mean squared error.
+
+With files, the same on real answers that are judged; what is drawn anew is who is asked. `--wikibio`: sentences of
+biographies by GPT-3, by people (truth), by a consistency judge (one model says of most draws that they do not support
+the sentence) and with a score of another model (share of draws that do not); the biography is the group.
+`--triviaqa`: the truth is the rule judge's, which is no person's; the judge takes an answer for right where it is the
+reference word for word; the score is the number of different answers. See `real_answers.py` for the files.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import zlib
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -157,12 +167,94 @@ def measure(cell: Cell, samples: int) -> str:
     return f"| {' | '.join(columns)} |"
 
 
+def wikibio(path: Path) -> Answers:
+    scores, truth, judged, images = [], [], [], []
+    for place, row in enumerate(_rows(path)):
+        for label, ours, others in zip(row["labels"], row["judge_qwen35_9b"], row["judge_gemma_31b"], strict=True):
+            scores.append(others.count("n") / max(len(others), 1))
+            truth.append(float(label != "accurate"))
+            judged.append(float(2 * ours.count("n") > len(ours)))
+            images.append(place)
+    return Answers(np.array(scores), np.array(truth), np.array(judged), np.array(images))
+
+
+def triviaqa(path: Path) -> Answers:
+    from hedge_tasks.adjudication import Case, build_judge
+
+    rows = _rows(path)
+    cases = [Case(row["id"], row["question"], row["reference"], row["samples"][0]) for row in rows]
+    verdicts = build_judge("rule").judge(cases)
+    kept = [(row, v.label) for row, v in zip(rows, verdicts, strict=True) if v.label is not None]
+    scores = [float(len({text.strip().casefold() for text in row["samples"][1:]})) for row, _ in kept]
+    same = [row["samples"][0].strip().casefold() == row["reference"].strip().casefold() for row, _ in kept]
+    truth = np.array([label for _, label in kept], dtype=np.float64)
+    return Answers(np.array(scores), truth, 1.0 - np.array(same), np.arange(len(kept)))
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def measure_real(name: str, answers: Answers, n: int, samples: int) -> str:
+    """Return a row: the same answers, labels of experts drawn again and again."""
+    rng = np.random.default_rng(zlib.crc32(f"{name} {n}".encode()))
+    x, y = answers.scores, answers.truth
+    area, by_judge = auroc(x, y), auroc(x, answers.judged)
+    ours, alone = [], []
+    for _ in range(samples):
+        design = planned(answers, n, rng)
+        experts = [v if d else None for v, d in zip(y.tolist(), design.drawn, strict=True)]
+        labels = verified(answers.judged.tolist(), experts, design, groups=answers.images.tolist())
+        found = audited_auroc(x, labels)
+        if found.value is not None and found.run_interval is not None:
+            low, high = found.run_interval
+            ours.append((found.value - area, low <= area <= high, high - low))
+        chosen = rng.choice(len(y), n, replace=False)
+        few = estimate_auroc(x[chosen], y[chosen])
+        if few.value is not None and few.interval is not None:
+            low, high = few.interval
+            alone.append((few.value - area, low <= area <= high, high - low))
+    a, b = (np.array(rows, dtype=np.float64) for rows in (ours, alone))
+    held = float(a[:, 1].mean())
+    worth = n * float((b[:, 0] ** 2).mean() / (a[:, 0] ** 2).mean())
+    columns = [
+        name,
+        f"{len(y)}, {y.mean():.2f} wrong",
+        f"{area:.3f}",
+        f"{by_judge:.3f}",
+        f"{n}",
+        f"{a[:, 0].mean():+.4f}",
+        f"{held:.3f} [{wilson(held, len(a), 0.95)[0]:.3f}]",
+        f"{a[:, 2].mean():.3f}",
+        f"{b[:, 1].mean():.3f}",
+        f"{b[:, 2].mean():.3f}",
+        f"{worth:.0f}",
+    ]
+    return f"| {' | '.join(columns)} |"
+
+
+def real(arguments: argparse.Namespace) -> None:
+    titles = ["set", "answers", "AUROC", "by the judge", "labels", "bias", "held", "width", "alone: held"]
+    titles += ["alone: width", "worth"]
+    print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
+    for name, path, read in (("WikiBio", arguments.wikibio, wikibio), ("TriviaQA", arguments.triviaqa, triviaqa)):
+        if path is not None:
+            answers = read(path)
+            for n in arguments.labels:
+                print(measure_real(name, answers, n, arguments.samples), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--labels", type=int, nargs="+", default=[50, 100, 200])
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--wikibio", type=Path)
+    parser.add_argument("--triviaqa", type=Path)
     arguments = parser.parse_args()
+    if arguments.wikibio or arguments.triviaqa:
+        real(arguments)
+        return
     titles = ["images", "hallucinated", "judge", "labels", "judge's AUROC off by", "bias", "held", "like these"]
     titles += ["width", "alone: held", "alone: width", "worth", "rate: bias", "rate: held", "undefined (alone)"]
     print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)

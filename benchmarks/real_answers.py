@@ -94,7 +94,7 @@ def cell(row: DetectorNumbers | None) -> str:
         return ""
     low, high = row.estimate.interval or (float("nan"), float("nan"))
     told = row.difference.difference if row.difference else None
-    sure = row.p_holm is not None and row.p_holm < 0.05
+    sure = row.p_adjusted is not None and row.p_adjusted < 0.05
     mark = "" if told is None or not sure else " ▲" if told > 0 else " ▼"
     return f"{row.estimate.value:.3f} [{low:.2f}, {high:.2f}]{mark}"
 

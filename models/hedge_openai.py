@@ -512,6 +512,12 @@ class HedgeOpenAI(ChatAdapter):
             return [await self._answer(question.single(i), messages, stop) for i in range(n)]
         settings = self._with_configuration(question)
         outcome = await self._client.ask_several_async(messages, settings, n, optional=question.optional, stop=stop)
+        complete_settings = self._with_configuration(question)
+        if not isinstance(outcome, RequestFailed) and complete_settings != settings:
+            # As for a single request, see `_answer`: these were greedy.
+            outcome = await self._client.ask_several_async(
+                messages, complete_settings, n, optional=question.optional, stop=stop
+            )
         if isinstance(outcome, RequestFailed):
             return [self._read(question, outcome)] * n
         if len(outcome) < n:

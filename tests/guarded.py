@@ -32,7 +32,10 @@ def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sam
     """A policy for a model `m`."""
     plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
     circumstances = {"model": "m", "sampling": plan.settings(), "prompt": PROMPT}
-    return POLICY.replaced(detector=detector, threshold=threshold, circumstances=circumstances)
+    n_accepted = round(100 * POLICY.promise.accepted)
+    scores = [threshold] * n_accepted + [threshold + 1] * (100 - n_accepted)
+    about: dict[str, Any] = {"calibration": {**POLICY.calibration, "scores": scores}, "circumstances": circumstances}
+    return POLICY.replaced(detector=detector, threshold=threshold, **about)
 
 
 def of_server(found: Policy) -> Policy:

@@ -20,7 +20,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.leaderboard import make_submission
-from hedge_tasks.leaderboard.recomputation import unreliable_again
+from hedge_tasks.leaderboard.recomputation import health_again, settings_again, unreliable_again
 from hedge_tasks.leaderboard.submission import (
     aggregates_of,
     answer_set_of,
@@ -151,6 +151,9 @@ def matched(submission: Json, *, scores: bool = True, health: bool = True) -> Js
     submission["labels"]["store"] = label_digest(documents)
     if health:
         submission["health"]["unreliable"] = unreliable_again(submission, sets)
+        again = settings_again(submission, sets, health_again(submission, sets))
+        for of_setting in submission["health"]["settings"]:
+            of_setting["state"] = again.get(of_setting["setting"], of_setting["state"])
     submission["digest"] = digest_of(submission)
     return submission
 

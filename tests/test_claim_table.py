@@ -115,7 +115,7 @@ def test_another_images_draws_say_nothing_here(table: UnitTable) -> None:
     assert interval[0] < 0.5 < interval[1]
     own = row_of(table, "claim_luq")
     assert own.estimate.value == pytest.approx(closed_form(8), abs=0.08)
-    difference, p = own.difference, own.p_holm
+    difference, p = own.difference, own.p_adjusted
     assert difference is not None
     assert difference.difference is not None
     assert p is not None
@@ -211,7 +211,8 @@ def test_the_comparison_within_one_stratum_is_the_plain_one() -> None:
     same = compare_within(values, values, data.labels, [0] * len(values))
     assert (same.difference, same.p_value) == (0.0, 1.0)
     assert compare_within([1.0, 2.0], [2.0, 1.0], [1, 0], ["a", "b"]).reason is not None
-    reversed_ = compare_within([1.0, 0.0] * 3, [0.0, 1.0] * 3, [1, 0] * 3, list("aabbcc"), groups=list("aabbcc"))
+    pairs = list("aabbccddee")
+    reversed_ = compare_within([1.0, 0.0] * 5, [0.0, 1.0] * 5, [1, 0] * 5, pairs, groups=pairs)
     assert (reversed_.difference, reversed_.interval, reversed_.p_value) == (1.0, None, None)
     assert reversed_.reason is not None
     assert compare_within([math.nan, 2.0], [2.0, 1.0], [1, 0], ["a", "a"]).difference is None

@@ -43,6 +43,11 @@ def rows(labels: bool = True) -> list[dict[str, Any]]:
     return found
 
 
+def three_times(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same answers under other ids: an AUROC needs five claims of each kind."""
+    return [{**line, "id": f"{line['id']}{copy or ''}"} for copy in range(3) for line in lines]
+
+
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
     return written(tmp_path / "answers.jsonl", rows())
@@ -65,35 +70,39 @@ def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[st
     assert "6 claims that cover 100 % of the text, 5 of them labelled by spans of the answers, 2 hallucinated" in out
     assert "the reference is silent on 1" in out
     header = next(line for line in out.splitlines() if line.startswith("detector"))
-    assert re.split(r"\s{2,}", header)[:8] == [
+    assert re.split(r"\s{2,}", header)[:9] == [
         "detector",
         "draws",
-        "AUROC",
+        "ROC-AUC",
         "95 %",
+        "rarer class",
         "within",
         "95 %",
         "top",
         "(chance)",
     ]
-    assert re.search(r"^claim_luq +2 +0\.\d{3}", out, re.MULTILINE)
+    assert "only 2 of 5" in out
     # One line a reason.
     assert re.search(
         r"^left out: claim_contradiction, .*claim_luq_contrasted: there are no contradic", out, re.MULTILINE
     )
 
 
-def test_json_has_every_number_with_its_interval(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = written(tmp_path / "answers.jsonl", three_times(rows()))
+    out, _ = asked(capsys, answers)
+    assert re.search(r"^claim_luq +2 +0\.\d{3}", out, re.MULTILINE)
     out, _ = asked(capsys, answers, "--json", "--silent", "hallucinated", "--flag", "0.5")
     facts = json.loads(out)
-    assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (6, 3, 1)
-    assert facts["price"]["claims"] == 6
+    assert (facts["labelled"], facts["hallucinated"], facts["silent_claims"]) == (18, 9, 3)
+    assert facts["price"]["claims"] == 18
     assert (facts["decomposition"], facts["support"], facts["flag"]) == ("sentence", "words", 0.5)
     found = {row["detector"]: row for row in facts["detectors"]}
     # 0.417 and 0.583 of A mass is seen, ...: by hand, all wrong claims but one are less supported than all right ones.
     assert 0.5 < found["claim_luq"]["estimate"]["value"] < 1
     assert found["claim_luq"]["estimate"]["interval"]
     assert found["claim_luq"]["flagged"]["share"] >= 0.5
-    assert found["claim_luq"]["within"]["n_pairs"] == 1 + 0 + 0
+    assert found["claim_luq"]["within"]["n_pairs"] == 3 * (1 + 0 + 0)
     assert facts["answers"]["detectors"]
     assert facts["curve"][0]["n"] == 1
 
@@ -217,7 +226,7 @@ def test_tokens_give_scores_without_a_draw(tmp_path: Path, capsys: pytest.Captur
         words = re.findall(r"\s*\S+", line["baseline"])
         tokens = [[word, -0.25] for word in words[:-1]] + [[words[-1], worst]]
         line["baseline"] = {"text": line["baseline"], "tokens": tokens}
-    out, _ = asked(capsys, written(tmp_path / "x.jsonl", lines), "--json", "--flag", "0.1")
+    out, _ = asked(capsys, written(tmp_path / "x.jsonl", three_times(lines)), "--json", "--flag", "0.1")
     found = {row["detector"]: row for row in json.loads(out)["detectors"]}
     assert found["claim_nll_max"]["draws"] == 0
     assert found["claim_nll_max"]["estimate"]["value"] == 1.0  # the second claims of a and b are the wrong ones

@@ -32,7 +32,8 @@ def write(path: Path, *rows: dict | str) -> Path:
 @pytest.fixture
 def answers(tmp_path: Path) -> Path:
     rows = [line(0, "aaa", 0), line(1, "aab", 0), line(2, "abc", 1), line(3, "bcd", 1)]
-    return write(tmp_path / "answers.jsonl", *rows)
+    more = [line(4 + 2 * i + j, *row) for i in range(3) for j, row in enumerate((("aab", 0), ("abc", 1)))]
+    return write(tmp_path / "answers.jsonl", *rows, *more)
 
 
 def test_score_prints_a_summary_and_writes_scores(
@@ -41,10 +42,10 @@ def test_score_prints_a_summary_and_writes_scores(
     out = tmp_path / "scores.jsonl"
     assert main(["score", str(answers), "--clustering", "exact", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "4 questions, 4 labelled, 50.0 % of them hallucinated" in printed
+    assert "10 questions, 10 labelled, 50.0 % of them hallucinated" in printed
     assert re.search(r"^se +3 +1\.0000 ", printed, re.MULTILINE)
     rows = [json.loads(row) for row in out.read_text().splitlines()]
-    assert [set(row) for row in rows] == [{"id", *USUAL, "cluster_ids"}] * 4
+    assert [set(row) for row in rows] == [{"id", *USUAL, "cluster_ids"}] * 10
     assert (rows[0]["se"], rows[3]["radflag"], rows[2]["n_clusters"]) == (0.0, 1.0, 3)
 
 

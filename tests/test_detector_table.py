@@ -20,8 +20,9 @@ from hedge_tasks.detectors.evidence import cosine_matrices, evidence_of, relatio
 from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+from hedge_tasks.measures.detector_table import detector_table, differences, mean_ranks
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.sampling.forced import PASSES
 from hedge_tasks.scoring.scorers import scorer_of
@@ -110,8 +111,11 @@ def test_p_values_are_adjusted_for_all_detectors() -> None:
     p_values = [0.001, 0.2, 0.03, 0.5, 0.04]
     assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))
     rows = detector_table(RUN, SCORER, ("se", "msp", "vase", "vase_linear")).rows
-    tested = [(row.difference.p_value, row.p_holm) for row in rows if row.difference]
-    assert [p for _, p in tested] == pytest.approx(holm([p for p, _ in tested]))
+    tested = [(row.difference.p_value, row.p_adjusted) for row in rows if row.difference]
+    # Never below the p-value of one comparison, never above Holm's but for the error of the draws, in the same order.
+    for (raw, p), most in zip(tested, holm([p for p, _ in tested]), strict=True):
+        assert raw <= p <= most + 0.01
+    assert np.argsort([p for _, p in tested], kind="stable").tolist() == np.argsort([p for p, _ in tested]).tolist()
 
 
 def test_at_one_price_everybody_gets_what_it_can_pay() -> None:
@@ -192,7 +196,8 @@ def test_advice_of_a_run_is_of_paired_tests_against_the_free_detector() -> None:
     rows = {row.detector: row for row in table.rows}
     against = {row.detector: row for row in detector_table(RUN, SCORER, tuple(rows), against="msp").rows}
     drawing = {name: against[name].difference for name in ("se", "vase", "lexical")}
-    adjusted = dict(zip(drawing, holm([found.p_value for found in drawing.values()]), strict=True))
+    columns = {name: labelled(table.scores, name) for name in ("msp", *drawing)}
+    adjusted = {name: p for name, (_, p) in differences(columns, list(drawing), "msp").items()}
     gains = {
         name: DrawingGain(row.title, row.draws, row.estimate.value, d.difference, d.interval, adjusted[name])
         for name, d in drawing.items()

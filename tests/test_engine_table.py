@@ -23,8 +23,15 @@ OF_ADAPTERS = (
 
 
 def rows() -> list[list[str]]:
-    cells = [line.strip("| ").split("|") for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in row] for row in cells]
+    """Rows of the tables that have a column of tests."""
+    tables: list[list[str]] = [[]]
+    for line in PAGE.read_text("utf-8").splitlines():
+        if line.startswith("|"):
+            tables[-1].append(line)
+        elif tables[-1]:
+            tables.append([])
+    cells = [[[cell.strip() for cell in line.strip("| ").split("|")] for line in table] for table in tables]
+    return [row for table in cells if table and "test" in table[0] for row in table]
 
 
 def named_test(row: list[str]) -> str | None:

@@ -16,12 +16,14 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.clustering.nli import NliClustering
-from hedge_tasks.data.answers import Answer, Refused
+from hedge_tasks.data.answers import Answer, AnswerSet, Refused
 from hedge_tasks.detectors.builtin.radflag import radflag
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.curtailment import settled
 from hedge_tasks.guard.policy import save_policy
+from hedge_tasks.guard.seen import columns
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -121,3 +123,24 @@ def test_the_command_refuses_another_model_and_a_broken_picture(
     picture.write_bytes(b"\x89PNG no picture")
     assert main([*arguments, "--image", str(picture)]) == 2
     assert "scan.png: an unreadable image" in capsys.readouterr().err
+
+
+REFUSAL = "I'm sorry, but I cannot help with medical images."
+
+
+class Refuses(Model):
+    """Says, however it is asked, that it cannot."""
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
+        yield [(i, Answer(REFUSAL, -0.1, 1)) for i in range(len(draws))]
+
+
+@pytest.mark.parametrize("detector", ["radflag", "n_clusters"])
+def test_an_answer_that_declines_is_never_let_through(detector: str) -> None:
+    verdict = Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Refuses()).ask(PICTURE, "0")
+    assert (verdict.state, verdict.risk) == ("rejected", None)
+    assert "no answer (refusal)" in verdict.reason
+    assert Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Model()).ask(PICTURE, "0").accepted
+    same = AnswerSet("q", Answer(REFUSAL), (Answer(REFUSAL),) * 4)
+    [value] = columns([same], Scorer.build("exact", "exact", {}), [detector])[detector].values
+    assert np.isnan(value), "no threshold accepts it in calibration"

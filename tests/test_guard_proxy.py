@@ -359,7 +359,9 @@ def test_an_upstream_that_is_not_there_and_one_that_never_answers() -> None:
 
 
 def test_answers_without_log_probabilities_are_not_judged_by_a_detector_that_had_them() -> None:
-    weighted = of_server(policy(0.5, "se", n=3)).replaced(calibration={**POLICY.calibration, "weighting": "logprob"})
+    weighted = of_server(policy(0.5, "se", n=3)).replaced(
+        calibration={**policy(0.5, "se").calibration, "weighting": "logprob"}
+    )
     with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(weighted, endpoint=upstream)) as url:
         status, got = post(url, chat_body())
         assert status == 502

@@ -176,7 +176,7 @@ def test_another_model_is_refused_and_one_by_the_name_it_had_is_not(server: str)
         assert guard.ask(PICTURE, "0.0").accepted
     # Some servers answer by a name of their own, and did so when the policy was made.
     with serve(Script(Response({**completion("a"), "model": "/weights/x.gguf"}))) as url:
-        known: Policy = of_server(policy()).replaced(calibration={"answered_as": ["x.gguf"]})
+        known: Policy = of_server(policy()).replaced(calibration={**policy().calibration, "answered_as": ["x.gguf"]})
         with Guard.load(known, endpoint=url) as guard:
             assert guard.ask(PICTURE, "0.0").accepted
         with Guard.load(of_server(policy()), endpoint=url) as guard, pytest.raises(DrawsFailed, match="another model"):

@@ -130,7 +130,7 @@ def test_the_probability_of_a_verdict_is_that_of_its_forced_digits() -> None:
     measure = rows_of(MEASURES)["hallucinated_probability_auroc"]
     documents = [
         {"truth": str(i % 2), "row": str(i), "digits": {"1": math.log(0.9 if i % 2 else 0.2), "0": math.log(0.05)}}
-        for i in range(8)
+        for i in range(10)
     ]
     records = [measure.record(SimpleNamespace(), {}, document) for document in documents]  # type: ignore[arg-type]
     assert measure(records) == 1.0

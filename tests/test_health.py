@@ -13,7 +13,7 @@ from finished_runs import finished_run
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.errors import DataError
-from hedge_tasks.runs.health import Finding, decoding_line, health_of, measure
+from hedge_tasks.runs.health import Finding, Health, decoding_line, health_of, measure
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 
 
@@ -25,6 +25,20 @@ def run_of(*answer_sets: AnswerSet, **settings: Any) -> Run:
 def asked(id_: str, *clean: Answer | str, label: int | None = 0) -> AnswerSet:
     answers = tuple(a if isinstance(a, Answer) else Answer(a, -0.5, 1, "stop") for a in clean)
     return AnswerSet(id_, Answer("a", -0.1, 1, "stop"), answers, label=label)
+
+
+def remarks(health: Health) -> list[str]:
+    """What is found besides how few labels of one kind these small runs have."""
+    return [f.text for f in health.findings if not f.text.startswith("only ")]
+
+
+def test_few_labels_of_one_kind_are_said() -> None:
+    sets = [asked(str(i), "a", "b", label=i > 0) for i in range(4)]
+    assert [f.text for f in measure(sets, {}, verdicts=[{"label": int(i > 0)} for i in range(4)]).findings] == [
+        "only 1 of 4 labelled answers are supported: AUROCs tell next to nothing"
+    ]
+    none = health_of(run_of(*(asked(str(i), "a", "b") for i in range(30))))
+    assert "only 0 of 30 labelled answers are hallucinated: every AUROC is undefined" in [f.text for f in none.findings]
 
 
 def test_counts_by_hand() -> None:
@@ -112,15 +126,15 @@ def test_entropies_of_zero_are_said_by_clustering() -> None:
     outcome = {"zero_entropy": {"nli": 0.9, "embed": 0.5, "exact": None}}
     health = health_of(run_of(asked("1", "a", "b"), outcome=outcome))
     assert health.zero_entropy == {"nli": 0.9, "embed": 0.5}
-    assert [f.text for f in health.findings] == ["under nli 90 % of the documents have a semantic entropy of 0"]
+    assert remarks(health) == ["under nli 90 % of the documents have a semantic entropy of 0"]
 
 
 def test_what_was_found_out_about_the_server_is_said() -> None:
     sent = {"top_p": 1.0, "refused": ["min_p", "top_k"], "rest": "the server's defaults"}
     decoding = {"asked": "pure", "temperature": 1.0, "sent": sent}
     server = {"refused": {"top_k": "422"}, "other_models": ["gpt-3"], "answers_with_tokens": 9}
-    found = health_of(run_of(asked("1", "a", "b"), sampled={"decoding": decoding, "server": server})).findings
-    assert [f.text for f in found] == [
+    found = health_of(run_of(asked("1", "a", "b"), sampled={"decoding": decoding, "server": server}))
+    assert remarks(found) == [
         "the server answers as another model than the one asked for: gpt-3",
         "the server refuses min_p, top_k: what it has in place of min_p, top_k is not known",
     ]
@@ -152,14 +166,14 @@ def test_failed_documents_are_said_and_many_make_a_run_unreliable() -> None:
     few = health_of(run_of(*sets, failed=[{"id": "x", "reason": "400"}]))
     many = health_of(run_of(*sets, failed=[{"id": str(i), "reason": "400"} for i in range(10)]))
     assert (few.failed, few.unreliable) == (1, None)
-    assert [f.text for f in few.findings] == ["1 of 51 documents failed and are left out"]
+    assert remarks(few) == ["1 of 51 documents failed and are left out"]
     assert many.unreliable == "10 of 60 documents failed and are left out"
 
 
 def test_answers_that_do_not_depend_on_the_picture_are_said() -> None:
     use = {"blank": 20, "blank_same": 18, "other": 20, "other_same": 15}
-    [finding] = health_of(run_of(asked("1", "a", "b"), sampled={"image_use": use})).findings
-    assert finding.text.startswith("18 of 20 baseline answers stay the same on a blank picture")
+    [remark] = remarks(health_of(run_of(asked("1", "a", "b"), sampled={"image_use": use})))
+    assert remark.startswith("18 of 20 baseline answers stay the same on a blank picture")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +194,8 @@ def test_settings_that_nobody_wrote_are_refused_at_the_door(settings: Any, words
 
 def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: Any) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
-    save_run(run_of(asked("1", "a", "b")), good)
+    run = finished_run()
+    save_run(replace(run, verdicts={a.id: {"label": a.label} for a in run.answer_sets}), good)
     save_run(run_of(*(asked(str(i), "a", "a") for i in range(50))), bad)
     assert main(["health", str(good)]) == 0
     assert "nothing to remark" in capsys.readouterr().out

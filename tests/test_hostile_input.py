@@ -272,6 +272,8 @@ def test_a_table_without_conditions_has_its_baseline_first(tmp_path: Path) -> No
         ("id,text,label\n1,a,0.5\n1,b,\n", "label is '0.5'; expected 1"),
         ("id,text,label\n1,a,yes\n1,b,\n", "label is 'yes'; expected 1"),
         ("id,text,mean_logprob\n1,a,1e999\n1,b,\n", "mean_logprob: inf is no log-probability"),
+        ("id,text,label\n1,a,nan\n1,b,\n", "x.csv:2: label is NaN"),
+        ("id,text\n1,a\n1, \n", "x.csv:3: text: the cell is empty, which is no answer"),
         ("id,text\n1,a,b\n", "expected 2 columns"),
         ("id,id\n1,a\n", "names a column twice"),
     ],
@@ -300,14 +302,20 @@ def test_help_says_which_answer_is_the_baseline(capsys: pytest.CaptureFixture[st
 
 
 def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None:
-    file = written(tmp_path, "id,label\n q1 ,1.0\nq2,0.0\nq3,\nq4,nan\n", "labels.csv")
+    file = written(tmp_path, "id,label\n q1 ,1.0\nq2,0.0\nq3,\nq4,n/a\n", "labels.csv")
     labels = by_id(label_rows(file), "id", "label", None)
     assert {id: label.label for id, label in labels.items()} == {"q1": 1, "q2": 0, "q3": None, "q4": None}
-    rows = '{"id": "q1", "label": 1.0}\n{"id": "q2", "label": NaN}'
+    rows = '{"id": "q1", "label": 1.0}\n{"id": "q2", "label": null}'
     labels = by_id(label_rows(written(tmp_path, rows)), "id", "label", None)
     assert [label.label for label in labels.values()] == [1, None]
     assert AnswerSet.read({**LINE, "label": 1.0}).label == 1
-    assert AnswerSet.read({**LINE, "label": math.nan}).label is None
+
+
+def test_a_label_that_is_nan_is_refused_with_its_row(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"labels\.csv:3: label is NaN"):
+        by_id(label_rows(written(tmp_path, "id,label\nq1,1\nq2,nan\n", "labels.csv")), "id", "label", None)
+    with pytest.raises(DataError, match="label: NaN is no label"):
+        AnswerSet.read({**LINE, "label": math.nan})
 
 
 def test_a_key_given_twice_is_refused(tmp_path: Path) -> None:

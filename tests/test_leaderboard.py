@@ -17,6 +17,7 @@ import pytest
 from finished_runs import HOSTILE, finished_run, hostile_run
 
 from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.detectors.pipeline import USUAL, Scores, detection_auroc, score_clustered
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError
@@ -42,7 +43,7 @@ from hedge_tasks.leaderboard.submission import (
 )
 from hedge_tasks.measures.comparisons import compare_two_runs
 from hedge_tasks.measures.curves import auroc_estimate
-from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
 
 RUN = finished_run(30)
@@ -535,3 +536,87 @@ def test_hedge_leaderboard_submits_validates_and_builds(tmp_path: Path, capsys: 
     assert main(["leaderboard", "build", str(tmp_path / "nowhere")]) == 2
     assert main(["leaderboard", "schema"]) == 0
     assert "no such folder" in capsys.readouterr().err
+
+
+# --- settings of the sampling -----------------------------------------------------------------------------------------
+
+
+def sampled_run(**changes: Any) -> Run:
+    """A run whose draws come as their log-probabilities say, through a server that tells who it is."""
+    chance = np.random.default_rng(3)
+    served, sets = Served("m", None, "fp_1"), []
+    for i in range(40):
+        p = chance.dirichlet(np.full(5, 0.6))
+        drawn = [Answer(f"word {k}", math.log(p[k]), 1, "stop", end_logprob=0.0) for k in chance.choice(5, 11, p=p)]
+        answers = [replace(answer, **{"served": served, **changes}) for answer in drawn]
+        sets.append(AnswerSet(f"q{i}", answers[0], tuple(answers[1:]), (), "where?", "word 0", label=i % 2))
+    decoding = {"asked": "pure", "temperature": 1.0, "sent": {"top_k": -1}}
+    verdicts = {a.id: {"judge": "rule 1", "reason": ""} for a in sets}
+    settings = {**RUN.settings, "sampled": {"decoding": decoding, "probe": {"varied": True, "seeds_repeat": True}}}
+    return replace(RUN, answer_sets=tuple(sets), verdicts=verdicts, settings=settings)
+
+
+def stated_settings(submission: dict[str, Any]) -> dict[str, str]:
+    return {one["setting"]: one["state"] for one in submission["health"]["settings"]}
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_a_submission_states_the_verdict_on_each_setting(texts: bool) -> None:
+    submission = make_submission(sampled_run(), texts=texts)
+    assert problems(submission) == []
+    stated = stated_settings(submission)
+    assert (stated["temperature"], stated["one model"], stated["seed"]) == (
+        *("not contradicted", "not contradicted"),
+        "verified",
+    )
+    assert submission["documents"][0]["answered_by"] == [[11, {"model": "m", "system_fingerprint": "fp_1"}]]
+    assert submission["documents"][0]["end_logprobs"] == [0.0] * 11
+    [temperature] = [one for one in submission["health"]["settings"] if one["setting"] == "temperature"]
+    assert 0 < temperature["power"]["T 0.7"] <= 1
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_who_answered_is_not_verifiable_where_it_is_dropped(texts: bool) -> None:
+    submission = copy.deepcopy(make_submission(sampled_run(), texts=texts))
+    for document in submission["documents"]:
+        del document["answered_by"]
+    [problem] = problems(with_digest(submission))
+    assert problem == "health.settings: one model: stated 'not contradicted', computed 'not verifiable'"
+    assert stated_settings(make_submission(sampled_run(served=None), texts=texts))["one model"] == "not verifiable"
+
+
+def test_without_end_tokens_the_test_is_one_sided_and_says_so() -> None:
+    submission = make_submission(sampled_run(end_logprob=None), texts=True)
+    assert "end_logprobs" not in submission["documents"][0]
+    [temperature] = [one for one in submission["health"]["settings"] if one["setting"] == "temperature"]
+    assert "end tokens are not known" in temperature["evidence"]
+    assert problems(submission) == []
+
+
+def test_a_contradiction_that_is_hidden_is_found() -> None:
+    run = sampled_run(mean_logprob=-4.0)
+    submission = copy.deepcopy(make_submission(run, texts=True))
+    assert stated_settings(submission)["temperature"] == "contradicted"
+    for one in submission["health"]["settings"]:
+        one["state"] = "not contradicted"
+    submission["health"]["unreliable"] = None
+    found = problems(with_digest(submission))
+    assert any(problem.startswith("health.unreliable: stated null") for problem in found)
+    assert "health.settings: temperature: stated 'not contradicted', computed 'contradicted'" in found
+
+
+def test_a_contradicted_setting_marks_the_cells_of_its_entry(tmp_path: Path) -> None:
+    run = sampled_run(served=None)
+    first, *rest = run.answer_sets
+    moved = replace(first, clean=tuple(replace(a, served=Served("m", None, "fp_2")) for a in first.clean))
+    told = tuple(replace(a, clean=tuple(replace(b, served=Served("m", None, "fp_1")) for b in a.clean)) for a in rest)
+    submission = make_submission(replace(run, answer_sets=(moved, *told)), texts=True)
+    assert stated_settings(submission)["one model"] == "contradicted"
+    (tmp_path / "in").mkdir()
+    write_submission(tmp_path / "in" / "s.json", submission)
+    build_site(read_entries(tmp_path / "in"), tmp_path / "site")
+    pages = {path.name: path.read_text("utf-8") for path in (tmp_path / "site").glob("*.html")}
+    marked = [name for name, text in pages.items() if "contradicted: <span" in text]
+    assert "index.html" in marked
+    assert any(name.startswith("task-") for name in marked)
+    assert any("Sampled as asked for?" in text for text in pages.values())

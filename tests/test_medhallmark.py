@@ -399,8 +399,8 @@ def test_baselines_and_a_perfect_judge_against_the_475_labels_with_a_reference(r
     assert always.accuracy == pytest.approx(max(counts.values()) / 475)
     assert kind.recall["prompt_induced"] == pytest.approx(111 / counts["prompt_induced"])
     assert kind.accuracy > always.accuracy
-    # Of 39 others, 24 are asked yes or no and answered neither firmly: "No, the liver does not look normal".
-    assert rule.judged == 436
+    # Of 26 others, 11 are asked yes or no and answered neither firmly: "No, the liver does not look normal".
+    assert rule.judged == 449
     assert (always.recall["correct"], always.precision["correct"]) == (0.0, None)
 
 

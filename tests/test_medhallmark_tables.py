@@ -253,10 +253,11 @@ def reports_with_draws(sentences: dict[str, Any] = SENTENCES) -> Run:
 def test_wrong_sentences_are_told_from_right_ones_by_the_draws(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = save_run(reports_with_draws(), tmp_path)
+    thrice = {f"{id}{copy or ''}": of for copy in range(3) for id, of in SENTENCES.items()}
+    path = save_run(reports_with_draws(thrice), tmp_path)
     assert main(["paper", "medhallmark", str(path), "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)["sentences"]
-    assert (found["reports"], found["sentences"], found["wrong"]) == (2, 4, 2)
+    assert (found["reports"], found["sentences"], found["wrong"]) == (6, 12, 6)
     of = {row["detector"]: row for row in found["detectors"]}
     # Share of draws without the sentence: 0 and 1 in the first report, 1 and 1 in the second. Of four pairs of a wrong
     # and a right sentence two are told apart and two are even; within the reports one of two is, and one is even.

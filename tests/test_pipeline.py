@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from rows import rows_of
 
 from hedge_tasks import AnswerSet, detectors
-from hedge_tasks.detectors.pipeline import detection_auroc, score_answers, score_clustered, summarise
+from hedge_tasks.detectors.builtin.semantic_entropy import discrete_semantic_entropy
+from hedge_tasks.detectors.pipeline import detection_auroc, prices_of, score_answers, score_clustered, summarise
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
 from hedge_tasks.measures.known import known_measures
 from hedge_tasks.sampling import Answer
+from hedge_tasks.statistics import auroc
 
 METRICS = rows_of(known_measures().values())
 
@@ -168,19 +170,20 @@ def records(metric: str, *labels: int | None) -> list[dict]:
 
 
 def test_metrics_leave_out_what_has_no_label_and_count_it() -> None:
-    labels = (0, None, 1, 0, 1, None)
+    # Scores are the positions: 1 3 5 7 9 of the hallucinated against 0 2 4 6 8.
+    labels = (*(0, 1) * 5, None, None)
     se, rate = METRICS["se_auroc"], METRICS["hallucination_rate"]
-    assert se(records("se_auroc", *labels)) == 0.75
+    assert se(records("se_auroc", *labels)) == 15 / 25
     assert 0 < se.stderr(records("se_auroc", *labels)) < 0.5
     assert rate(records("hallucination_rate", *labels)) == 0.5
-    assert rate.stderr(records("hallucination_rate", *labels)) == 0.25
-    assert METRICS["unlabelled_rate"](records("unlabelled_rate", *labels)) == pytest.approx(1 / 3)
+    assert rate.stderr(records("hallucination_rate", *labels)) == pytest.approx((0.25 / 10) ** 0.5)
+    assert METRICS["unlabelled_rate"](records("unlabelled_rate", *labels)) == pytest.approx(1 / 6)
 
 
 def test_a_score_that_only_knows_the_kind_of_question_is_found_out() -> None:
     # All "hard" questions score 1 and are mostly wrong, all "easy" ones score 0 and are mostly right.
     scored = score_answers(answer_set(), clustering="exact")
-    kinds = [("hard", 1.0, y) for y in (1, 1, 1, 0)] + [("easy", 0.0, y) for y in (0, 0, 0, 1)]
+    kinds = [("hard", 1.0, y) for y in (1, 1, 1, 0) * 2] + [("easy", 0.0, y) for y in (0, 0, 0, 1) * 2]
     scores = [
         replace(scored, numbers={**scored, "se": x}, label=y, question_type=kind, group=str(i))
         for i, (kind, x, y) in enumerate(kinds)
@@ -233,7 +236,8 @@ def test_published_semantic_entropies_through_the_whole_path(shared_data: Path) 
 def test_rates_are_about_all_documents_and_an_auroc_about_those_not_held_out() -> None:
     scored = score_answers(answer_set(), clustering="exact")
     # With the two held-out ones the AUROC would be 0.5, and without them the rate of hallucinations 0.5 as well.
-    rows = [(0.0, 0, False), (1.0, 1, False), (0.0, 1, True), (-1.0, 1, True), (0.5, None, False)]
+    rows = [*[(0.0, 0, False)] * 5, *[(1.0, 1, False)] * 5]
+    rows += [*[(0.0, 1, True)] * 5, *[(-1.0, 1, True)] * 5, *[(0.5, None, False)] * 5]
     scores = [
         replace(scored, numbers={**scored, "se": x}, label=y, held_out=out, question_type="open", group=str(i))
         for i, (x, y, out) in enumerate(rows)
@@ -246,10 +250,10 @@ def test_rates_are_about_all_documents_and_an_auroc_about_those_not_held_out() -
     assert value("hallucination_rate") == 3 / 4
     assert value("unlabelled_rate") == 1 / 5
     summary = summarise(scores)
-    assert (summary["n"], summary["n_labelled"], summary["n_held_out"]) == (5, 4, 2)
+    assert (summary["n"], summary["n_labelled"], summary["n_held_out"]) == (25, 20, 10)
     assert summary["hallucination_rate"] == 3 / 4
-    assert (summary["auroc"]["se"].value, summary["auroc"]["se"].n) == (1.0, 2)
-    assert summary["auroc_within_question_types"]["se"].n_pairs == 1
+    assert (summary["auroc"]["se"].value, summary["auroc"]["se"].n) == (1.0, 10)
+    assert summary["auroc_within_question_types"]["se"].n_pairs == 25
 
 
 def test_all_held_out_leaves_rates_and_no_auroc() -> None:
@@ -277,3 +281,23 @@ def test_answers_without_logprobs_make_all_weights_uniform_also_where_only_noisy
     assert found["vase"] != weighted["vase"]
     assert (found["clean_nll"] is None) == (missing == "one clean")
     assert summarise([found, weighted])["weighting"].startswith("uniform for 1 of 2 documents")
+
+
+def test_a_question_with_fewer_draws_changes_the_price_of_no_other() -> None:
+    scored = score_answers(answer_set(), clustering="exact")
+    full = replace(scored, n_clean=20, cluster_ids=(0,) * 41)
+    short = replace(scored, n_clean=6, cluster_ids=(0,) * 13)
+    prices = prices_of([*[full] * 419, short])
+    assert (prices["se"].least, prices["se"].most) == (6, 20)
+    assert prices["se"].mean == pytest.approx((419 * 20 + 6) / 420)
+    assert str(prices["vase"]) == "39.9 (12-40)"
+    assert prices_of([full])["vase"].told == 40
+
+
+def test_equal_entropies_tie() -> None:
+    """2 2 2 2 2 and 1 1 1 1 2 4 of ten answers have one entropy, ln 5; in floats two, in the fifteenth digit."""
+    even, uneven = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1, 2, 3, 4, 4, 5, 5, 5, 5]
+    values = [discrete_semantic_entropy(ids) for ids in (even, uneven, uneven[::-1], [9 - i for i in even])]
+    assert len(set(values)) == 1
+    assert values[0] == pytest.approx(math.log(5), abs=1e-11)
+    assert auroc([values[0], values[1]], [0, 1]) == 0.5

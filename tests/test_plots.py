@@ -151,7 +151,7 @@ def test_scores_of_the_same_answers_are_compared_by_document_whatever_the_order(
     assert backward is not None
     assert forward.difference == pytest.approx(backward.difference)
     assert forward.a == detection_auroc(SCORES, "se").value
-    assert "clustered" in forward.method  # two questions an image
+    assert "delete-one-group" in forward.method  # two questions an image
 
 
 def test_runs_are_compared_on_the_documents_that_both_labelled() -> None:

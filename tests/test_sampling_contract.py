@@ -303,6 +303,23 @@ def test_transformers_serve_is_told_to_sample() -> None:
     }
 
 
+@pytest.mark.parametrize("num_concurrent", [1, 4])
+def test_transformers_serve_samples_every_draw_of_a_request_for_several(num_concurrent: int) -> None:
+    """It refuses fields, knows no `n`, and decodes greedily unless a configuration says otherwise."""
+
+    def reply(body: dict[str, Any]) -> Any:
+        names = {"top_k", "min_p"} & body.keys()
+        if names:
+            return Response({"detail": f"Unexpected fields in the request: {names}"}, 422)
+        return completion(f"seed {body['seed']}" if "generation_config" in body else "greedy")
+
+    with serve(Script(reply)) as url:
+        model = adapter(url, num_concurrent=num_concurrent, draws_per_request=3)
+        answers = [answer.text for answer in sample(model, draws(3)[1:])]
+    assert "greedy" not in answers
+    assert len(set(answers)) == 3
+
+
 def test_a_repetition_penalty_that_the_model_documents_stays(tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text(json.dumps({"repetition_penalty": 1.05, "top_k": 1}), "utf-8")
     sent = []

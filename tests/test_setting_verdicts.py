@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +17,9 @@ from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.runs.health import Health, decoding_line, measure
 from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, setting_verdicts
-from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried, behaviour_of
 from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.statistics.draws import DrawsVerdict
 
 pytestmark = pytest.mark.framework
@@ -83,7 +85,7 @@ def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
 def test_a_dropped_temperature_is_seen_near_zero() -> None:
     found = health_of_server(DeviatingServer(ignores=("temperature",)))
     assert of(found)["temperature"].state == "contradicted"
-    assert "3 draws at a temperature near 0 gave" in of(found)["temperature"].evidence
+    assert "4 draws at a temperature near 0 gave" in of(found)["temperature"].evidence
     assert found.unreliable is not None
     # Without log-probabilities as well, where no draw tells anything.
     assert states(health_of_server(DeviatingServer(ignores=("temperature",), logprobs=False)))["temperature"] == (
@@ -157,6 +159,13 @@ def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     }
 
 
+def test_draws_contradict_the_log_probabilities_where_all_else_is_sure() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True}
+    draws = DrawsVerdict("contradicted", repeats=3.0, expected=1.0, t=9.0, p_value=1e-9)
+    found = setting_verdicts({"decoding": decoding}, draws, {}, [])
+    assert [one.setting for one in found if one.state == "contradicted"] == ["log-probability base"]
+
+
 def test_replies_that_do_not_say_who_they_are_from() -> None:
     decoding = {"asked": "pure", "temperature": 1.0}
     told = Answer("a", served=Served("m"))
@@ -172,3 +181,39 @@ def test_replies_that_do_not_say_who_they_are_from() -> None:
 @pytest.mark.parametrize("recorded", [None, 3, {"draws": "x"}, {"draws": -1, "distinct": 2, "chance": 7}])
 def test_what_a_file_says_of_a_probe_may_be_anything(recorded: Any) -> None:
     assert SettingTried.of(recorded).one is None
+
+
+def spread(*texts: str, logp: float | None = None) -> dict[str, SettingTried]:
+    """What is found where draws that must repeat are these texts in turn."""
+    said = cycle(texts)
+    plain = [Answer(f"{word} is what the picture shows to me") for word in ("left", "right", "none")]
+    plain = plain if len(texts[0].split()) > 1 else [Answer(a.text.split()[0]) for a in plain]
+
+    def ask(draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:
+        return {key: Answer(next(said), logp, None if logp is None else 1, "stop") for key in draws}
+
+    [row] = questions(1)
+    draw = row.args[2].plan.draws("key0")[1]
+    return behaviour_of(DrawRequest(row.args[2], draw, dict, ("task", "test", 0)), plain, ask)
+
+
+def test_a_tie_between_tokens_contradicts_nothing() -> None:
+    long = "left is what the picture shows to {}"
+    # Far behind the first words, rounding may decide.
+    assert spread(long.format("me"), long.format("us"), long.format("them"))["top_k"].one is True
+    # Two short answers without log-probabilities may be a tie; with them it is known whether they are.
+    assert spread("left", "right")["top_k"].one is None
+    assert spread("left", "right", logp=-0.7)["top_k"].one is True
+    assert spread("left", "right", "none")["top_k"].one is False
+
+
+def test_a_test_without_power_verifies_nothing() -> None:
+    decoding = {"asked": "pure", "temperature": 1.0}
+    for power, state in ((0.02, "not verifiable"), (0.31, "not contradicted")):
+        draws = DrawsVerdict("not contradicted", power={"T 0.7": power, "T 1.3": 0.01}, t=0.1)
+        told = {one.setting: one for one in setting_verdicts({"decoding": decoding}, draws, {}, [])}
+        assert told["temperature"].state == state
+        assert (
+            told["temperature"].line()
+            == f"temperature 1: {state} (power {power:.2f} against T 0.7, 0.01 against T 1.3)"
+        )

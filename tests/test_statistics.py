@@ -225,16 +225,28 @@ def test_copies_of_documents_in_a_group_do_not_shrink_the_stderr():
     ],
 )
 def test_too_few_documents_for_a_stderr_still_have_a_value(scores, labels, groups, reason):
-    estimate = estimate_auroc(scores, labels, groups=groups)
+    estimate = estimate_auroc(scores, labels, groups=groups, fewest=1)
     assert estimate.value == auroc(scores, labels)
     assert estimate.stderr is None
     assert reason in estimate.reason
 
 
+@pytest.mark.parametrize(("wrong", "right", "kind"), [(4, 30, "are hallucinated"), (30, 1, "is supported")])
+def test_below_five_of_a_class_there_is_no_auroc_but_the_reason(wrong, right, kind):
+    scores, labels = list(range(wrong + right)), [1] * wrong + [0] * right
+    for found in (estimate_auroc(scores, labels), stratified_auroc(scores, labels, ["kind"] * len(labels))):
+        assert (found.value, found.interval, found.n_rarer) == (None, None, min(wrong, right))
+        assert (
+            found.reason
+            == f"only {min(wrong, right)} of {wrong + right} documents {kind}; an AUROC needs 5 of each class"
+        )
+    assert estimate_auroc(scores + [0.5] * 9, [*labels, 0, 1, 0, 1, 0, 1, 0, 1, 0]).value is not None
+
+
 @pytest.mark.slow
 def test_resamples_of_groups_that_lack_a_class_are_left_out():
     scores, labels, groups = [0.1, 0.4, 0.3, 0.2, 0.5, 0.6], [0, 0, 1, 1, 1, 1], list("abcdef")
-    stderr = estimate_auroc(scores, labels, groups=groups, method="bootstrap").stderr
+    stderr = estimate_auroc(scores, labels, groups=groups, method="bootstrap", fewest=2).stderr
     assert 0 < stderr < 0.5
     rng, areas = np.random.default_rng(0), []
     for _ in range(4000):
@@ -272,14 +284,14 @@ def test_stratified_auroc_compares_within_strata_only():
 
 
 def test_a_score_that_only_recognises_the_stratum_is_at_chance_within():
-    scores, labels, strata = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1], list("aaabbb")
+    scores, labels, strata = [0] * 6 + [1] * 6, [0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1], list("aaaaaabbbbbb")
     assert auroc(scores, labels) > 0.6
     assert stratified_auroc(scores, labels, strata).value == 0.5
 
 
 def test_a_stratum_with_one_class_is_reported_and_adds_nothing():
-    result = stratified_auroc([0.1, 0.9, 0.5], [0, 1, 1], ["a", "a", "b"])
-    assert (result.value, result.n_pairs) == (1.0, 1)
+    result = stratified_auroc([0.1] * 5 + [0.9] * 5 + [0.5], [0] * 5 + [1] * 6, ["a"] * 10 + ["b"])
+    assert (result.value, result.n_pairs) == (1.0, 25)
     assert result.strata["b"].value is None
     assert "every document" in result.strata["b"].reason
 

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.numbers import WHOLE_PERCENT
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc, wilson_interval
 from hedge_tasks.statistics.placements import placement_values
 
@@ -31,24 +32,19 @@ def delong_stderr(scores, labels):
     return math.sqrt(wins.mean(1).var(ddof=1) / m + wins.mean(0).var(ddof=1) / n)
 
 
-def obuchowski_stderr(scores, labels, groups):
-    """Obuchowski 1997, as printed: sums of placement values over the clusters, less their expectation."""
-    wins, area = kernel(scores, labels), kernel(scores, labels).mean()
-    of_positive, of_negative = wins.mean(1), wins.mean(0)
-    names = list(dict.fromkeys(groups))
-    a, b, m_of, n_of = [], [], [], []
-    for name in names:
-        mine = np.array([g == name for g in groups])
-        m_of.append(int((mine & (labels == 1)).sum()))
-        n_of.append(int((mine & (labels == 0)).sum()))
-        a.append(of_positive[mine[labels == 1]].sum() - m_of[-1] * area)
-        b.append(of_negative[mine[labels == 0]].sum() - n_of[-1] * area)
-    m, n = sum(m_of), sum(n_of)
-    i10, i01, i = sum(c > 0 for c in m_of), sum(c > 0 for c in n_of), len(names)
-    s10 = i10 / ((i10 - 1) * m) * sum(v * v for v in a)
-    s01 = i01 / ((i01 - 1) * n) * sum(v * v for v in b)
-    s11 = i / (i - 1) * sum(v * w for v, w in zip(a, b, strict=True))
-    return math.sqrt(s10 / m + s01 / n + 2 * s11 / (m * n))
+def areas_without(scores, labels, groups, strata=None):
+    """AUROC (within strata) of the documents of all groups but one, for each of them, and of all."""
+    groups, strata = np.array(groups), np.zeros(len(scores)) if strata is None else np.array(strata)
+
+    def area(kept):
+        wins = [kernel(scores[kept & (strata == s)], labels[kept & (strata == s)]) for s in np.unique(strata)]
+        return sum(w.sum() for w in wins) / sum(w.size for w in wins)
+
+    return np.array([area(groups != g) for g in dict.fromkeys(groups.tolist())]), area(groups == groups)
+
+
+def jackknifed(values, whole):
+    return math.sqrt((len(values) - 1) / len(values) * ((values - whole) ** 2).sum())
 
 
 def clustered(n=120, size=3, seed=0, decimals=1):
@@ -65,7 +61,7 @@ def clustered(n=120, size=3, seed=0, decimals=1):
 
 def test_delong_by_hand():
     # Placement values 1 and 1/2 of either class: the variance is (1/8) / 2 + (1/8) / 2.
-    estimate = estimate_auroc([3, 1, 2, 0], [1, 1, 0, 0], method="delong")
+    estimate = estimate_auroc([3, 1, 2, 0], [1, 1, 0, 0], method="delong", fewest=2)
     assert estimate.value == 0.75
     assert estimate.stderr == pytest.approx(math.sqrt(1 / 8), abs=1e-12)
     half = norm.ppf(0.975) * math.sqrt(1 / 8) / (0.75 * 0.25)
@@ -84,31 +80,60 @@ def test_delong_with_midranks_equals_the_quadratic_formula(seed, decimals):
 
 
 def test_infinite_scores_are_ranked():
-    finite = estimate_auroc([-9, 1, 2, 3, 9, 9], [0, 1, 0, 1, 0, 1], method="delong")
-    assert estimate_auroc([-INF, 1, 2, 3, INF, INF], [0, 1, 0, 1, 0, 1], method="delong") == finite
+    finite = estimate_auroc([-9, 1, 2, 3, 9, 9] * 2, [0, 1, 0, 1, 0, 1] * 2, method="delong")
+    assert finite.stderr is not None
+    assert estimate_auroc([-INF, 1, 2, 3, INF, INF] * 2, [0, 1, 0, 1, 0, 1] * 2, method="delong") == finite
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_clustered_delong_is_obuchowskis_formula(seed):
+def test_by_group_each_group_is_deleted_in_turn(seed):
     scores, labels, groups = clustered(seed=seed)
-    stderr = estimate_auroc(scores, labels, groups=groups, method="delong").stderr
-    assert stderr == pytest.approx(obuchowski_stderr(scores, labels, groups), rel=1e-9)
-    assert stderr != pytest.approx(delong_stderr(scores, labels), rel=0.01)
+    found = estimate_auroc(scores, labels, groups=groups)
+    left, whole = areas_without(scores, labels, groups)
+    assert found.stderr == pytest.approx(jackknifed(left, whole), rel=1e-9)
+    assert found.stderr != pytest.approx(delong_stderr(scores, labels), rel=0.01)
+    of_logit = jackknifed(logit(left), logit(whole))
+    shares = [np.bincount(groups, labels == c) / (labels == c).sum() for c in (0, 1)]
+    with_either = min((share > 0).sum() for share in shares)
+    effective = min(4 / (sum(shares) ** 2).sum(), with_either)
+    half = student.ppf(0.975, effective - 1) * of_logit
+    assert found.interval == pytest.approx(expit(logit(whole) + np.array([-half, half])))
 
 
-def test_groups_of_one_document_are_no_groups():
-    scores, labels, _ = clustered()
+def test_within_strata_each_group_is_deleted_in_turn():
+    scores, labels, groups = clustered(seed=1)
+    strata = np.arange(len(scores)) % 4
+    found = stratified_auroc(scores, labels, strata.tolist(), groups=groups)
+    left, whole = areas_without(scores, labels, groups, strata)
+    assert (found.value, found.stderr) == pytest.approx((whole, jackknifed(left, whole)), rel=1e-9)
+
+
+def test_groups_of_one_document_are_nearly_no_groups():
+    scores, labels, _ = clustered(300)
     single = estimate_auroc(scores, labels, groups=range(len(scores)), method="delong")
-    assert single.stderr == pytest.approx(delong_stderr(scores, labels), rel=1e-9)
+    assert single.stderr == pytest.approx(delong_stderr(scores, labels), rel=0.01)
 
 
-def test_clustered_delong_agrees_with_the_group_bootstrap():
+def test_a_group_that_carries_a_class_has_no_interval():
+    scores, labels, groups = clustered(60, size=3)
+    groups = [0 if y else g for g, y in zip(groups, labels, strict=True)]
+    alone = estimate_auroc(scores, labels, groups=groups)
+    assert (alone.stderr, alone.reason) == (None, "no standard error: one of the classes occurs in a single group only")
+    groups[int(np.flatnonzero(labels)[0])] = -1
+    found = estimate_auroc(scores, labels, groups=groups)
+    assert found.value is not None
+    assert (found.stderr, found.interval) == (None, None)
+    share = 1 - 1 / labels.sum()
+    assert found.reason == f"no standard error: one group has {WHOLE_PERCENT(share)} of one of the classes"
+
+
+def test_the_jackknife_agrees_with_the_group_bootstrap():
     scores, labels, groups = clustered(400, size=5, seed=3)
     delong = estimate_auroc(scores, labels, groups=groups, method="delong")
     bootstrap = estimate_auroc(scores, labels, groups=groups, method="bootstrap", n_resamples=4000)
     assert bootstrap.stderr == pytest.approx(delong.stderr, rel=0.06)
     assert bootstrap.interval == pytest.approx(delong.interval, abs=0.01)
-    assert "Obuchowski" in delong.method
+    assert "delete-one-group jackknife" in delong.method
     assert "group bootstrap" in bootstrap.method
 
 
@@ -124,15 +149,6 @@ def test_the_percentile_interval_has_the_quantiles_of_resamples_made_one_by_one(
         areas.append(((x[:, None] > z) + 0.5 * (x[:, None] == z)).mean())
     estimate = estimate_auroc(scores, labels, method="percentile", n_resamples=4000, confidence=0.9)
     assert estimate.interval == pytest.approx(np.quantile(areas, [0.05, 0.95]), abs=0.008)
-
-
-def test_intervals_by_group_take_students_quantiles():
-    scores, labels, groups = clustered(30, size=6, seed=2)
-    estimate = estimate_auroc(scores, labels, groups=groups, method="delong")
-    used = min(len({g for g, y in zip(groups, labels, strict=True) if y == c}) for c in (0, 1))
-    half = student.ppf(0.975, used - 1) * estimate.stderr / (estimate.value * (1 - estimate.value))
-    assert estimate.interval == pytest.approx(expit(logit(estimate.value) + np.array([-half, half])))
-    assert used <= 5
 
 
 @pytest.mark.slow
@@ -190,7 +206,7 @@ def test_a_constant_score_is_at_chance_with_an_interval_about_it():
 
 
 def test_one_hallucination_has_no_interval():
-    estimate = estimate_auroc([1, 2, 3], [0, 0, 1], method="delong")
+    estimate = estimate_auroc([1, 2, 3], [0, 0, 1], method="delong", fewest=1)
     assert (estimate.value, estimate.stderr, estimate.interval) == (1.0, None, None)
     assert "single document" in estimate.reason
 
@@ -315,22 +331,21 @@ def stratified_value(scores, labels, strata):
 
 
 def test_a_stratum_with_one_hallucination_still_counts_in_the_pooled_stderr():
-    scores, labels, strata = [1, 4, 3, 2, 5, 3, 6, 1], [0, 1, 0, 0, 1, 1, 0, 0], list("aaabbbbb")
-    result = stratified_auroc(scores, labels, strata)
-    assert result.strata["a"].stderr is None
-    assert "single document" in result.strata["a"].reason
+    scores, labels = [1, 4, 3, 2, 5, 3, 6, 1, 4, 7], [0, 1, 0, 0, 1, 1, 0, 0, 1, 1]
+    result = stratified_auroc(scores, labels, list("aaabbbbbbb"))
+    assert (result.strata["a"].value, result.strata["a"].n_rarer) == (None, 1)
     assert result.stderr > 0
     assert result.reason is None
 
 
 def test_perfect_separation_within_strata_counts_pairs_within_strata():
-    scores, labels = [1, 2, 3, 4, 1, 2, 3, 4], [0, 1, 1, 1, 0, 0, 0, 1]
-    result = stratified_auroc(scores, labels, list("aaaabbbb"))
+    scores, labels = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5], [0, 1, 1, 1, 1, 0, 0, 0, 0, 1]
+    result = stratified_auroc(scores, labels, list("aaaaabbbbb"))
     assert (result.value, result.stderr) == (1.0, 0.0)
     assert result.interval == pytest.approx(wilson_interval(2, 2))
 
 
 def test_strata_in_one_group_have_no_stderr():
-    result = stratified_auroc([1, 2, 3, 4], [0, 1, 0, 1], list("aabb"), groups=["image"] * 4)
+    result = stratified_auroc([1, 2, 3, 4] * 3, [0, 1, 0, 1] * 3, list("aabb") * 3, groups=["image"] * 12)
     assert (result.value, result.stderr, result.interval) == (1.0, None, None)
     assert "single group" in result.reason

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from hedge_tasks.statistics import auroc, compare_runs, compare_scores, estimate_auroc
+from hedge_tasks.statistics import auroc, compare_runs, compare_scores, compare_within, estimate_auroc
 from hedge_tasks.statistics.base import UndefinedStatistic
 from hedge_tasks.statistics.placements import placements_within
 
@@ -107,9 +107,28 @@ def test_copies_of_documents_in_a_group_change_nothing():
 def test_few_groups_are_tested_with_students_distribution():
     a, b, labels = two_scores(60, seed=4)
     result = compare_scores(a, b, labels, groups=[i // 10 for i in range(60)])
-    half = student.ppf(0.975, 5) * result.stderr
+    shares = [np.bincount(np.arange(60) // 10, labels == c) / (labels == c).sum() for c in (0, 1)]
+    degrees = 4 / (sum(shares) ** 2).sum() - 1
+    assert 4 < degrees < 5  # six groups of about as many of either class
+    half = student.ppf(0.975, degrees) * result.stderr
     assert result.interval == pytest.approx((result.difference - half, result.difference + half))
-    assert result.p_value == pytest.approx(2 * student.sf(abs(result.difference) / result.stderr, 5))
+    assert result.p_value == pytest.approx(2 * student.sf(abs(result.difference) / result.stderr, degrees))
+
+
+def test_by_group_each_group_is_deleted_in_turn():
+    a, b, labels = two_scores(60, seed=5)
+    groups, others = np.arange(60) // 4, np.roll(labels, 1)
+
+    def deviations(first, second):
+        whole = auroc(a, first) - auroc(b, second)
+        kept = [groups != g for g in range(15)]
+        return np.array([auroc(a[k], first[k]) - auroc(b[k], second[k]) - whole for k in kept])
+
+    for result, wanted in (
+        (compare_scores(a, b, labels, groups=groups.tolist()), deviations(labels, labels)),
+        (compare_runs(a, labels, b, others, groups=groups.tolist()), deviations(labels, others)),
+    ):
+        assert result.stderr == pytest.approx(math.sqrt(14 / 15 * (wanted**2).sum()), rel=1e-9)
 
 
 def test_bootstrap_and_delong_agree():
@@ -136,11 +155,12 @@ def test_the_same_score_twice_has_no_difference():
 
 
 def test_two_perfect_scores_are_not_compared_with_certainty():
-    labels = [0, 0, 0, 1, 1, 1]
+    labels, one, other = [0] * 5 + [1] * 5, list(range(10)), [4, 3, 2, 1, 0, 9, 8, 7, 6, 5]
     for result in (
-        compare_scores([1, 2, 3, 4, 5, 6], [3, 2, 1, 6, 5, 4], labels),
-        compare_runs([1, 2, 3, 4, 5, 6], labels, [3, 2, 1, 6, 5, 4], labels),
-        compare_runs([1, 2, 3, 4, 5, 6], labels, [3, 2, 1, 6, 5, 4], labels, method="bootstrap", n_resamples=50),
+        compare_scores(one, other, labels),
+        compare_scores(one, other, labels, groups=list("abcdeabcde")),
+        compare_runs(one, labels, other, labels),
+        compare_runs(one, labels, other, labels, method="bootstrap", n_resamples=50),
     ):
         assert (result.difference, result.stderr, result.p_value, result.interval) == (0.0, None, None, None)
         assert "perfect separation" in result.reason
@@ -271,7 +291,10 @@ def test_intervals_of_runs_cover():
     [
         (compare_scores([1, 2], [2, 1], [1, 1]), "every document is labelled hallucinated (2 documents)"),
         (compare_scores([1, NAN], [2, 1], [0, 1]), "a: the score of 1 of 2 documents is missing (NaN)"),
-        (compare_runs([1, 2], [0, 1], [2, 1], [0, 0]), "b: no document is labelled hallucinated (2 documents)"),
+        (
+            compare_runs([1, 2] * 5, [0, 1] * 5, [2, 1] * 5, [0] * 10),
+            "b: no document is labelled hallucinated (10 documents)",
+        ),
         (compare_runs([], [], [], []), "no documents"),
         (
             compare_runs([1, 2], [1, 1], [2, 1], [0, 0]),
@@ -284,17 +307,23 @@ def test_what_is_undefined_has_a_reason(result, reason):
     assert result.reason.startswith(reason)
 
 
-def test_one_hallucination_has_a_difference_but_no_test():
-    for result in (
-        compare_scores([1, 2, 3], [3, 2, 1], [0, 0, 1]),
-        compare_runs([1, 2, 3], [0, 0, 1], [3, 2, 1], [0, 0, 1]),
-        compare_runs([1, 2, 3, 4], [0, 0, 1, 1], [1, 4, 3, 2], [1, 0, 0, 0]),
-        compare_runs([4, 1, 2, 3], [1, 0, 0, 0], [1, 4, 3, 2], [0, 0, 1, 1]),
-        compare_scores([1, 2, 3, 4], [4, 3, 2, 1], [0, 1, 0, 1], groups=["image"] * 4),
+def test_few_of_a_class_have_no_difference_but_the_reason():
+    few, more = [0] * 8 + [1] * 4, [0] * 6 + [1] * 6
+    for result, named in (
+        (compare_scores(range(12), range(12), few), "only 4 of 12"),
+        (compare_runs(range(12), more, range(12), few), "b: only 4 of 12"),
+        (compare_within(range(12), range(12), few, ["kind"] * 12), "only 4 of 12"),
     ):
-        assert result.difference > 0
-        assert (result.stderr, result.p_value) == (None, None)
-        assert "single" in result.reason
+        assert (result.difference, result.stderr, result.p_value) == (None, None, None)
+        assert result.reason.startswith(named)
+
+
+def test_a_single_group_has_a_difference_but_no_test():
+    scores, labels = list(range(10)), [0, 1] * 5
+    result = compare_scores(scores, scores[::-1], labels, groups=["image"] * 10)
+    assert result.difference > 0
+    assert (result.stderr, result.p_value) == (None, None)
+    assert "single group" in result.reason
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,6 @@ LABELS: dict[Any, int | None] = {
     "0": 0,
     "no hallucination": 0,
     "": None,
-    "NaN": None,
     "n/a": None,
     None: None,
 }
@@ -107,6 +106,12 @@ LABELS: dict[Any, int | None] = {
 @pytest.mark.parametrize(("cell", "label"), LABELS.items())
 def test_labels_in_numbers_and_words(cell: Any, label: int | None) -> None:
     assert cells.label(cell, "here") == label
+
+
+@pytest.mark.parametrize("cell", [math.nan, "NaN", " nan"])
+def test_nan_is_no_label(cell: Any) -> None:
+    with pytest.raises(DataError, match=r"^x\.csv:3: label is NaN; expected 1"):
+        cells.label(cell, "x.csv:3: label")
 
 
 @pytest.mark.parametrize("cell", [2, 0.5, "-1", -1, True, "yes", [], {}, "1 0"])

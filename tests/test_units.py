@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,9 +69,10 @@ def test_columns_are_compared_on_the_units_that_both_have() -> None:
 
 def test_answers_are_units_within_their_kind_of_question() -> None:
     answers = [Scores(f"{i}", i % 2, None, "open" if i < 4 else "closed", {"se": i / 8}, "", ()) for i in range(8)]
+    answers += [replace(one, id=f"again {one.id}") for one in answers]
     column = labelled(answers, "se")
-    assert (column.groups, column.strata) == (None, ("open",) * 4 + ("closed",) * 4)
-    # Of each kind the answers 0 to 3 with labels 0 1 0 1: three of four pairs are won.
+    assert (column.groups, column.strata) == (None, (("open",) * 4 + ("closed",) * 4) * 2)
+    # Of each kind the answers 0 to 3 with labels 0 1 0 1, twice: three of four pairs are won.
     assert column.within().value == 0.75
 
 

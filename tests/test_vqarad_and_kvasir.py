@@ -290,8 +290,8 @@ def records(*rows: tuple[float, int | None, str]) -> list[dict[str, Any]]:
 
 def test_a_metric_of_one_kind_sees_only_that_kind() -> None:
     rows = records(
-        *((0.1, 0, "closed"), (0.2, 0, "closed"), (0.3, 1, "closed"), (0.4, 1, "closed")),
-        *((0.9, 0, "open"), (0.8, 0, "open"), (0.1, 1, "open"), (0.0, 1, "open"), (0.5, None, "open")),
+        *((0.1, 0, "closed"), (0.2, 0, "closed"), (0.3, 1, "closed"), (0.4, 1, "closed")) * 3,
+        *((0.9, 0, "open"), (0.8, 0, "open"), (0.1, 1, "open"), (0.0, 1, "open"), (0.5, None, "open")) * 3,
     )
     closed, opened = (Aggregation(of_question_type(detector_auroc("se"), kind)) for kind in ("closed", "open"))
     assert (closed(rows), opened(rows)) == (1.0, 0.0)

@@ -27,6 +27,13 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="hedge_openai", metavar="NAME", help="adapter (default: hedge_openai)")
     how = "as for lmms-eval: base_url=...; the model is the policy's where it is left out"
     parser.add_argument("--model_args", default="", metavar="ARGS", help=how)
+    add_trust(parser)
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """The user's word that what a policy names may be loaded."""
+    how = "load the models, functions and packages that the policy names, also where no installed task uses them"
+    parser.add_argument("--trust-policy", action="store_true", help=how)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.guard import Guard
 
     images = [open_picture(path) for path in arguments.image]
-    options = {"within": arguments.within, "at_once": arguments.at_once}
+    options = {"within": arguments.within, "at_once": arguments.at_once, "trust": arguments.trust_policy}
     with Guard.load(arguments.policy, model=arguments.model, model_args=arguments.model_args, **options) as guard:
         verdict = guard.ask(images, arguments.question)
     show(arguments, verdict.to_dict(), _text(verdict))

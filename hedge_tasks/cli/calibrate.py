@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.ask import add_trust
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
 from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
@@ -34,6 +35,7 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
     )
+    add_trust(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
     add_task(parser)
@@ -129,7 +131,7 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.calibrate import check
     from hedge_tasks.guard.policy import load_policy
 
-    policy = load_policy(arguments.check)
+    policy = load_policy(arguments.check, trust=arguments.trust_policy)
     checked = check(policy, finished)
     facts: dict[str, Any] = {"risk": checked.risk, "accepted": checked.accepted}
     facts |= {"held": checked.held, "refuted": checked.refuted, "shifted": checked.shifted}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.detector_table import DetectorNumbers
     from hedge_tasks.measures.kept_units import KeptNumbers
     from hedge_tasks.measures.unit_table import UnitTable
-    from hedge_tasks.numbers import Cell, Column, Table
+    from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.scoring.claim_agreement import JointAgreement
     from hedge_tasks.scoring.claims import ScoredClaims
 
@@ -33,9 +32,11 @@ def block_of(scored: ScoredClaims, measured: UnitTable | None, why: str) -> tupl
     about = f"claims ({_method(scored)}, {scored.price})"
     if measured is None:
         return f"{about}: {why}", {"claims": claim_facts(scored, None)}
+    from hedge_tasks.measures.detector_columns import numbers_table
+
     counted = f"{measured.n_labelled} labelled by {scored.labelled_by}, {measured.counted.n_positive} hallucinated"
     notes = [_best_blind(measured), *_left_out(measured.left_out)]
-    table = _table(measured, brief=True, title=f"{about}; {counted}", notes=notes)
+    table = numbers_table(measured.rows, against="blind", brief=True, title=f"{about}; {counted}", notes=notes)
     return str(table), {"claims": claim_facts(scored, measured)}
 
 
@@ -85,6 +86,7 @@ def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
 
 
 def claim_text(measured: UnitTable) -> str:
+    from hedge_tasks.measures.detector_columns import numbers_table
     from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     scored, counted, n = measured.scored, measured.counted, measured.n_labelled
@@ -100,7 +102,7 @@ def claim_text(measured: UnitTable) -> str:
         "claims that could not be located:": measured.unlocated,
     }
     lines += [f"{words} {n}" for words, n in left_out.items() if n]
-    lines.append(str(_table(measured, notes=[_best_blind(measured)])))
+    lines.append(str(numbers_table(measured.rows, against="blind", notes=[_best_blind(measured)])))
     for table in (_curve(measured), _whole_answers(measured)):
         lines += ["", str(table)] if table else []
     return "\n".join([*lines, *_left_out(measured.left_out)])
@@ -131,51 +133,6 @@ def _left_out(left_out: Mapping[str, str]) -> list[str]:
     from hedge_tasks.numbers import reason_lines
 
     return reason_lines("left out", left_out.items())
-
-
-def _table(measured: UnitTable, *, brief: bool = False, title: str = "", notes: Sequence[str] = ()) -> Table:
-    """A row for each detector of claims.
-
-    Args:
-        brief: without the shares of the most suspicious and the flagged claims.
-    """
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, Column, Table
-
-    columns = [
-        Column("detector", "detector of claims" if brief else ""),
-        Column("draws"),
-        Column("auroc", "AUROC"),
-        Column("interval", "95 %", show="interval", of="auroc"),
-        Column("within"),
-        Column("within_interval", "95 %", show="interval", of="within"),
-    ]
-    if not brief:
-        columns += [Column("top"), Column("chance", "(chance)")]
-        columns += [Column("flagged"), Column("precision"), Column("recall")]
-    for key, heading in (("blind", "- blind"), ("blind_within", "- blind within")):
-        columns += [Column(key, heading, format=SIGNED), Column(f"{key}_p", "p (Holm)", format=FOUR_DIGITS, show="p")]
-    return Table(columns, [_cells(row, columns) for row in measured.rows], title, notes)
-
-
-def _cells(row: DetectorNumbers, columns: Sequence[Column]) -> dict[str, Cell]:
-    """The cells of a detector; a difference without a value has no reason here, since its AUROC has."""
-    flag, top = row.flagged, row.top
-    cells: dict[str, Cell] = {
-        "detector": row.detector + ("*" if row.reversed else "") + (" (blind)" if row.blind else ""),
-        "draws": row.draws,
-        "auroc": row.estimate,
-        "within": row.within,
-    }
-    if top is not None:
-        cells |= {"top": top.rate, "chance": top.chance}
-    if flag is not None:
-        cells |= {"flagged": flag.share, "precision": flag.precision, "recall": flag.recall}
-    pairs = (("blind", row.difference, row.p_holm), ("blind_within", row.difference_within, row.p_holm_within))
-    for key, compared, p in pairs:
-        if compared is not None and compared.difference is not None:
-            cells |= {key: compared.number, f"{key}_p": p}
-    shown = {column.source for column in columns}
-    return {key: cell for key, cell in cells.items() if key in shown}
 
 
 def _curve(measured: UnitTable) -> Table | None:

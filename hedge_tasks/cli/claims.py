@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,7 +215,7 @@ def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     engine.check()
     price = asked.price(engine)
     if arguments.price:
-        show(arguments, asdict(price), str(price))
+        show(arguments, price, str(price))
         return None
     say(f"price: {price}", sys.stderr)
     supported = asked.ask(engine)

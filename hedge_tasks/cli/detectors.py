@@ -122,46 +122,28 @@ def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
 
 
 def _table(table: DetectorTable) -> Table:
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED, SIGNED_FOUR, Cell, Column, Table, reason_lines
+    from hedge_tasks.measures.detector_columns import numbers_table
+    from hedge_tasks.numbers import Cell, reason_lines
 
-    columns = [
-        Column("detector"),
-        Column("draws"),
-        Column("seconds"),
-        Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
-        Column("interval", "95 %", show="interval", of="estimate"),
-        *([Column("experts", "against experts", format=FOUR_DIGITS, interval=True)] if table.experts else []),
-        Column("within", "within types", format=FOUR_DIGITS),
-        Column("difference", f"- {table.against}", format=SIGNED_FOUR),
-        Column("difference_interval", "95 %", format=SIGNED, show="interval", of="difference"),
-        Column("p_holm", "p (Holm)", show="p"),
-    ]
-    rows: list[dict[str, Cell]] = []
-    for row in table.rows:
-        cells: dict[str, Cell] = {
-            "detector": row.detector,
-            "title": row.title,
-            "draws": row.draws,
-            "seconds": row.seconds,
-            "estimate": row.estimate,
-            "within": row.within,
-            **({"experts": table.experts[row.detector]} if row.detector in table.experts else {}),
-        }
-        if row.difference is not None:
-            compared: dict[str, Cell] = {"a": row.difference.a, "b": row.difference.b}
-            cells |= {**compared, "difference": row.difference.number, "p_value": row.difference.p_value}
-        rows.append({**cells, "p_holm": row.p_holm})
     blind = table.blind
-    for each in blind.rows if blind else ():
-        name = f"{each.name}{'*' if each.reversed else ''} (blind)"
-        rows.append({"detector": name, "title": each.title, "draws": 0, "estimate": each.estimate})
-    notes = ["seconds: of the evidence (looked up where it was kept) and the score, for all questions"] if rows else []
-    notes += reason_lines("left out", table.left_out.items())
+    baselines: list[dict[str, Cell]] = [
+        {
+            "detector": f"{one.name}{'*' if one.reversed else ''} (blind)",
+            "title": one.title,
+            "draws": 0,
+            "estimate": one.estimate,
+        }
+        for one in (blind.rows if blind else ())
+    ]
+    seconds = "seconds: of the evidence (looked up where it was kept) and the score, for all questions"
+    notes = [*([seconds] if table.rows or baselines else []), *reason_lines("left out", table.left_out.items())]
     if blind:
-        notes += ["* turned round"] if any(each.reversed for each in blind.rows) else []
+        notes += ["* turned round"] if any(one.reversed for one in blind.rows) else []
         notes += reason_lines("left out", blind.left_out.items())
     notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
-    return Table(columns, rows, f"{table.run.title}; filter {table.scorer.name}", notes)
+    about: dict[str, Any] = {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes}
+    about |= {"experts": table.experts, "baselines": baselines}
+    return numbers_table(table.rows, against=table.against, within="within types", **about)
 
 
 def _fusion(fusion: Fusion) -> Table:

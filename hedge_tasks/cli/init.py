@@ -7,7 +7,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,10 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
         "folder": str(out),
         "documents": task.n_documents,
         "left_out": [row + 1 for row in left_out],
-        "roles": asdict(roles),
+        "roles": roles,
         "facts": facts,
-        "first": [asdict(document) for document in trial.shown],
-        "judged": asdict(trial.judged),
+        "first": trial.shown,
+        "judged": trial.judged,
         "missing_models": trial.missing,
         "commands": next_commands,
     }

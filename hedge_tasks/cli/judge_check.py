@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +142,7 @@ def _check_json(check: JudgeCheck) -> dict[str, Any]:
         "kappa": check.kappa,
         "agreement": check.agreement,
         "question_types": {name: _check_json(part) for name, part in check.of_type.items()},
-        "classes": {name: {**asdict(recall), **_shares(recall)} for name, recall in check.recall.items()},
+        "classes": {name: {**vars(recall), **_shares(recall)} for name, recall in check.recall.items()},
         "confusion": {
             people: dict(zip((*check.classes, _NOT_JUDGED), row, strict=True))
             for people, row in zip(check.classes, check.confusion, strict=True)

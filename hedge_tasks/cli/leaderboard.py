@@ -145,21 +145,19 @@ def validate(arguments: argparse.Namespace) -> int:
 
 def facts_of(findings: ValidationFindings) -> dict[str, Any]:
     """Findings as JSON."""
-    from dataclasses import asdict
-
     coverage = findings.coverage
     share = None if coverage is None else {"matched": coverage.matched, "of": coverage.of, "whole": coverage.whole}
     return {
         "valid": not findings.problems,
-        "problems": list(findings.problems),
+        "problems": findings.problems,
         "ranked": findings.ranked,
-        "set_aside": list(findings.set_aside),
+        "set_aside": findings.set_aside,
         "documents": share,
-        "labels": asdict(findings.labels),
-        "suite": {name: asdict(part) for name, part in findings.suite.items()},
-        "clusterings": {name: asdict(part) for name, part in findings.clusterings.items()},
-        "detectors": {name: {d: asdict(p) for d, p in of.items()} for name, of in findings.detectors.items()},
-        "claims": {name: asdict(part) for name, part in findings.claims.items()},
+        "labels": findings.labels,
+        "suite": findings.suite,
+        "clusterings": findings.clusterings,
+        "detectors": findings.detectors,
+        "claims": findings.claims,
     }
 
 

@@ -96,7 +96,7 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
     scores = replace(scorer, detectors=shown).score(finished.answer_sets)
     if arguments.kind == "price":
         return plots.price_chart(
-            [(name, draws, auroc_estimate(scores, name)) for name, draws in prices_of(scores).items()]
+            [(name, price.mean, auroc_estimate(scores, name)) for name, price in prices_of(scores).items()]
         )
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, shown[0])

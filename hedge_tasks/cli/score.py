@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
+    from hedge_tasks.detectors.pipeline import Scores
+    from hedge_tasks.numbers import Table
     from hedge_tasks.scoring.claims import ScoredClaims
 
 _SHAPES = """\
@@ -87,8 +90,25 @@ def run(arguments: argparse.Namespace) -> int:
     block, more = "", dict[str, Any]()
     if claims:
         block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
-    show(arguments, {**facts_of(summary), **more}, as_text(summary), block)
+    written = f"the scores of every answer are in {arguments.out}" if arguments.out else ""
+    listed = "" if summary["n_labelled"] else str(_scores_table(scores))
+    show(arguments, {**facts_of(summary), **more}, as_text(summary), listed, block, written)
     return 0
+
+
+_MOST_ROWS = 20
+
+
+def _scores_table(scores: Sequence[Scores]) -> Table:
+    """The scores themselves, which are all there is to see without labels."""
+    from hedge_tasks.detectors.pipeline import detectors_of
+    from hedge_tasks.numbers import Column, Table
+
+    shown = [name for name in detectors_of(scores) if any(s[name] is not None for s in scores)]
+    rows = [{"id": s.id, **{name: s[name] for name in shown}} for s in scores[:_MOST_ROWS]]
+    left = len(scores) - len(rows)
+    notes = [f"and {left} more; --out FILE writes all of them"] if left > 0 else []
+    return Table([Column("id"), *map(Column, shown)], rows, notes=notes)
 
 
 def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models: dict[str, Any]) -> ScoredClaims | None:

@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         "at_once": arguments.at_once,
         "concurrency": arguments.concurrency,
         "endpoint": arguments.upstream,
+        "trust": arguments.trust_policy,
     }
     with Guard.load(arguments.policy, model=arguments.model, model_args=arguments.model_args, **options) as guard:
         server = server_of(build_app(guard, settings))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ def _info(arguments: argparse.Namespace) -> int:
 
     store = archive.open_store(arguments.store)
     definitions = [
-        {"id": d.id, **d.model_dump(), **asdict(archive.progress(store, d))} for d in store.definitions.values()
+        {"id": d.id, **d.model_dump(), **vars(archive.progress(store, d))} for d in store.definitions.values()
     ]
     files = store.files()
     facts = {

@@ -35,6 +35,12 @@ def as_text(summary: dict[str, Any]) -> str:
     return "\n".join([*lines, "", _table(summary)] if labelled else lines)
 
 
+def _draws(price: int | dict[str, float]) -> str:
+    from hedge_tasks.detectors.pipeline import Price
+
+    return str(price if isinstance(price, int) else Price(price["mean"], int(price["least"]), int(price["most"])))
+
+
 def _table(summary: dict[str, Any]) -> str:
     """A row for each detector with an AUROC; those without one stand below, with the reason."""
     from hedge_tasks.numbers import FOUR_DIGITS, Column, Table, format_value, reason_lines
@@ -43,7 +49,7 @@ def _table(summary: dict[str, Any]) -> str:
     rows = [
         {
             "score": name,
-            "draws": summary["draws"][name],
+            "draws": _draws(summary["draws"][name]),
             "auroc": auroc,
             "experts": summary.get("experts", {}).get(name),
             "within": format_value(within[name].value, FOUR_DIGITS),
@@ -56,6 +62,7 @@ def _table(summary: dict[str, Any]) -> str:
         Column("draws"),
         Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
         Column("stderr", format=FOUR_DIGITS, show="stderr", of="auroc"),
+        Column("rarer", "rarer class", show="n_rarer", of="auroc"),
         *([Column("experts", "against experts", format=FOUR_DIGITS, interval=True)] if summary.get("experts") else []),
         Column("within", "within question types"),
     ]

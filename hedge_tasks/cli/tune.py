@@ -82,6 +82,7 @@ def _table(report: TuningReport, target: str, fallback: float) -> Table:
         Column("threshold"),
         Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
         Column("stderr", format=FOUR_DIGITS, show="stderr", of="auroc"),
+        Column("rarer", "rarer class", show="n_rarer", of="auroc"),
         Column("documents", show="n", of="auroc"),
     ]
     best, at, spread = (FOUR_DIGITS(v) for v in (report.curve.at(report.best), report.best, report.spread))

@@ -48,8 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _prove(arguments: argparse.Namespace) -> int:
     """The chain of one submission, link by link."""
-    from dataclasses import asdict
-
     from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.leaderboard import check, read_submission
@@ -79,7 +77,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     for link in links:
         lines.append(f"{link.name}: {'DIFFERS' if link.problems else 'proved'}")
         lines += [f"  {text}" for text in link.problems or (f"{k}: {v}" for k, v in link.facts.items() if v)]
-    show(arguments, {**facts_of(findings), "chain": [asdict(link) for link in links]}, "\n".join(lines))
+    show(arguments, {**facts_of(findings), "chain": links}, "\n".join(lines))
     return PROBLEMS_FOUND if findings.problems or any(link.problems for link in links) else 0
 
 

@@ -36,8 +36,10 @@ def _log_probability(value: object) -> object:
 
 
 def _label(value: object) -> object:
-    if value is None or value != value:  # pandas writes NaN where there is no label
+    if value is None:
         return None
+    if value != value:
+        raise DataError("NaN is no label; expected 0 (supported), 1 (hallucinated) or null")
     if isinstance(value, bool) or value not in (0, 1):
         raise DataError(f"expected 0 (supported), 1 (hallucinated) or null, got {outside.shown(value)}")
     return int(value)  # type: ignore[call-overload,unused-ignore]
@@ -236,6 +238,10 @@ REVERSED = "reversed:"
 """The same where the options are shown in the other order; the letter that the option has in the given one follows."""
 
 
+READ = "read:"
+"""The same as the final answer behind the model's own baseline reply."""
+
+
 def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
 
@@ -243,7 +249,7 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
 
     Args:
         forced: of an answer set.
-        prefix: `OPTION` or `REVERSED`.
+        prefix: `OPTION`, `REVERSED` or `READ`.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
@@ -318,6 +324,11 @@ class AnswerSet:
         Where nothing was sampled, it is about the baseline answer.
         """
         return all(answer.mean_logprob is not None for answer in (*self.clean, *self.noisy) or (self.baseline,))
+
+    @property
+    def n_forced(self) -> int:
+        """Forced passes behind it, those of its follow-ups included."""
+        return len(self.forced) + sum(further.n_forced for further in self.follow_ups)
 
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)

@@ -84,8 +84,10 @@ def label(value: object, where: str) -> int | None:
     """1 for 1, "hallucinated" and their like; 0 for 0, "supported", ...; None where there is none.
 
     Raises:
-        DataError: it is something else.
+        DataError: it is something else. NaN is: what a computation could not tell is not what nobody has judged.
     """
+    if value != value or (isinstance(value, str) and value.strip().casefold() == "nan"):
+        raise DataError(f"{where} is NaN; expected 1 (hallucinated), 0 (supported), or nothing where there is no label")
     if is_missing(value):
         return None
     plain = without_decimals(value)

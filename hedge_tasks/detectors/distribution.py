@@ -6,8 +6,9 @@ Conventions, common to all pure functions of the detectors:
 * Entropies are in nats, log-probabilities in nats per token.
 * Cluster ids are labels, not numbers: any hashable values, not necessarily contiguous, negative ones allowed.
 * Computations are in float64. A result is a plain `float` and never `-0.0`.
-* Sums are exact (`math.fsum`), so that no order of clusters or answers changes a digit: otherwise rounding breaks
-  ties, and breaks them by the order of the data.
+* Sums are exact (`math.fsum`), so that no order of clusters or answers changes a digit, and entropies have 12
+  significant digits: 2, 2, 2, 2, 2 and 1, 1, 1, 1, 2, 4 answers have one entropy, which rounding would make two. Ties
+  are half of an AUROC of discrete scores, and must not be broken by the fifteenth digit.
 * A log-probability of `-inf` is allowed and gives that answer zero weight; `nan` and `+inf` are errors.
 * Bad input raises `ValueError` naming the argument.
 """
@@ -33,11 +34,15 @@ __all__ = [
     "negative",
     "relative_weights",
     "semantic_distribution",
+    "significant",
     "shares",
     "softmax",
 ]
 
 FloatArray = npt.NDArray[np.float64]
+
+DIGITS = 12
+"""Significant digits of an entropy."""
 
 
 class _ArrayLike(Protocol):
@@ -116,7 +121,17 @@ def entropy(probabilities: npt.ArrayLike) -> float:
     """
     values = np.asarray(probabilities, dtype=np.float64).tolist()
     # max() turns both a rounding error below zero and -0.0 into 0.0.
-    return max(0.0, -math.fsum(p * math.log(p) for p in values if p > 0))
+    return significant(max(0.0, -math.fsum(p * math.log(p) for p in values if p > 0)))
+
+
+def significant(value: float) -> float:
+    """The number to 12 significant digits, without those that rounding makes: what is equal ties.
+
+    Example:
+        >>> entropy([0.2] * 5) == entropy([0.1, 0.1, 0.1, 0.1, 0.2, 0.4]) == significant(math.log(5))
+        True
+    """
+    return float(f"{value:.{DIGITS}g}")
 
 
 def mean(values: Iterable[float]) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
 from hedge_tasks.detectors.units import UnitsOfAnswer, shared_groups
 from hedge_tasks.errors import DataError
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import ONE_DIGIT, Number
 from hedge_tasks.statistics import StratifiedAuroc, estimate_auroc, stratified_auroc
 
 SCORE_NAMES = ("se", "radflag", "vase")
@@ -282,10 +283,46 @@ def detectors_of(scores: Sequence[Scores]) -> list[str]:
     return list(dict.fromkeys(name for s in scores for name in s))
 
 
-def prices_of(scores: Sequence[Scores]) -> dict[str, int]:
-    """How many answers a question each detector costs besides the baseline answer."""
-    clean, noisy = (min((getattr(s, name) for s in scores), default=0) for name in ("n_clean", "n_noisy"))
-    return {name: registry.get(name).draws(clean, noisy) for name in detectors_of(scores)}
+@dataclass(frozen=True)
+class Price:
+    """How many answers a question a detector costs besides the baseline answer.
+
+    Attributes:
+        mean: over the questions.
+        least, most: of any question; the same where all have as many draws.
+    """
+
+    mean: float
+    least: int
+    most: int
+
+    @property
+    def told(self) -> int | dict[str, float]:
+        """The price for JSON: a number where it is one."""
+        return self.most if self.least == self.most else asdict(self)
+
+    def __str__(self) -> str:
+        """The number, or the mean with its range.
+
+        Example:
+            >>> str(Price(20.0, 20, 20)), str(Price(19.9, 6, 20))
+            ('20', '19.9 (6-20)')
+        """
+        if self.least == self.most:
+            return str(self.most)
+        return f"{ONE_DIGIT(self.mean)} ({self.least}-{self.most})"
+
+
+def prices_of(scores: Sequence[Scores]) -> dict[str, Price]:
+    """What each detector costs. Questions may differ in their draws: some servers give fewer, some draws fail."""
+    counts = Counter((s.n_clean, s.n_noisy) for s in scores)
+    return {name: _price(registry.get(name), counts) for name in detectors_of(scores)}
+
+
+def _price(detector: Detector, counts: Mapping[tuple[int, int], int]) -> Price:
+    draws = {sizes: detector.draws(*sizes) for sizes in counts}
+    mean = sum(draws[sizes] * n for sizes, n in counts.items()) / sum(counts.values())
+    return Price(mean, min(draws.values()), max(draws.values()))
 
 
 def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
@@ -299,7 +336,7 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
         "lexical_sampled": sum(s.lexical_sampled for s in scores),
-        "draws": prices_of(scores),
+        "draws": {name: price.told for name, price in prices_of(scores).items()},
         "auroc": {name: detection_auroc(scores, name) for name in names},
         "auroc_within_question_types": {name: auroc_within(scores, name) for name in names},
     }

@@ -30,11 +30,12 @@ from hedge_tasks.guard.policy import Policy, load_policy
 from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
 from hedge_tasks.guard.verdict import GuardVerdict, clusters_of, reason_of
 from hedge_tasks.replies.declining import unanswered
-from hedge_tasks.sampling.hook import outcomes
+from hedge_tasks.sampling.hook import outcomes, without_keys
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import CONTEXT, Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.store import AnswerStore
+from hedge_tasks.serving.secrets import Redactor
 
 Picture = Image.Image | str | Path
 Pictures = Picture | Sequence[Picture] | None
@@ -136,6 +137,7 @@ class Guard:
         endpoint: str | None = None,
         model: str = SERVER,
         model_args: str = "",
+        trust: bool = False,
         **options: Any,
     ) -> Guard:
         """A guard with the policy's own model.
@@ -146,13 +148,14 @@ class Guard:
                 environment (OPENAI_API_KEY).
             model, model_args: an adapter and its arguments as for lmms-eval, for a model in this process or for what
                 an address does not say.
+            trust: whether what the file names may be loaded; see `hedge_tasks.guard.trust`.
             options: as for the class.
 
         Raises:
             ConfigError: it is another model than the policy's, or options make no sense.
             DataError: the policy cannot be read.
         """
-        found = policy if isinstance(policy, Policy) else load_policy(Path(policy))
+        found = policy if isinstance(policy, Policy) else load_policy(Path(policy), trust=trust)
         within = options.get("within")
         _check_within(within)
         if within is not None and model == SERVER and "timeout=" not in model_args:
@@ -268,7 +271,9 @@ class Guard:
         def answer() -> Answer:
             with self._asking:
                 [answer] = self.model.answer_conversations([conversation], **settings)
-            return answer
+            redacted = without_keys(answer, Redactor())
+            assert isinstance(redacted, Answer)
+            return redacted
 
         return self._pool.submit(answer)
 

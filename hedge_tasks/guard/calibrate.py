@@ -17,14 +17,13 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.curtailment import looks
-from hedge_tasks.guard.policy import Policy, Promise, circumstances_of, differences
+from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_rate
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
 
-_SURE = 0.99
 _NO_FORCED = "it needs forced passes, which a guard does not ask for"
 
 
@@ -139,7 +138,7 @@ def check(policy: Policy, run: Run) -> PolicyCheck:
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
     taken = values <= policy.threshold
-    accepted = estimate_rate(taken.astype(float), groups=groups, confidence=_SURE)
+    accepted = estimate_rate(taken.astype(float), groups=groups, confidence=SURE)
     known = taken & ~np.isnan(labels)
     of_known = [g for g, k in zip(groups, known, strict=True) if k] if groups is not None else None
     risk = estimate_rate(labels[known], groups=of_known)
@@ -182,6 +181,7 @@ def _policy(
         "labelled": int((~np.isnan(labels)).sum()),
         "judge": (run.settings.get("documents") or {}).get("judge"),
         "digest": _digest([a.id for a in run.answer_sets], found.values, labels),
+        "scores": quantiles(found.values),
         **({"weighting": found.weighting} if found.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }
@@ -196,6 +196,13 @@ def _policy(
         epsilon=epsilon if at else 0.0,
         looks=at,
     )
+
+
+def quantiles(scores: np.ndarray) -> list[float | None]:
+    """The smallest scores that 1 %, 2 %, ..., 100 % of the documents do not exceed; None where they have none."""
+    known = np.sort(np.where(np.isnan(scores), np.inf, scores))
+    at = np.ceil(np.arange(1, QUANTILES + 1) / QUANTILES * len(known)).astype(int) - 1
+    return [float(score) if math.isfinite(score) else None for score in known[at]]
 
 
 def _answered_as(run: Run) -> list[str]:
@@ -228,13 +235,6 @@ def _why_none(scores: Sequence[Scores], name: str) -> str:
 def _digest(ids: Sequence[str], values: np.ndarray, labels: np.ndarray) -> str:
     rows = sorted(zip(map(str, ids), map(repr, values.tolist()), map(repr, labels.tolist()), strict=True))
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-
-
-def sure_interval(share: float, n: int) -> tuple[float, float]:
-    """The 99 % interval of a share of n that is accepted."""
-    from hedge_tasks.statistics.base import wilson
-
-    return wilson(share, n, _SURE)
 
 
 def apart(one: tuple[float, float] | None, other: tuple[float, float]) -> bool:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Strict
+import numpy as np
+from pydantic import Strict, model_validator
 
+from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.guard.seen import MOST_EPSILON
+from hedge_tasks.guard.trust import check_trust
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Pair, Record, Share
+from hedge_tasks.numbers import PERCENT
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.statistics.base import wilson
+from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_value
 
 FORMAT = 1
 _HEADER, _DIGEST = "hedge_policy", "digest"
@@ -58,6 +68,69 @@ class Promise(Record):
     kinds: Items[Kind] = ()
     largest: AtLeastOne = 1
 
+    @model_validator(mode="after")
+    def _follows_from_its_counts(self) -> Self:
+        for says_no in (_no_counts, _no_groups, _no_shares, _no_proof):
+            if (reason := says_no(self)) is not None:
+                raise ValueError(reason)
+        return self
+
+
+def _no_counts(p: Promise) -> str | None:
+    for name in ("risk", "confidence"):
+        if not 0 < getattr(p, name) < 1:
+            return f"{name}: expected a number between 0 and 1, got {getattr(p, name):g}"
+    if not 0 < p.n_accepted <= p.n:
+        return f"n_accepted: {p.n_accepted} of {p.n} documents cannot be"
+    return f"n_wrong: {p.n_wrong} of {p.n_accepted} accepted cannot be" if p.n_wrong > p.n_accepted else None
+
+
+def _no_groups(p: Promise) -> str | None:
+    if p.n_groups is None:
+        return "kinds: there are no groups to have counts" if p.kinds or p.largest != 1 else None
+    if not p.n_groups <= p.n <= p.n_groups * p.largest or p.largest + p.n_groups - 1 > p.n:
+        return f"n_groups: {p.n} documents are not {p.n_groups} groups, the largest one of {p.largest}"
+    accepted, wrong, groups = np.array([(a * g, w * g, g) for a, w, g in p.kinds] or [(0, 0, 0)]).sum(axis=0).tolist()
+    if (accepted, wrong) != (p.n_accepted, p.n_wrong) or groups > p.n_groups:
+        return f"kinds: they add up to {wrong} of {accepted} in {groups} groups, not to the counts beside them"
+    if any(w > a or a > p.largest for a, w, _ in p.kinds):
+        return "kinds: in some groups more is accepted than they have, or more wrong than accepted"
+    return None
+
+
+def _no_shares(p: Promise) -> str | None:
+    if not math.isclose(p.accepted, p.n_accepted / p.n, rel_tol=_SAME):
+        return f"accepted: {p.accepted:g} is not {p.n_accepted} of {p.n}"
+    found = sure_interval(p.accepted, p.n_groups or p.n)
+    if not np.allclose(found, p.accepted_interval, rtol=_SAME, atol=_SAME):
+        return "accepted_interval: it does not follow from the counts"
+    return None
+
+
+def _no_proof(p: Promise) -> str | None:
+    counted = p.n_groups is None
+    found = (
+        binomial_p_value(p.n_accepted, p.n_wrong, p.risk) if counted else grouped_p_value(p.kinds, p.largest, p.risk)
+    )
+    if not math.isclose(found, p.p_value, rel_tol=_SAME, abs_tol=1e-300):
+        return f"p_value: from the counts follows {found:.4g}, not {p.p_value:.4g}"
+    if p.level > (1 - p.confidence) / p.n_detectors * (1 + _SAME):
+        return f"level: {p.level:g} is more than {p.n_detectors} detectors may have at this confidence"
+    if p.p_value > p.level:
+        return f"p_value: {p.p_value:g} is above the level {p.level:g}, so that nothing is promised"
+    return None
+
+
+_SAME = 1e-6
+"""Relative difference of two numbers that are the same, computed by two versions of a library."""
+
+SURE = 0.99
+
+
+def sure_interval(share: float, n: int) -> tuple[float, float]:
+    """The 99 % interval of a share of n that is accepted."""
+    return wilson(share, n, SURE)
+
 
 class Policy(Record):
     """When to accept an answer.
@@ -69,6 +142,7 @@ class Policy(Record):
         promise: what holds for the accepted.
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
+            `scores`, 100 quantiles of the scores of all documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
@@ -84,6 +158,13 @@ class Policy(Record):
     epsilon: Share = 0.0
     looks: Items[AtLeastOne] = ()
 
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        for says_no in (_no_looks, _no_circumstances, _no_calibration):
+            if (reason := says_no(self)) is not None:
+                raise ValueError(reason)
+        return self
+
     def scorer(self) -> Scorer:
         """What scores answers as the calibration did.
 
@@ -91,6 +172,71 @@ class Policy(Record):
             ConfigError: the settings make no clustering here, or the detector is not installed.
         """
         return Scorer.from_settings("policy", self.clustering).with_detectors([self.detector])
+
+
+def _no_looks(p: Policy) -> str | None:
+    if p.epsilon > MOST_EPSILON:
+        return f"epsilon: expected a number from 0 to {MOST_EPSILON:g}, got {p.epsilon:g}"
+    if bool(p.looks) != (p.epsilon > 0):
+        return "looks: there are some with an epsilon, and none without"
+    if any(a >= b for a, b in pairwise(p.looks)):
+        return "looks: expected growing numbers"
+    n = (p.circumstances.get("sampling") or {}).get("n", 0) if p.looks else 0
+    return f"looks: the last one is at {p.looks[-1]} of {n} draws" if p.looks and p.looks[-1] != n else None
+
+
+def _no_circumstances(p: Policy) -> str | None:
+    for name in ("sampling", "prompt"):
+        if not isinstance(p.circumstances.get(name, {}), dict):
+            return f"circumstances.{name}: expected an object, got {outside.shown(p.circumstances[name])}"
+    if not isinstance(p.circumstances.get("model"), str):
+        return f"circumstances.model: expected a text, got {outside.shown(p.circumstances.get('model'))}"
+    if foreign := p.circumstances.keys() - {"model", "sampling", "prompt"}:
+        return f"circumstances: {min(foreign)!r} is none"
+    # What is perturbed, and by whose code, is a question of trust.
+    sampling = {k: v for k, v in p.circumstances.get("sampling", {}).items() if k not in ("perturbation", "strength")}
+    try:
+        plan = SamplingPlan.from_generation_kwargs(sampling)
+    except (ConfigError, TypeError, ValueError) as error:
+        return f"circumstances.sampling: {error}"
+    cold = sampling and plan.temperature <= 0
+    return "circumstances.sampling.temperature: at 0 all draws are the same" if cold else None
+
+
+def _no_calibration(p: Policy) -> str | None:
+    about = p.calibration
+    counts = [about.get(name, p.promise.n) for name in ("labelled", "documents")]
+    if any(isinstance(c, bool) or not isinstance(c, int) for c in counts) or not p.promise.n <= counts[0] <= counts[1]:
+        return f"calibration: {p.promise.n} tested, {counts[0]} labelled, {counts[1]} documents in all cannot be"
+    if about.get("weighting") not in (None, "logprob", "uniform"):
+        return f"calibration.weighting: expected logprob or uniform, got {outside.shown(about['weighting'])}"
+    names = about.get("answered_as", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return "calibration.answered_as: expected a list of names"
+    return _no_scores(p)
+
+
+def _no_scores(p: Policy) -> str | None:
+    scores = p.calibration.get("scores")
+    if not isinstance(scores, list) or len(scores) != QUANTILES or not all(_is_score(score) for score in scores):
+        return f"calibration.scores: expected {QUANTILES} scores, or null where there is none"
+    known = [score for score in scores if score is not None]
+    if known != sorted(known) or known != scores[: len(known)]:
+        return "calibration.scores: expected growing numbers"
+    # The tested documents are a part of all.
+    share, (low, high) = sum(score <= p.threshold for score in known) / QUANTILES, p.promise.accepted_interval
+    if not low - 1 / QUANTILES <= share <= high + 1 / QUANTILES:
+        then = PERCENT(p.promise.accepted)
+        return f"threshold: {p.threshold:g} accepts {PERCENT(share)} of the calibration's scores, not {then}"
+    return None
+
+
+def _is_score(value: object) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value))
+
+
+QUANTILES = 100
+"""Of the scores of all calibrated documents, which a policy keeps."""
 
 
 def circumstances_of(run: Run) -> dict[str, Any]:
@@ -120,26 +266,38 @@ def save_policy(policy: Policy, path: Path) -> None:
         DataError: it cannot be written.
     """
     content = {_HEADER: FORMAT, **policy.model_dump(mode="json")}
-    write_whole(path, json.dumps({**content, _DIGEST: _digest(content)}, indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps({**content, _DIGEST: digest_of(content)}, indent=2, ensure_ascii=False) + "\n")
 
 
-def load_policy(path: Path) -> Policy:
-    """Read a policy.
+def load_policy(path: Path, *, trust: bool = False) -> Policy:
+    """Read a policy, which proves itself: its promise is computed again from its counts.
+
+    Args:
+        trust: whether models, functions and packages that it names, and no installed task, may be loaded.
 
     Raises:
-        DataError: it is none, or not what was written.
+        DataError: it is none, not what was written, does not follow from its counts, or names what is not trusted.
     """
     content = outside.read_json(path, largest=_LARGEST)
     if not isinstance(content, dict) or content.get(_HEADER) != FORMAT:
         raise DataError(f"{path}: no policy of format {FORMAT} (`hedge calibrate` writes one)")
     digest = content.pop(_DIGEST, None)
-    if digest != _digest(content):
+    if digest != digest_of(content):
         raise DataError(f"{path}: its digest does not fit: it is damaged, or was changed by hand")
     content.pop(_HEADER)
-    return Policy.read(content, str(path))
+    policy = Policy.read(content, str(path))
+    if not trust:
+        check_trust(policy.clustering, policy.circumstances.get("sampling", {}).get("perturbation"), str(path))
+    try:
+        get(policy.detector)
+        policy.scorer()
+    except ConfigError as error:
+        raise DataError(f"{path}: {error}") from None
+    return policy
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def digest_of(content: Mapping[str, Any]) -> str:
+    """Digest of a policy's content, against damage. Anybody can compute it: it proves nothing of who wrote it."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

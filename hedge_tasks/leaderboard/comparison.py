@@ -13,8 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from hedge_tasks.statistics import holm
-from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, UndefinedError
-from hedge_tasks.statistics.placements import auroc_components, check_units, degrees_of_freedom
+from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS, BoolArray, FloatArray, IntArray, UndefinedError
+from hedge_tasks.statistics.placements import (
+    auroc_components,
+    check_units,
+    degrees_of_freedom,
+    whole_auroc,
+    without_each_group,
+)
+from hedge_tasks.statistics.strata import renumbered
 from hedge_tasks.statistics.sums import Statistic, influences_of
 
 _NOTHING = 1e-12
@@ -104,9 +111,9 @@ class Pairs:
 def auroc_pairs(entries: Sequence[LabelledScores]) -> Pairs:
     r"""ROC-AUCs of every two entries, each on the documents that it has labelled.
 
-    The standard error is that of the paired jackknife by group, over the documents of either: one that only one of them
-    has labelled varies that side alone. Of entries that have labelled the same documents it is, to the digit, what
-    `hedge_tasks.statistics.compare_runs` says.
+    The standard error is that of the delete-one-group jackknife, paired, over the documents of either: one that only
+    one of them has labelled varies that side alone. Of entries that have labelled the same documents it is, to the
+    digit, what `hedge_tasks.statistics.compare_runs` says.
     """
     ids, groups = _together(entries)
     grouped = all(entry.grouped for entry in entries)
@@ -116,11 +123,15 @@ def auroc_pairs(entries: Sequence[LabelledScores]) -> Pairs:
     for i, entry in enumerate(entries):
         at = np.searchsorted(ids, entry.ids)
         have[i, at], of_groups[i, codes[at]] = 1.0, 1.0
-        if not entry.labels.any() or entry.labels.all():
+        if min(entry.labels.sum(), (~entry.labels).sum()) < FEWEST_OF_A_CLASS:
             continue
+        shared = of_groups[i].sum() < len(at)
         values[i], components = auroc_components(entry.values, entry.labels)
-        totals[i] = np.bincount(codes[at], components, n_groups)
-        degrees[i] = _degrees(entry.labels, codes[at] if of_groups[i].sum() < len(at) else None)
+        if shared:
+            totals[i] = _deleted(entry, codes[at], n_groups)
+        else:
+            totals[i] = np.bincount(codes[at], components, n_groups)
+        degrees[i] = _degrees(entry.labels, renumbered(codes[at]) if shared else None)
     stderr = _stderr(totals, _either(of_groups))
     certain = ~np.isnan(degrees[:, None] + degrees[None])
     lowest = np.fmin(degrees[:, None], degrees[None])
@@ -170,6 +181,17 @@ def _degrees(labels: BoolArray, groups: IntArray | None) -> float:
         return np.nan
     found = degrees_of_freedom(labels, groups)
     return np.inf if found is None else float(found)
+
+
+def _deleted(entry: LabelledScores, codes: IntArray, n_groups: int) -> FloatArray:
+    """What each group adds, by deleting it, shape `(n_groups,)`; in the scale in which `_stderr` takes its parts."""
+    there, own = np.unique(codes, return_inverse=True)
+    own = own.reshape(-1).astype(np.int64)
+    left = without_each_group(entry.values, entry.labels, own) - whole_auroc(entry.values, entry.labels)
+    totals = np.zeros(n_groups)
+    # Without one of the groups nothing may be left: there is no standard error then, which `check_units` says.
+    totals[there] = -np.nan_to_num(left) * (len(there) - 1) / len(there)
+    return totals
 
 
 def _either(marks: FloatArray) -> IntArray:

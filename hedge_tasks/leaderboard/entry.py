@@ -61,6 +61,11 @@ class Entry:
         return judge_of(self.content)
 
     @property
+    def contradicted(self) -> list[Mapping[str, Any]]:
+        """Settings of the sampling that were not as they were asked for."""
+        return [one for one in self.content["health"]["settings"] if one["state"] == "contradicted"]
+
+    @property
     def partial(self) -> bool:
         """Whether it lacks documents that others have, or the task's manifest names."""
         return any(reason.startswith(PARTIAL) for reason in self.findings.set_aside)

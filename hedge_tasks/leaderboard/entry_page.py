@@ -21,6 +21,7 @@ from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
+from hedge_tasks.runs.setting_verdicts import power_text
 
 PACKAGE = "hedge_tasks.leaderboard"
 
@@ -59,6 +60,7 @@ def entry_page(content: Mapping[str, Any], findings: ValidationFindings, file: s
         aside=aside,
         remarks=[f["text"] for f in content["health"]["findings"] if not any(f["text"] in told for told in aside)],
         parts=list(_parts(content, findings)),
+        sampled=list(_sampled(content)),
         suite=[
             (title, higher, measured_of(content["suite"][name]), findings.suite[name])
             for name, (title, higher, _) in suite_titles([content]).items()
@@ -90,6 +92,14 @@ def _row(content: Mapping[str, Any], findings: ValidationFindings, clustering: s
         "estimate": stated_auroc(content, clustering, detector),
         "part": findings.detectors[clustering][detector],
     }
+
+
+def _sampled(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(setting, verdict, what says so) of every setting of the sampling."""
+    for one in content["health"]["settings"]:
+        asked = "" if "asked" not in one else f" {one['asked']:g}"
+        told = [power_text(one["power"])] if one.get("power") else []
+        yield one["setting"] + asked, one["state"], "; ".join([*told, *([one["evidence"]] if one["evidence"] else [])])
 
 
 def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator[tuple[str, str, bool | None, str]]:

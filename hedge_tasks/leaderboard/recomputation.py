@@ -15,7 +15,8 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.runs.health import measure
+from hedge_tasks.runs.health import Health, measure
+from hedge_tasks.runs.setting_verdicts import ONE_MODEL
 from hedge_tasks.runs.trust import check_models
 
 NO_TEXTS = "the texts are not in it"
@@ -200,6 +201,12 @@ def _renumbered(ids: Sequence[int]) -> list[int]:
 
 def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:
     """Why the run's numbers cannot be relied on, as far as the submission tells by its texts, or its labels alone."""
+    found = health_again(submission, answer_sets)
+    return found if found is None or isinstance(found, str) else found.unreliable
+
+
+def health_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Health | str | None:
+    """Health of the run as far as the submission tells by its texts; without them why its labels are unreliable."""
     settings, documents = submission["settings"], submission["documents"]
     verdicts = [{"label": d["label"], "category": d["judged"]["category"]} for d in documents]
     if not all("texts" in document for document in documents):
@@ -207,4 +214,22 @@ def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[Answer
     failed = settings.get("failed")
     n_failed = len(failed) if isinstance(failed, list) else 0
     sampled = settings.get("sampled")
-    return measure(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts).unreliable
+    return measure(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts)
+
+
+def settings_again(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], health: Health | str | None
+) -> dict[str, str]:
+    """State of each setting that the submission itself tells; without texts of who answered alone.
+
+    Args:
+        health: as `health_again` has it.
+    """
+    if isinstance(health, Health):
+        return {one.setting: one.state for one in health.setting_verdicts}
+    known = {one["setting"] for one in submission["health"]["settings"]}
+    nobody = all(answer.served is None for a in answer_sets for answer in a.answers)
+    sampled = submission["settings"].get("sampled")
+    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    here = isinstance(decoding, Mapping) and decoding.get("sampled_here") is True
+    return {ONE_MODEL: "not verifiable"} if ONE_MODEL in known and nobody and not here else {}

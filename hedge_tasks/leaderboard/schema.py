@@ -54,11 +54,25 @@ class HealthFinding(Record):
     unreliable: bool
 
 
+class SettingOf(Record):
+    """Whether a setting of the sampling was what was asked for: what says so, and the power of the test that could have
+    said otherwise, by deviation."""
+
+    setting: Annotated[str, Field(max_length=100)]
+    state: Literal["verified", "not contradicted", "not verifiable", "contradicted"]
+    evidence: Annotated[str, Field(max_length=1000)]
+    asked: float = NotThere
+    power: Objects[Share] = NotThere
+    unreliable: bool = NotThere
+    by: Literal["draws", "probe", "replies"] = NotThere
+
+
 class HealthOf(Record):
     """Findings of `hedge health` on the run; a run that is unreliable is not ranked."""
 
     unreliable: Annotated[str, Field(max_length=2000)] | None
     findings: Items[HealthFinding]
+    settings: Items[SettingOf]
 
 
 class Summary(Record):
@@ -194,6 +208,14 @@ class ClaimsOfDocument(Record):
     texts: Items[LongText] = NotThere
 
 
+class AnsweredBy(Record):
+    """Who answered, as the replies of a server say."""
+
+    model: ShortText = NotThere
+    provider: ShortText = NotThere
+    system_fingerprint: ShortText = NotThere
+
+
 class DrawnFrom(Record):
     """Definition, document and SHA-256 of all draws in the answer store."""
 
@@ -257,6 +279,23 @@ class SubmittedDocument(Record):
     n_tokens: Annotated[
         Items[Count | None], Field(min_length=1, description="Tokens of each answer, in the same order.")
     ] = NotThere
+    end_logprobs: Annotated[
+        Items[LogProbability],
+        Field(
+            description="Log-probability of the end token of each answer, in nats. Without them fewer settings can be "
+            "verified."
+        ),
+    ] = NotThere
+    thoughts: Annotated[Items[Count | None], Field(description="Tokens that each answer was thought over in.")] = (
+        NotThere
+    )
+    answered_by: Annotated[
+        Items[Annotated[tuple[Annotated[int, Field(ge=1)], AnsweredBy | None], Strict(False)]],
+        Field(
+            description="How many answers in a row, in the same order, came from whom. Without it nobody can tell "
+            "whether one model answered."
+        ),
+    ] = NotThere
     clusterings: Objects[SubmittedClusters]
     texts: Texts = NotThere
 
@@ -266,7 +305,7 @@ class Submission(Record):
     scores that they follow from; with the texts where their licence allows it. Written by `hedge leaderboard submit`,
     checked by `hedge leaderboard validate`."""
 
-    hedge_submission: Literal[2]
+    hedge_submission: Literal[3]
     digest: Annotated[
         NamedSha256,
         Field(description="SHA-256 of everything else as JSON with sorted keys, no blanks, non-ASCII escaped."),

@@ -9,12 +9,13 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.adjudication.reply_judge import reads_replies
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, Served, Thought
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, prices_of
 from hedge_tasks.detectors.registry import get, names
@@ -31,7 +32,7 @@ from hedge_tasks.runs.trust import installed_tasks
 from hedge_tasks.scoring.relabel import judge_of
 from hedge_tasks.scoring.scorers import scorers_of
 
-FORMAT = 2
+FORMAT = 3
 DECIMALS = 6
 """Of aggregates."""
 
@@ -161,7 +162,9 @@ def label_digest(documents: Sequence[Mapping[str, Any]]) -> str | None:
 
 def health_record(health: Health) -> dict[str, Any]:
     """Of a run's health what readers of the leaderboard should know."""
-    return {"unreliable": health.unreliable, "findings": [asdict(finding) for finding in health.findings]}
+    findings = [asdict(finding) for finding in health.findings]
+    settings = [verdict.to_dict() for verdict in health.setting_verdicts]
+    return {"unreliable": health.unreliable, "findings": findings, "settings": settings}
 
 
 def summary_of(answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
@@ -234,7 +237,16 @@ def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:
         document.get("n_tokens") or nothing,
         texts.get("finish") or nothing,
     )
-    answers = [Answer(*fields) for fields in zip(*columns, strict=True)]
+    ends = [-math.inf if value == "-inf" else value for value in document.get("end_logprobs") or nothing]
+    thoughts = [None if n is None else Thought(n) for n in document.get("thoughts") or nothing]
+    served = [None if who is None else Served(**who) for n, who in document.get("answered_by") or () for _ in range(n)]
+    if len(served or nothing) != len(logprobs):
+        raise DataError(f"answered_by: {len(served)} answers, but there are {len(logprobs)}")
+    more = zip(ends, thoughts, served or nothing, strict=True)
+    answers = [
+        replace(Answer(*fields), end_logprob=end, thought=thought, served=who)
+        for fields, (end, thought, who) in zip(zip(*columns, strict=True), more, strict=True)
+    ]
     end = 1 + document["n_clean"]
     about: dict[str, Any] = {key: document[key] for key in ("id", "label", "group", "question_type")}
     about |= {key: texts.get(key) for key in ("question", "reference")}
@@ -268,7 +280,7 @@ def _clustering(scorer: Scorer, scores: Sequence[Scores]) -> dict[str, Any]:
         "settings": scorer.settings(),
         "alpha": scorer.alpha,
         "choice_errors": {name: error for name, error in errors.items() if error},
-        "detectors": {name: {"title": get(name).title, "draws": price} for name, price in prices.items()},
+        "detectors": {name: {"title": get(name).title, "draws": round(price.mean)} for name, price in prices.items()},
     }
 
 
@@ -315,6 +327,7 @@ def document_record(
     }
     if any(answer.n_tokens is not None for answer in answers.answers):
         document["n_tokens"] = [answer.n_tokens for answer in answers.answers]
+    document |= _told_by_server(answers.answers)
     if answers.drawn is not None:
         document["drawn"] = asdict(answers.drawn)
     if suite:
@@ -330,6 +343,18 @@ def document_record(
         if answers.follow_ups:
             document["texts"]["follow_ups"] = [_follow_up(answers, one) for one in answers.follow_ups]
     return document
+
+
+def _told_by_server(answers: Sequence[Answer]) -> dict[str, Any]:
+    """What the verdicts on settings rest on besides the answers, as far as it is known."""
+    ends = ["-inf" if a.end_logprob == -math.inf else a.end_logprob for a in answers]
+    thoughts = [None if a.thought is None else a.thought.n_tokens for a in answers]
+    told: dict[str, list[Any]] = {"end_logprobs": ends, "thoughts": thoughts}
+    found: dict[str, Any] = {key: of for key, of in told.items() if any(value is not None for value in of)}
+    if any(a.served is not None for a in answers):
+        runs = groupby(None if a.served is None else a.served.to_dict() for a in answers)
+        found["answered_by"] = [[len(list(same)), who] for who, same in runs]
+    return found
 
 
 def _follow_up(answers: AnswerSet, asked: AnswerSet) -> dict[str, Any]:

@@ -23,9 +23,10 @@ from hedge_tasks.leaderboard.recomputation import (
     PartStatus,
     RecomputedClusters,
     cluster_again,
+    health_again,
     judge_again,
+    settings_again,
     text_problems,
-    unreliable_again,
 )
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
@@ -42,6 +43,7 @@ from hedge_tasks.leaderboard.submission import (
 from hedge_tasks.leaderboard.suite import check_suite
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
 from hedge_tasks.numbers import PERCENT, format_value
+from hedge_tasks.runs.health import Health
 
 LARGEST = 512 << 20
 """Bytes of a submission."""
@@ -169,11 +171,22 @@ def _part_of_task(coverage: Coverage) -> str | None:
 
 
 def _unreliable(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[str | None, list[str]]:
-    """Why the run is unreliable, by its own account or ours; a run that hides it is wrong."""
-    stated, ours = submission["health"]["unreliable"], unreliable_again(submission, answer_sets)
+    """Why the run is unreliable, by its own account or ours; a run that hides it, or a state of a setting, is wrong."""
+    health = health_again(submission, answer_sets)
+    stated, ours = submission["health"]["unreliable"], health.unreliable if isinstance(health, Health) else health
+    wrong = list(_other_states(submission, settings_again(submission, answer_sets, health)))
     if ours and not stated:
-        return f"unreliable: {ours}", [f"health.unreliable: stated null, computed {ours.removeprefix('unreliable: ')}"]
-    return (f"unreliable: {stated}" if stated else None), []
+        wrong.insert(0, f"health.unreliable: stated null, computed {ours.removeprefix('unreliable: ')}")
+        return f"unreliable: {ours}", wrong
+    return (f"unreliable: {stated}" if stated else None), wrong
+
+
+def _other_states(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Iterator[str]:
+    stated = {one["setting"]: one["state"] for one in submission["health"]["settings"]}
+    for setting, state in ours.items():
+        if stated.get(setting) != state:
+            said = "none" if setting not in stated else f"{stated[setting]!r}"
+            yield f"health.settings: {setting}: stated {said}, computed {state!r}"
 
 
 def _statements(submission: Mapping[str, Any]) -> Iterator[str]:

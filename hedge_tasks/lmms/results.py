@@ -48,6 +48,18 @@ class Results:
         if known:
             self.outcome["sampled"] = known[0]
 
+    def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
+        """How the model has read its own replies beside the rules, over all processes; see `lmms.self_reading`."""
+        ranks = gather([dict(counts)])
+        total = {name: sum((of[name] for of in ranks), type(value)()) for name, value in counts.items()}
+        self.outcome["self_reading"] = total
+        if is_first():
+            logger.info(
+                "{}: of {} replies that the model read itself the rules read {} alike, {} not at all, {} as something "
+                "else (unread now)",
+                *(task, total["asked"], total["agree"], total["decided"], total["differ"]),
+            )
+
     def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:
         """Documents that are left out, of all processes.
 
@@ -117,6 +129,8 @@ class Results:
         if folder is None or not is_first():
             return None
         settings |= {key: self.outcome[key] for key in ("sampled", "failed") if key in self.outcome}
+        if verdicts := self.outcome.get("health", {}).get("setting_verdicts"):
+            settings["sampled"] = {**settings["sampled"], "verdicts": verdicts}
         run = replace(run_of(task, model, everything, settings), evidence=evidence, columns=columns)
         path = save_run(run, folder)
         logger.info("{}: answers and labels are in {}", task, path)

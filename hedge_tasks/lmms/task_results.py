@@ -18,6 +18,7 @@ from hedge_tasks.adjudication import (
     keep_labels,
 )
 from hedge_tasks.adjudication.config import LABELS
+from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
@@ -36,6 +37,7 @@ from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
 from hedge_tasks.lmms.results import Results, filter_settings, keep_said
 from hedge_tasks.lmms.rows import Aggregation
+from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.cost import measured
 from hedge_tasks.measures.known import FAILED_RATE
@@ -101,6 +103,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         for instance, answer_set in zip(instances, labelled, strict=True):
             instance.resps = [answer_set.to_json()]
         everything = results.gather(task, self.judge.name, instances, labelled)
+        if passes := sum(answers.n_forced for _, answers, _ in everything):
+            cost["forced"] = {"passes": passes}
         columns = self._kept_columns(instances, labelled)
         said = self._remember()
         evidence = KeptEvidence()
@@ -131,6 +135,9 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         keep_labels(self.judge, output_folder(self._args, LABELS))
         cases = [self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)]
         judged = self.judge_cases(cases, answer_sets)
+        if self.plan.self_reading and isinstance(self.judge, ReplyJudge):
+            judged, counts = self_read(self.judge, cases, answer_sets, judged)
+            self._results.note_self_readings(self.config.task, counts)
         self._results.note_verdicts(cases, judged)
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 

@@ -12,7 +12,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.clock import Clock
-from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc, prices_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
@@ -24,7 +24,7 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm, max_t
 from hedge_tasks.statistics.base import midranks
 from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts
 
@@ -42,8 +42,8 @@ class DetectorNumbers:
         estimate: ROC-AUC.
         within: the same within question types; of parts of answers within the answer.
         difference: its ROC-AUC less that of the detector it is compared with; None for that one itself.
-        p_holm: of the difference, adjusted for all rows that are compared.
-        difference_within, p_holm_within: the same of ROC-AUCs within answers; of parts only.
+        p_adjusted: of the difference, adjusted for all rows that are compared.
+        difference_within, p_adjusted_within: the same of ROC-AUCs within answers; of parts only.
         seconds: that evidence and score took here, for all questions; what was kept with the run is looked up. None
             where they are not counted.
         blind: whether it sees neither image nor draws.
@@ -57,9 +57,9 @@ class DetectorNumbers:
     estimate: Number
     within: StratifiedAuroc
     difference: Comparison | None = None
-    p_holm: float | None = None
+    p_adjusted: float | None = None
     difference_within: Comparison | None = None
-    p_holm_within: float | None = None
+    p_adjusted_within: float | None = None
     seconds: float | None = None
     blind: bool = False
     reversed: bool = False
@@ -172,7 +172,7 @@ def detector_table(
             estimate=estimates[name],
             within=auroc_within(columns[name].scores, name),
             difference=found[name][0],
-            p_holm=found[name][1],
+            p_adjusted=found[name][1],
         )
         for name in shown
     )
@@ -202,7 +202,9 @@ def detector_table(
 def differences(
     columns: Mapping[str, Labelled], names: Sequence[str], against: str | None, *, within: bool = False
 ) -> dict[str, tuple[Comparison | None, float | None]]:
-    """Return the paired difference of each detector to one of them, with p-values by Holm over all of these.
+    """Return the paired difference of each detector to one of them, with p-values adjusted for all of these.
+
+    By a step-down max-T test; by Holm where some detectors are of other documents than the one compared with.
 
     Args:
         columns: scores by detector.
@@ -215,8 +217,22 @@ def differences(
         name: None if reference is None or name == against else compare_columns(columns[name], reference, within=within)
         for name in names
     }
-    adjusted = holm([None if pair is None else pair.p_value for pair in pairs.values()])
-    return {name: (pair, p) for (name, pair), p in zip(pairs.items(), adjusted, strict=True)}
+    adjusted = _adjusted({name: columns[name] for name, pair in pairs.items() if pair is not None}, reference, within)
+    if adjusted is None:
+        p_values = holm([None if pair is None else pair.p_value for pair in pairs.values()])
+        adjusted = dict(zip(pairs, p_values, strict=True))
+    return {name: (pair, adjusted.get(name)) for name, pair in pairs.items()}
+
+
+def _adjusted(
+    columns: Mapping[str, Labelled], reference: Labelled | None, within: bool
+) -> dict[str, float | None] | None:
+    """p-values by max-T; None where the columns are not all of the same documents."""
+    if reference is None or any(column.ids != reference.ids for column in columns.values()):
+        return None
+    pairs = [(column.values, reference.values) for column in columns.values()]
+    strata = (reference.strata or (None,) * len(reference.values)) if within else None
+    return dict(zip(columns, max_t(pairs, reference.labels, groups=reference.groups, strata=strata), strict=True))
 
 
 def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:
@@ -305,7 +321,8 @@ def priced_columns(
     if budget is None:
         clock = Clock()
         scores = replace(scorer, detectors=tuple(asked)).score(answer_sets, clock=clock)
-        return {name: PricedScores(scores, d.draws(n, m), clock.of(d)) for name, d in asked.items()}, {}
+        prices = prices_of(scores)
+        return {name: PricedScores(scores, round(prices[name].mean), clock.of(d)) for name, d in asked.items()}, {}
     if budget < 0:
         raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
     sizes: dict[tuple[int, int], list[str]] = {}

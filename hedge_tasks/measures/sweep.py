@@ -76,7 +76,7 @@ def sweep(
         scores = known or scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
         draws = prices_of(scores)
         for name in detectors:
-            yield Point(n, name, detection_auroc(scores, name), draws[name])
+            yield Point(n, name, detection_auroc(scores, name), draws[name].most)
 
 
 def sweep_draws(

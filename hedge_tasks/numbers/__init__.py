@@ -8,6 +8,7 @@ table    `Table`: columns and rows of numbers, printed as text, JSON, CSV, HTML 
 from hedge_tasks.numbers.formats import (
     FOUR_DIGITS,
     MISSING,
+    ONE_DIGIT,
     PERCENT,
     SIGNED,
     SIGNED_FOUR,
@@ -37,6 +38,7 @@ __all__ = [
     "SIGNED_PERCENT",
     "THREE_DIGITS",
     "WHOLE",
+    "ONE_DIGIT",
     "WHOLE_PERCENT",
     "format_value",
     "count_of",

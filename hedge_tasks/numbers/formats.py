@@ -45,6 +45,7 @@ class Format:
         return f"{scaled:{'+' if self.signed else ''}{how}}"
 
 
+ONE_DIGIT = Format(digits=1)
 THREE_DIGITS = Format()
 FOUR_DIGITS = Format(digits=4)
 SIGNED = Format(signed=True)

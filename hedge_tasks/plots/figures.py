@@ -191,7 +191,7 @@ def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:
     return _or_note(Chart(by, *about, tuple(series), guides=_CHANCE), _TOO_FEW)
 
 
-def price_chart(rows: Sequence[tuple[str, int, Number]]) -> Chart:
+def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
     """ROC-AUC against what a detector costs: those that no cheaper one reaches by name, the others as points.
 
     Args:

@@ -122,6 +122,15 @@ FIELDS = frozenset(
         "category",
         "score",
         "rating",
+        "outcome",
+        "veredicto",
+        "verdetto",
+        "urteil",
+        "antwort",
+        "respuesta",
+        "réponse",
+        "risposta",
+        "resposta",
     ]
 )
 """Names that JSON fields with an answer have, in lower case."""
@@ -161,16 +170,17 @@ _STATED = re.compile(
 _ABROAD = re.compile(
     r"""(?:
       \b(?:r[ée]ponses?|respuesta|antwort|resposta|risposta|ответ|odpowied[źz]|cevap|yanıt|jawaban|antwoord|svar(?:et)?
-        |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|option|giudizio|urteil|jugement|juicio
+        |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|option|giudizio|urteil|jugement|juicio|ver[ie]dic?to|verdetto
         |вердикт|оценка|вариант|kategorie|bewertung|đáp\ án|câu\ trả\ lời|richtig|lösung)
       (?:\ (?:correct[ae]?|corretta|correta|exacte?|bonne|juste|richtige|finale?|правильный|верный|prawidłowa|doğru
         |đúng|benar|juiste|korrekte|rätt|riktige))?
-      \s*(?:(?:est|es|ist|é|è|to|là|adalah|is|är|er|on|je|este|jest|lautet)\b|[:=]|-)?\s*(?:(?:la|le|el|l'|a|o|die|das|der)\b)?
-      |(?:答案|回答|判断|判定|评分|结论|正确答案|答え|正解|正答|判定|選択肢|选择|選択|因此选|所以选|故选|应选|选|選)\s*(?:应该|应)?
+      \s*(?:(?:est|es|ist|é|è|to|là|adalah|is|är|er|on|je|este|jest|lautet)\b\s*:?|[:=]|-)?\s*(?:(?:la|le|el|l'|a|o|die|das|der)\b)?
+      |(?:答案|回答|判断|判定|评分|结论|正确答案|答え|正解|正答|判定|選択肢|选择|選択|因此选|所以选|故选|应选|选|選|よって|したがって)\s*(?:应该|应)?
         (?:是|为|為|は|が)?\s*:?
       |(?:정답|답변|답|판정|결론)(?:은|는|:)?\s*:?
       |(?:الإجابة|الجواب|الاجابة|جواب|پاسخ)(?:\s+الصحيحة|\s+الصحيح|\s+صحیح)?\s*(?:هي|هو|:)?\s*:?
-      |(?:उत्तर|जवाब)\s*(?:है|:)?\s*:?
+      |(?:उत्तर|जवाब|विकल्प)\s*(?:है|:)?\s*:?
+      |(?:คำตอบ)(?:คือ|:)?\s*(?:ข้อ)?\s*
     )[\s"'(\[]*(?P<said>[A-Za-z](?!\w)|[A-Za-z](?=[^\x00-\x7f])|[0-9](?![\w.,]\d|\d))""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -246,9 +256,12 @@ _OR = re.compile(
 )
 _REST = re.compile(r"[\s\"')\].!?,;:✓]*\Z")
 _SET_OFF = re.compile(r"""["')\]]*\s*(?:[.,;:!\n(-]|\Z)""")
-_ITEM = re.compile(r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))\s*(?=\S)")
+_ITEM = re.compile(
+    r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b|for (?=[a-z-]+[,;]))|\s-(?=\s))"
+    r"\s*(?=\S)"
+)
 _MARKER = re.compile(
-    r"(?<![\w(])[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]](?=\s)|\s*(?:=|->|means\b|stands for\b)|\s-(?=\s))"
+    r"(?<![\w(])[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]](?=\s)|\s*(?:=|->|means\b|stands for\b|for\b)|\s-(?=\s))"
 )
 
 _PIECE = re.compile(r"(?<=[^\s.])[.!](?=\s|\Z)|[;\n]+|,?\s+\b(?:but|however|although)\b,?")
@@ -260,6 +273,7 @@ _BEGINS_A_LIST = re.compile(r"[(\[]?(?:[0-9]|[A-Za-z])[.):\]]\s")
 _SENTENCE = re.compile(r"(?<=[\w)\"'])[.!?]\s+|\n")
 _DIGITS = re.compile(r"\d+")
 _DEEPEST = 4
+_MARK_ENDS_LINE = re.compile(r"""[(\[]?(?:[0-9]{1,2}|[A-Za-z])[.)\]"']*[ \t]*(?:\n|\Z)""")
 _FIRST_ITEM = re.compile(r"[(\[]?1[.):]\s+(?:first|step|check|the question|misinterpretation)\b", re.IGNORECASE)
 
 _SHORT_LINE = 200
@@ -540,9 +554,21 @@ def _is_item(text: str, start: int, listed: bool) -> bool:
     item = _ITEM.match(text, start)
     if item is None:
         return False
+    if not listed and _stands_alone(text, start, item[1]):
+        return False
     following = str(int(item[1]) + 1) if item[1].isdecimal() else chr(ord(item[1]) + 1)
     inline = listed and item[1] in ("0", "1", "A", "a")
     return _last_markers(text, inline).get(following, -1) >= item.end()
+
+
+def _stands_alone(text: str, start: int, mark: str) -> bool:
+    """Whether a mark ends the line that it does not begin, or the item before it comes behind: "The answer is (B)."."""
+    if not re.search(r"\w", text[text.rfind("\n", 0, start) + 1 : start]):
+        return False
+    if _MARK_ENDS_LINE.match(text, start):
+        return True
+    before = str(int(mark) - 1) if mark.isdecimal() else chr(ord(mark) - 1)
+    return _first_markers(text).get(before, -1) > start
 
 
 def _goes_on_in_a_list(text: str, start: int) -> bool:

@@ -40,7 +40,7 @@ _CONCLUDES = (
 )
 _DENIES = re.compile(
     r"(?:\b(?:not|never|neither|nor|hardly|rather\s+than|instead\s+of|anything\s+but|far\s+from|by\s+no\s+means|no|without"
-    r"|than|against|too\s+\w+\s+to\s+be)\s+(?:\w+ly\s+)?(?:at\s+all\s+|be(?:ing)?\s+|really\s+|quite\s+|as\s+|an?\s+)?)\Z"
+    r"|than|against|too\s+\w+\s+to\s+be)\s+(?:\w+ly\s+)?(?:at\s+all\s+|be(?:ing)?\s+(?:(?:considered|called|deemed|labell?ed|rated)\s+)?|really\s+|quite\s+|as\s+|an?\s+)?)\Z"
 )
 _PARTLY = re.compile(r"\b(?:partly|partially|mostly|somewhat|largely|nearly|almost|generally|half)\s+\Z")
 _HARSH = re.compile(r"[\"']?\s+(?:would|might|could|may|is\s+(?:too|not)|are\s+(?:too|not)|seems\s+too)\b")
@@ -130,15 +130,13 @@ def read_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
     start, named, last = 0, list[_Named](), ""
     for sentence, end in _sentences(said):
         found = list(_in_sentence(sentence, end - len(sentence), words, pattern, stated, judged))
-        if any(one.value == "" for one in found):
-            return None
         named += found
         last, start = (sentence, end) if sentence.strip() else (last, start)
     claims = [one for one in named if one.stated]
-    if not claims:
+    if not claims or "" in {one.value for one in named if one.end > claims[-1].end}:
         return None
     chosen = claims[-1]
-    if not chosen.final and {one.value for one in named} != {chosen.value}:
+    if not chosen.final and {one.value for one in named} - {chosen.value} - ({""} if len(claims) == 1 else set()):
         return None
     behind = said[chosen.end :]
     if any(one.value != chosen.value for one in named if one.end > chosen.end) or _GOES_ON.search(behind):

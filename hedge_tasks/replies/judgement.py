@@ -204,8 +204,15 @@ def _named(text: str, values: Mapping[str, str]) -> set[str]:
     words = "|".join(_spelling(s) for s in sorted(values, key=len, reverse=True) if not s.isdecimal())
     if not words:
         return set()
-    pattern = re.compile(rf"(?P<not>\b(?:not|no|never|than|of|n't)\W+(?:\w+\W+)?)?\b(?P<word>{words})\b", re.IGNORECASE)
-    return {values[normalise(m["word"])] for m in pattern.finditer(text) if m["not"] is None}
+    pattern = re.compile(
+        rf"(?P<not>\b(?:not|no|never|than|of|n't|nothing|none|without)\W+(?:\w+\W+)?)?\b(?P<word>{words})\b",
+        re.IGNORECASE,
+    )
+    return {
+        values[normalise(m["word"])]
+        for m in pattern.finditer(text)
+        if m["not"] is None and not _ONLY_POSSIBLE.search(text, max(0, m.start() - 80), m.start())
+    }
 
 
 def _spelling(spelled: str) -> str:
@@ -214,7 +221,14 @@ def _spelling(spelled: str) -> str:
 
 _LABEL = (
     r"(?:(?:final|overall|my|the|your)\s+){0,3}(?:label|categor(?:y|ie)|kategorie|class|classification|outcome|judge?ment"
-    r"|decision|rating|conclusion|result|assessment|evaluation|determination|verdict|answer|final)"
+    r"|decision|rating|conclusion|result|assessment|evaluation|determination|verdict|answer|final|ver[ie]di[ck]?to?|verdetto"
+    r"|urteil|ergebnis|giudizio|jugement|вердикт|итог|вывод|结论|判定|判断|結論|판정|결론|निर्णय|निष्कर्ष|kết\s+luận|الحكم|النتيجة"
+    r"|ผลการตัดสิน|สรุป|karar|sonuç|wyrok|ocena|wniosek|kesimpulan|putusan|omdöme|oordeel|conclusi[oó]ne?|conclus[aã]o)"
+)
+# "Nothing in the answer is hallucinated", "one might argue that the first half is supported": neither names a verdict.
+_ONLY_POSSIBLE = re.compile(
+    r"\b(?:nothing|none|no (?:part|claim|statement))\b[^.!?,;:\n]*\Z|\b(?:could|might|may)\b[^.!?,;\n]*\Z",
+    re.IGNORECASE,
 )
 _TABLE = re.compile(r"\|\s?:?-{2,}")
 _REPEATED = re.compile(r"\A(\w{1,30})(?:\s+\1\b)+\W*\Z", re.IGNORECASE)

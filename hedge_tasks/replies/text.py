@@ -21,6 +21,12 @@ _CONTROL = re.compile(
 )
 _ROLE = re.compile(r"\A\s*(?:assistant|model|ai|bot|human|user)\s*:\s*", re.IGNORECASE)
 
+# Where a model that goes on without end plays the next one who asks.
+_NEXT_TURN = re.compile(r"\n\s*(?:question|user|human|q)\s*:", re.IGNORECASE)
+_ASKS_FIRST = re.compile(
+    r"\A\s*(?:question|user|human|q)\s*:[^\n]*\n\s*(?:assistant|answer|model|a)\s*:", re.IGNORECASE
+)
+
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}]|\{[^{}]*\}){0,300})\}")
 _ANSWER_TAG = re.compile(
     r"<(answer|final_answer|final|verdict|output|result|choice)>(.{0,2000}?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL
@@ -183,13 +189,21 @@ def body(reply: str) -> str | Reading:
     text, is_open = without_thoughts(reply)
     if is_open:
         return unreadable(THOUGHT)
-    text = _ROLE.sub("", _CONTROL.sub("", text))
+    text = _ROLE.sub("", _own_turn(_CONTROL.sub("", text)))
     if len(text) > LONGEST_READ:
         half = LONGEST_READ // 2
         text = f"{text[:half]}\n{text[-half:]}"
     if not any(character.isalnum() or character in _MARKS for character in text):
         return unreadable(EMPTY)
     return text.strip()
+
+
+def _own_turn(text: str) -> str:
+    """A reply without the turns that its author makes up: what is asked next, and the question before its answer."""
+    text = text[begun.end() :] if (begun := _ASKS_FIRST.match(text)) else text
+    further = _NEXT_TURN.search(text)
+    said = text[: further.start()] if further else text
+    return said if any(character.isalnum() for character in said) else text
 
 
 def plain(text: str) -> str:

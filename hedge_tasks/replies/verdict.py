@@ -59,6 +59,7 @@ _CLAIM = re.compile(
     (?:\ \w+){{0,2}}?\ (?:is|are|was|seems|appears|looks|contains|includes|has|does|do|there\ is)\b
     (?P<between>(?:\ [a-z-]+){{0,6}}?)\ (?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b
     | \bthere\ (?:is|are)\ (?P<some>(?:[a-z]+\ ){{0,3}}?)hallucinations?\b
+    | \b(?P<nothing>(?:not|no)\ (?:\w+\ ){0, 2}?(?:find|see|detect|identify|contain)\ any\ hallucinations?)\b
     | \bmak(?:es|ing)\ (?:it|this|that|the\ answer)\ (?P<made>hallucinated|nonfactual)\b
     | \A(?:no|without|zero)\ (?P<none>hallucinations?)\b
     | \A(?P<found>hallucinations?)\ (?:is\ |are\ |was\ |were\ )?(?:detected|found|present)\b""",
@@ -146,7 +147,7 @@ class Verdicts:
 
 
 def _claimed(found: re.Match[str]) -> str | None:
-    if found["none"] is not None:
+    if found["none"] is not None or found["nothing"] is not None:
         return FACTUAL
     if found["made"] is not None or found["found"] is not None:
         return HALLUCINATED

@@ -41,7 +41,7 @@ def _any_of(words: str) -> str:
 
 
 _YES_WORD = re.compile(
-    rf"(?:a\ )?(?:yes|yeah|yep|yup)\b"
+    rf"(?:a\ )?(?:yes|yeah|yep|yup)\b|जी\ ह(?:ाँ|ां)"
     rf"|(?:indeed|affirmative|absolutely|certainly|definitely|{_any_of(_FOREIGN_YES)})(?!\w){_END})"
     rf"|(?:true|correct|right){_END}{_GO_ON}|y(?=\n|\Z)|(?:i\ (?:think|believe)\ so)\b",
     re.IGNORECASE,
@@ -138,6 +138,7 @@ _STOP = frozenset(
 )
 # What a question asks with, and not about: "does the patient exhibit symptoms consistent with".
 _FRAME = _words(
+    "investigate further warrant worth likely "
     "opinion expert medical assessment based patient exhibit symptom consistent potential possible possibility "
     "diagnosis case clinical suggest suggestive indicate indicative indicat indication suspect suspicion observe "
     "observ identify detect confirm ascertain whether we should consider concern examin visual inspection presence "
@@ -179,7 +180,7 @@ _OF_FINDINGS = _words(
 
 _WHERE = re.compile(
     r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
-    r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*"
+    r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
 )
 _IRREGULAR = {
     "people": "person",
@@ -403,7 +404,7 @@ _OF_LUNGS = frozenset(
 _ABOUT = re.compile(
     r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
     r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
-    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:see|find|seem|appear|sound|look))?"
+    r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:see|find|seem|appear|sound|look)(?:\slike\sit)?)?"
     r"(?:\s(?:one|any|some|it|them|that|clearly|indeed|also|the case|so|here|there))*"
     r"(?P<word>\s(?:visible|present|shown|right|correct|true|accurate|false|wrong|incorrect|absent|missing))?"
     r"(?:\s(?:in|on) (?:the|this) \w+)?"
@@ -412,6 +413,11 @@ _CLAUSE = re.compile(
     r"[.!;,:]+(?=\s|\Z)|\n|\?[\"']?(?=\s|\Z)"
     r"|\b(?:but|however|although|though|while|whereas"
     r"|except|so|only|and (?=no\b|not\b|there\b))"
+)
+# "A pneumothorax is a condition in which" tells what the word means.
+_DEFINES = re.compile(
+    r"\bis (?:an?|the) (?:\w+ )?(?:condition|disease|disorder|type|kind|term|procedure|process|technique|word)\b"
+    r"|\brefers to\b|\bis defined\b"
 )
 # "It looks like a dog" may well go on "but is a cat".
 _ONLY_LIKE = re.compile(r"\b(?:looks? like|resembl\w+|similar to|mistaken for|at first)\b")
@@ -512,7 +518,7 @@ class YesNo:
                 said |= set(filter(None, [self._by_normal(normal)]))
             raw = set(_WORD.findall(self._in_its_words(clause)))
             words = {_stem(word) for word in raw}
-            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in self.keys}
+            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in (*self.keys, *_FRAME)}
             if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
                 said.add(value)
         return said
@@ -537,7 +543,13 @@ class YesNo:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        if self.negated or leaves_open(clause) or _ONLY_LIKE.search(clause) or _DENIES_SAYING.search(clause):
+        if (
+            self.negated
+            or leaves_open(clause)
+            or _ONLY_LIKE.search(clause)
+            or _DEFINES.search(clause)
+            or _DENIES_SAYING.search(clause)
+        ):
             return None
         if bare := _ABOUT.fullmatch(clause):
             denied = (bare["not"] is not None) != (

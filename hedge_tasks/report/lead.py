@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.adjudication.outcomes import readings_line
-from hedge_tasks.detectors.pipeline import name_of, prices_of
+from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Measure
@@ -69,7 +69,7 @@ class DetectorRow:
     """
 
     name: str
-    draws: int
+    draws: Price
     bars: tuple[Bar, ...]
     height: float
 
@@ -164,10 +164,10 @@ def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
     return Chart(*about, categories=names, forest=True, guides=((0.5, "chance"),))
 
 
-def price_of(analysis: Analysis, detector: str) -> int:
+def price_of(analysis: Analysis, detector: str) -> Price:
     """Answers a question that a detector looks at besides the baseline answer."""
     prices = (prices_of(scores) for scores in analysis.scores.values())
-    return next((of[detector] for of in prices if detector in of), 0)
+    return next((of[detector] for of in prices if detector in of), Price(0.0, 0, 0))
 
 
 def why_no_detector(analysis: Analysis) -> str:

@@ -213,9 +213,9 @@ def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
     }
 
 
-def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, int, Number]]:
-    prices = prices_of(analysis.scores[clustering])
-    return [(name, prices.get(name, 0), estimate) for name, estimate in analysis.estimates[clustering].items()]
+def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, float, Number]]:
+    prices = {name: price.mean for name, price in prices_of(analysis.scores[clustering]).items()}
+    return [(name, prices.get(name, 0.0), estimate) for name, estimate in analysis.estimates[clustering].items()]
 
 
 def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
@@ -270,6 +270,8 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
         if counted
         else "not told by the model",
     )
+    if passes := sum(answer_set.n_forced for answer_set in run.answer_sets):
+        yield "forced passes", f"{passes:,}"
     yield "empty answers", f"{sum(not answer.text for answer in answers):,}"
     for key, value in (run.settings.get("outcome") or {}).items():
         if not isinstance(value, (Mapping, list)):  # health, the probe's findings and failed documents stand above

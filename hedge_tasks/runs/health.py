@@ -47,6 +47,10 @@ _DEPENDENT = 1.1
 """Design effect from which groups are worth a word."""
 
 _FEWEST_CHECKED = 5
+_FEWEST_LABELS = 10
+"""Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
+
+_LABELS = ("supported", "hallucinated")
 _MOST_NAMED = 4
 
 
@@ -83,6 +87,7 @@ class Health:
             that nobody could read.
         outcomes: documents by what came of their answer, as `adjudication.outcomes.OUTCOMES` has it; empty where nobody
             judged.
+        labels: documents by label, "supported" and "hallucinated".
         readings: documents by how firmly their reply was read, and by what that rests on, as
             `adjudication.outcomes.readings_of` has it; empty where none was read.
         zero_entropy: share of the documents with a semantic entropy of 0, by clustering; empty where nothing was
@@ -111,6 +116,7 @@ class Health:
     unlabelled: float | None
     unreadable: float | None = None
     outcomes: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
     readings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     zero_entropy: Mapping[str, float] = field(default_factory=dict)
     decoding: Mapping[str, Any] = field(default_factory=dict)
@@ -179,6 +185,7 @@ def measure(
         unlabelled=_share([a.label is None for a in answer_sets]),
         unreadable=_share([_is_unreadable(verdict or {}) for verdict in verdicts]) if verdicts is not None else None,
         outcomes=_outcomes(verdicts or []),
+        labels={name: sum(a.label == label for a in answer_sets) for label, name in enumerate(_LABELS)},
         readings=readings_of(verdicts or []),
         zero_entropy=dict(zero_entropy or {}),
         decoding=sampled.get("decoding") or {},
@@ -291,11 +298,16 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
     if not h.outcomes:
         return []  # not judged yet, which every table says
     reason = reliability(verdicts)
+    few = min(h.labels, key=lambda name: h.labels[name], default=None)
     found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
     if h.unreadable is not None and h.unreadable > _UNREADABLE:
         found.append(
             Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
         )
+    labelled = sum(h.labels.values())
+    if few is not None and labelled and (n := h.labels[few]) < _FEWEST_LABELS:
+        told = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
+        found.append(Finding(f"only {n} of {labelled} labelled answers are {few}: {told}"))
     return [*found, *_of_outcomes(h)]
 
 

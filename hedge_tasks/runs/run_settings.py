@@ -48,6 +48,7 @@ class _Sampled(OpenRecord):
     probe: Objects[Any] | None = None
     server: Objects[Any] | None = None
     image_use: Objects[int] | None = None
+    verdicts: Items[Objects[Any]] | None = None
 
 
 class _Outcome(OpenRecord):

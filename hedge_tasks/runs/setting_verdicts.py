@@ -43,6 +43,9 @@ _POWER = Format(digits=2)
 
 _ONE_ANSWER = "all seeds gave one answer, which has the chance {} by its own probability"
 
+_SOME_POWER = 0.05
+"""Of the test of draws, below which it is as good as none."""
+
 _GREEDY = (10, 0.98)
 """Documents, and the share of them whose clean answers are all the same, from which nobody sampled."""
 
@@ -132,10 +135,12 @@ class _Case:
         blamed = self._blamed(by_witness)
         for setting in SETTINGS:
             own = by_witness.get(setting)
-            if own is not None and own.state in ("contradicted", "verified"):
+            if own is not None and own.state == "contradicted":
                 yield own
             elif setting in blamed:
                 yield self._verdict(setting, "contradicted", self._deviation(blamed), unreliable=True, by="draws")
+            elif own is not None and own.state == "verified":
+                yield own
             else:
                 yield self._by_draws(setting, own)
 
@@ -143,9 +148,15 @@ class _Case:
         """What the test of draws adds to what is known otherwise."""
         said = own.evidence if own else ""
         power = {name: self.draws.power[name] for name in _AGAINST.get(setting, ()) if name in self.draws.power}
+        known = own is not None and own.state == "not contradicted"
         if self.draws.state == "not contradicted" and power:
-            return self._verdict(setting, "not contradicted", said, power=power)
-        if own is not None and own.state == "not contradicted":
+            if not self.draws.two_sided:
+                one_sided = "end tokens are not known: too many repeats alone would show"
+                said = f"{said}; {one_sided}" if said else one_sided
+            # A test that hardly ever says no says nothing; and draws do not say whose they are.
+            told = max(power.values()) >= _SOME_POWER and (setting != ONE_MODEL or known)
+            return self._verdict(setting, "not contradicted" if told or known else "not verifiable", said, power=power)
+        if own is not None and known:
             return own
         reasons = [said] if said else []
         if setting in _AGAINST and self.draws.state == "not verifiable" and self.draws.reason:
@@ -153,7 +164,7 @@ class _Case:
         return self._verdict(setting, "not verifiable", "; ".join(reasons) or "no test tells")
 
     def _blamed(self, known: Mapping[str, SettingVerdict]) -> tuple[str, ...]:
-        """Settings one of which must be otherwise, by the test of draws."""
+        """Settings one of which must be otherwise, by the test of draws; where all are sure, the log-probabilities."""
         if self.draws.state != "contradicted":
             return ()
         if self.draws.t is None and self.draws.p_value is None:
@@ -203,6 +214,8 @@ class _Case:
             yield self._verdict(TEMPERATURE, "not contradicted", f"{said}; a cap would not show there")
         elif self.probe.get("varied") is False:
             yield self._verdict(TEMPERATURE, "not verifiable", "all seeds gave one answer in the probe")
+        elif tried is not None and tried.failed:
+            yield self._verdict(TEMPERATURE, "not verifiable", f"tried near 0: {tried.failed}")
 
     def _is_greedy(self) -> bool:
         distinct = [len({answer.text for answer in a.clean}) for a in self.answer_sets if len(a.clean) > 1]
@@ -225,7 +238,7 @@ class _Case:
             chance = "" if tried.chance is None else f" (chance {_chance(tried.chance)} if it were ignored)"
             yield self._verdict(name, "not contradicted", f"{narrow} gives one answer to {tried.draws} seeds{chance}")
         elif tried is not None and tried.failed:
-            yield self._verdict(name, "not verifiable", f"{narrow} cannot be asked for")
+            yield self._verdict(name, "not verifiable", f"tried with {narrow}: {tried.failed}")
 
     def _penalties(self) -> SettingVerdict:
         refused = sorted(name for name in self.refused if "penalty" in name)

@@ -78,7 +78,7 @@ def check_models(filters: Mapping[str, Any], where: str) -> None:
     for name, settings in filters.items():
         for option, of_revision in MODEL_OPTIONS.items():
             model, revision = settings.get(option), settings.get(of_revision)
-            if isinstance(model, str) and not _is_trusted(model, revision):
+            if isinstance(model, str) and not is_trusted(model, revision):
                 at = f" at revision {revision!r}" if revision is not None else ""
                 raise Untrusted(
                     f"{where}: its filter {name!r} names the model {model!r}{at}, which is none of installed tasks; "
@@ -111,7 +111,8 @@ class _PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: igno
 _PlainLoader.add_constructor("!function", lambda loader, node: None)
 
 
-def _is_trusted(model: str, revision: object) -> bool:
+def is_trusted(model: str, revision: object) -> bool:
+    """Whether somebody here has chosen a model at a revision: an installed task, a clustering's default, the user."""
     # What a function did in another process is loaded from nowhere; building it fails with a reason of its own.
     if model.startswith((PACKAGE_SCHEME, "custom:")):
         return True

@@ -17,7 +17,7 @@ from hedge_tasks.data.answers import Answer, Condition, Draw, log_probability
 from hedge_tasks.sampling.plan import draw_seed
 from hedge_tasks.sampling.requests import DrawRequest
 
-REPEATS = 3
+REPEATS = 4
 """Seeds that a setting is tried with."""
 
 UNSEEDED = 4
@@ -36,6 +36,9 @@ MOST_REQUESTS = REPEATS * (1 + len(NARROWEST)) + UNSEEDED + 3
 
 _TIE = 0.05
 """Nats by which two answers may differ in probability and be equally likely for a computer."""
+
+HEAD = 5
+"""Words of an answer that have to repeat: further on, two tokens are about equally likely sooner or later."""
 
 _LONG = 40  # times the question
 _LONGEST_REASON = 200
@@ -102,8 +105,10 @@ def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[
     kinds[NO_SEED] = [replace(as_probe(first, f"unseeded {i}", hot), seeded=False) for i in range(UNSEEDED)]
     draws = {f"{kind} {i}": draw for kind, of in kinds.items() for i, draw in enumerate(of)}
     made = dict(ask(draws))
-    tried = {kind: _tried([made.get(f"{kind} {i}") for i in range(len(of))], plain) for kind, of in kinds.items()}
-    return {**tried, TOGETHER: _tried(_together(first, ask), plain)}
+    outcomes = {kind: [made.get(f"{kind} {i}") for i in range(len(of))] for kind, of in kinds.items()}
+    unseeded = _tried(outcomes.pop(NO_SEED), plain)
+    obeyed = {kind: _obeyed(of, plain) for kind, of in outcomes.items()}
+    return {**obeyed, NO_SEED: unseeded, TOGETHER: _tried(_together(first, ask), plain)}
 
 
 def as_probe(draw: DrawRequest, index: int | str, temperature: float) -> DrawRequest:
@@ -119,6 +124,30 @@ def _together(first: DrawRequest, ask: Ask) -> list[Answer | str | None]:
     beside = as_probe(replace(first, request=replace(first.request, question=question)), "beside", COLD)
     alone = ask({"alone": draw})
     return [alone.get("alone"), ask({"beside": beside, "again": draw}).get("again")]
+
+
+def _obeyed(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> SettingTried:
+    """Of draws that must begin alike.
+
+    Two beginnings are no proof of the contrary: at a tie, rounding decides. Three are, and two that are known to be
+    no tie.
+    """
+    short = all(len(a.text.split()) <= HEAD for a in (*plain, *outcomes) if isinstance(a, Answer))
+    if short:
+        tried = _tried(outcomes, plain)
+        known = all(a.mean_logprob is not None for a in outcomes if isinstance(a, Answer))
+    else:
+        heads = [_head(a) for a in plain]
+        if len({a.text for a in heads}) < 2:
+            return SettingTried(0, 0, failed="plain draws begin alike as well")
+        tried, known = _tried([_head(a) if isinstance(a, Answer) else a for a in outcomes], heads), False
+    if tried.distinct == 2 and not known:
+        return replace(tried, failed="two answers, which a tie would give as well")
+    return tried
+
+
+def _head(answer: Answer) -> Answer:
+    return Answer(" ".join(answer.text.split()[:HEAD]))
 
 
 def _tried(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> SettingTried:

@@ -9,7 +9,8 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
 - `options`: each answer that the question offers as the *whole* reply, its end included: the model's distribution over
   the offered answers, which no reading of sampled replies has to guess. One pass an option, named `option:TEXT`;
 - `reversed`: the same where lettered options are shown in the other order, against a liking for places. One pass an
-  option, named `reversed:LETTER` by the letter that the option has in the given order.
+  option, named `reversed:LETTER` by the letter that the option has in the given order;
+- `self_reading`: the same as the final answer behind the model's own baseline reply, named `read:TEXT`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any, Protocol
 from loguru import logger
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import OPTION, REVERSED, Answer
+from hedge_tasks.data.answers import OPTION, READ, REVERSED, Answer
 from hedge_tasks.data.option_order import reversed_letters, reversed_question
 from hedge_tasks.errors import unknown
 from hedge_tasks.perturb.base import Wording, build_noise
@@ -44,7 +45,10 @@ PASSES: Mapping[str, tuple[str, ...]] = {
 }
 """What a detector may need -> the passes that give it."""
 
-NAMES = tuple(dict.fromkeys(name for names in PASSES.values() for name in names))
+SELF_READING = "self_reading"
+"""Asks for one more of each, behind the model's own reply."""
+
+NAMES = (*dict.fromkeys(name for names in PASSES.values() for name in names), SELF_READING)
 
 OPTIONS = "options"
 """Asks for one pass an offered answer."""
@@ -52,7 +56,7 @@ OPTIONS = "options"
 _REVERSED = "reversed"
 """Asks for one more of each, in the other order."""
 
-_PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED}
+_PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED, READ: SELF_READING}
 """What names of passes about offered answers begin with -> what asks for them."""
 
 CONDITION = "forced"
@@ -94,7 +98,7 @@ class ForcedPass:
     """One text after one prompt.
 
     Attributes:
-        name: one of `NAMES`, or `OPTION` or `REVERSED` with the option behind it.
+        name: one of `NAMES`, or `OPTION`, `REVERSED` or `READ` with the option behind it.
         asked: a draw whose conversation is read.
         text: that the model is made to say.
     """
@@ -135,6 +139,9 @@ def forced_keys(
     other = {"name": _REVERSED, "asked": reversed_question(question) or ""}
     for option, letter in _reversed(question, options).items():
         keys[f"{REVERSED}{option}"] = definition.forced_key(document, question, {**other, "said": letter}, None)
+    for option in options:
+        about = {"name": SELF_READING, "baseline": baseline.text, "offered": _offered(options), "said": option}
+        keys[f"{READ}{option}"] = definition.forced_key(document, question, about, _final_prompt())
     for name in (name for name in NAMES if name not in _PREFIXES.values()):
         prompt = _truth_prompt() if name in _WORDS else None
         about = {"name": name, "baseline": baseline.text, "said": _text(name, baseline)}
@@ -293,6 +300,9 @@ def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
     request = draw.request
     if name == OPTIONS:
         return draw
+    if name == SELF_READING:
+        then = _final_prompt().user_text(Wording(_offered(request.options)))
+        return _AfterReply(request, draw.draw, draw.document, draw.row, reply=baseline.text, then=then)
     if name == _REVERSED:
         return replace(draw, request=_in_other_order(request))
     if name == "blank":
@@ -336,8 +346,9 @@ def _text(name: str, baseline: Answer, letters: Mapping[str, str] | None = None)
     Args:
         letters: of the options in the other order.
     """
-    if name.startswith(OPTION):
-        return name.removeprefix(OPTION)
+    for prefix in (OPTION, READ):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
     if name.startswith(REVERSED):
         return (letters or {})[name.removeprefix(REVERSED)]
     return _WORDS.get(name, baseline.text)
@@ -347,6 +358,27 @@ def _reworded(question: str, document: str) -> str:
     """The question behind an introduction that changes nothing, which the document alone decides."""
     seed = int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big")
     return build_noise(_REWORDING).perturb_wording(Wording(question), seed=seed).question
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AfterReply(DrawRequest):
+    """A draw with the reply to it and a further turn of the user's."""
+
+    reply: str
+    then: str
+
+    def conversation(self, images: list[Any]) -> list[dict[str, Any]]:
+        turns = [("assistant", self.reply), ("user", self.then)]
+        more = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in turns]
+        return [*super().conversation(images), *more]
+
+
+def _offered(options: Sequence[str]) -> str:
+    return ", ".join(options)
+
+
+def _final_prompt() -> Prompt:
+    return load_prompt("forced/final_answer")
 
 
 def _truth_prompt() -> Prompt:

@@ -28,6 +28,7 @@ from hedge_tasks.sampling.prefetch import NoisyPictures
 from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
+from hedge_tasks.serving.secrets import Redactor
 
 MAX_ATTEMPTS = 3
 """How often a draw is asked for before it counts as failed."""
@@ -320,8 +321,9 @@ def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
     """The outcomes of draws as they finish, by whatever way the model is asked. Nothing is stored, nor asked again.
 
     A picture that cannot be read ends what an adapter is at. Its document's draws have failed then for good, and the
-    adapter is asked for the others.
+    adapter is asked for the others. Keys in the answers' texts are taken out before anybody has them.
     """
+    redact = Redactor()
     make = _own_draws if hasattr(model, "generate_draws") else _foreign_draws
     left = dict(pending)
     while left:
@@ -329,7 +331,7 @@ def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
         try:
             for outcome in make(model, left):
                 done.update(key for key, _ in outcome)
-                yield outcome
+                yield [(key, without_keys(answer, redact)) for key, answer in outcome]
             return
         except UnreadablePicture as error:
             left = {key: asked for key, asked in left.items() if key not in done}
@@ -338,6 +340,14 @@ def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
                 raise
             left = {key: asked for key, asked in left.items() if key not in gone}
             yield [(key, Refused(error)) for key in gone]
+
+
+def without_keys(answer: Answer | str, redact: Redactor) -> Answer | str:
+    """An answer with the keys in its text taken out. Its tokens would spell them. Reasons have been redacted before."""
+    if not isinstance(answer, Answer):
+        return answer
+    text = redact.answer(answer.text)
+    return answer if text == answer.text else replace(answer, text=text, tokens=None, alternatives=None)
 
 
 def _own_draws(model: DrawingModel, pending: _Pending) -> Iterator[_Outcome]:

@@ -1,8 +1,9 @@
 """How well a score tells hallucinated answers from supported ones, how sure that is, and how well judges agree.
 
-    roc          AUROC with standard error and interval (DeLong, bootstrap; also by image)
+    roc          AUROC with standard error and interval (DeLong, bootstrap; by image the delete-one-group jackknife)
     strata       AUROC within kinds of questions
     paired       two scores on the same answers; two runs on the same documents, by AUROC or by any measure of sums
+    multiple     several scores against one: p-values that hold for all of them together
     curves       average precision, risk-coverage and rejection curves with AURC, PRR and AUG
     calibration  cross-fitted probabilities, their reliability diagram and ECE
     agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
@@ -40,6 +41,7 @@ from hedge_tasks.statistics.curves import (
     risk_coverage_curve,
 )
 from hedge_tasks.statistics.means import estimate_mean
+from hedge_tasks.statistics.multiple import max_t
 from hedge_tasks.statistics.paired import (
     Comparison,
     compare_runs,
@@ -63,6 +65,7 @@ __all__ = [
     "compare_within",
     "compare_runs",
     "holm",
+    "max_t",
     "Curve",
     "average_precision",
     "rejection_curve",

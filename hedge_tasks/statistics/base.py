@@ -56,6 +56,21 @@ def check_defined(x: FloatArray, y: FloatArray) -> None:
         raise UndefinedStatistic(f"every document is labelled hallucinated ({count_of(len(x), 'document')})")
 
 
+FEWEST_OF_A_CLASS = 5
+"""Documents of the rarer class below which there is no AUROC."""
+
+
+def check_enough(positive: BoolArray, fewest: int = FEWEST_OF_A_CLASS) -> None:
+    """Raise UndefinedStatistic where a class has too few documents for an AUROC that says anything."""
+    n, n_positive = len(positive), int(positive.sum())
+    rarer, kind = (n_positive, "hallucinated") if 2 * n_positive <= n else (n - n_positive, "supported")
+    if rarer < fewest:
+        verb = "is" if rarer == 1 else "are"
+        raise UndefinedStatistic(
+            f"only {rarer} of {count_of(n, 'document')} {verb} {kind}; an AUROC needs {fewest} of each class"
+        )
+
+
 def check_complete(x: FloatArray, y: FloatArray, name: str) -> None:
     """Raise UndefinedStatistic where there is no document, or one without a score or without the other number."""
     if not len(x):
@@ -107,7 +122,7 @@ def midranks(x: npt.ArrayLike) -> FloatArray:
     return ranks
 
 
-def quantile_of(confidence: float, degrees: int | None = None) -> float:
+def quantile_of(confidence: float, degrees: float | None = None) -> float:
     """Half the width of a two-sided interval, in standard errors: 1.96 for 0.95.
 
     Args:
@@ -120,7 +135,7 @@ def quantile_of(confidence: float, degrees: int | None = None) -> float:
     return float(ndtri(p) if degrees is None else stdtrit(degrees, p))
 
 
-def two_sided_p(deviation: float, degrees: int | None = None) -> float:
+def two_sided_p(deviation: float, degrees: float | None = None) -> float:
     """Probability of at least this deviation from 0 to either side, in standard errors.
 
     Args:
@@ -133,7 +148,7 @@ def two_sided_p(deviation: float, degrees: int | None = None) -> float:
     return float(2 * (ndtr(-deviation) if degrees is None else stdtr(degrees, -deviation)))
 
 
-def logit_interval(value: float, stderr: float, confidence: float, degrees: int | None = None) -> Interval:
+def logit_interval(value: float, stderr: float, confidence: float, degrees: float | None = None) -> Interval:
     r"""Interval of a number in (0, 1), normal (or Student's) on the logit scale.
 
     .. math::
@@ -141,9 +156,20 @@ def logit_interval(value: float, stderr: float, confidence: float, degrees: int 
 
     It stays within (0, 1) and is longer on the side of 0.5, as the distribution of an AUROC near 1 is.
     """
+    return interval_of_logit(value, stderr / (value * (1 - value)), confidence, degrees)
+
+
+def interval_of_logit(value: float, stderr: float, confidence: float, degrees: float | None = None) -> Interval:
+    """Interval of a number in (0, 1) from the standard error of its logit."""
     center = math.log(value / (1 - value))
-    half = quantile_of(confidence, degrees) * stderr / (value * (1 - value))
+    half = quantile_of(confidence, degrees) * stderr
     return _expit(center - half), _expit(center + half)
+
+
+def logits_of(values: FloatArray, step: float) -> FloatArray:
+    """Logits of numbers in [0, 1], of which 0 and 1 count as `step` inside."""
+    inside = np.clip(values, step, 1 - step)
+    return np.asarray(np.log(inside / (1 - inside)), dtype=np.float64)
 
 
 def _expit(x: float) -> float:

@@ -21,6 +21,7 @@ from hedge_tasks.statistics.base import (
     as_data,
     check_confidence,
     check_defined,
+    check_enough,
     check_resamples,
     codes_of,
     levels_of,
@@ -28,9 +29,17 @@ from hedge_tasks.statistics.base import (
     two_sided_p,
 )
 from hedge_tasks.statistics.means import clustered_spread
-from hedge_tasks.statistics.placements import auroc_components, check_units, component_variance, degrees_of_freedom
+from hedge_tasks.statistics.placements import (
+    auroc_components,
+    check_units,
+    component_variance,
+    degrees_of_freedom,
+    deleted_spread,
+    whole_auroc,
+    without_each_group,
+)
 from hedge_tasks.statistics.resampling import canonical_units, unit_counts
-from hedge_tasks.statistics.roc import LevelCounts, auroc
+from hedge_tasks.statistics.roc import JACKKNIFE, LevelCounts, auroc
 from hedge_tasks.statistics.strata import pooled_within
 
 _Data = tuple[FloatArray, FloatArray]  # scores and labels
@@ -92,8 +101,9 @@ def compare_scores(
     """Difference in AUROC of two scores for the same answers, e.g. VASE and semantic entropy of one run.
 
     `"delong"` is the test of DeLong et al. 1988: the difference of the AUROCs is normal, with the variance of the
-    differences of placement values (Sun & Xu 2014); with `groups` with Obuchowski's (1997) variance. `"bootstrap"`
-    resamples documents (or groups) as `compare_runs` does.
+    differences of placement values (Sun & Xu 2014). With `groups` the variance is that of the delete-one-group
+    jackknife and the test Student's, as in `estimate_auroc`. `"bootstrap"` resamples documents (or groups) as
+    `compare_runs` does.
 
     Args:
         scores_a: First score, shape `(n,)`; higher = more likely hallucinated.
@@ -112,10 +122,10 @@ def compare_scores(
         ValueError: If lengths differ, a label is neither 0 nor 1, the method is unknown, or a number is out of range.
 
     Example:
-        >>> a, b = [0.9, 0.8, 0.7, 0.4, 0.3, 0.2], [0.9, 0.1, 0.7, 0.4, 0.8, 0.2]
-        >>> result = compare_scores(a, b, [1, 1, 1, 0, 0, 0])
+        >>> a, b = [9, 8, 7, 6, 3, 5, 4, 3, 2, 1], [9, 1, 7, 6, 5, 5, 8, 8, 2, 1]
+        >>> result = compare_scores(a, b, [1] * 5 + [0] * 5)
         >>> round(result.difference, 3), round(result.p_value, 2)
-        (0.444, 0.16)
+        (0.34, 0.11)
     """
     if method not in METHODS:
         raise unknown("comparison method", method, METHODS)
@@ -125,7 +135,7 @@ def compare_scores(
     check_confidence(confidence)
     (x_a, y), (x_b, _) = as_data(scores_a, labels), as_data(scores_b, labels)
     codes = None if groups is None else codes_of(groups, len(y), "groups")
-    name = "DeLong" if codes is None else "clustered DeLong (Obuchowski 1997)"
+    name = "DeLong" if codes is None else JACKKNIFE
     return _compared((x_a, y), (x_b, y), name, lambda: _delong(x_a, x_b, y == 1, codes, confidence))
 
 
@@ -140,8 +150,8 @@ def compare_within(
 ) -> Comparison:
     """Difference in AUROC within strata of two scores for the same documents, e.g. of claims within their answers.
 
-    DeLong's test (with `groups` Obuchowski's variance) for the difference of two `stratified_auroc`: each document adds
-    the difference of what it adds to either.
+    DeLong's test (with `groups` the delete-one-group jackknife's) for the difference of two `stratified_auroc`: each
+    document adds the difference of what it adds to either.
 
     Args:
         scores_a: First score, shape `(n,)`; higher = more likely hallucinated.
@@ -159,16 +169,16 @@ def compare_within(
         ValueError: If lengths differ, a label is neither 0 nor 1, or the level is not in (0, 1).
 
     Example:
-        >>> a, b = [0.9, 0.1, 0.8, 0.2, 0.7, 0.3], [0.9, 0.1, 0.2, 0.8, 0.7, 0.3]
-        >>> result = compare_within(a, b, [1, 0] * 3, ["x", "x", "y", "y", "z", "z"])
+        >>> a, b = [9, 1, 8, 2, 7, 3, 6, 4, 9, 1], [9, 1, 2, 8, 7, 3, 6, 4, 9, 1]
+        >>> result = compare_within(a, b, [1, 0] * 5, list("vvwwxxyyzz"))
         >>> round(result.difference, 3), result.n
-        (0.333, 6)
+        (0.2, 10)
     """
     check_confidence(confidence)
     (x_a, y), (x_b, _) = as_data(scores_a, labels), as_data(scores_b, labels)
     codes = codes_of(strata, len(y), "strata")
     units = None if groups is None else codes_of(groups, len(y), "groups")
-    name = f"{'DeLong' if units is None else 'clustered DeLong (Obuchowski 1997)'} within strata"
+    name = f"{'DeLong' if units is None else JACKKNIFE} within strata"
     if np.isnan(x_a).any() or np.isnan(x_b).any() or np.isnan(y).any():
         return Comparison(None, None, None, None, None, None, 0, name, "a score or label is missing (NaN)")
     positive = y == 1
@@ -179,16 +189,22 @@ def compare_within(
         return Comparison(None, None, None, None, None, None, 0, name, reason)
     codes, positive = np.unique(codes[used], return_inverse=True)[1].astype(np.int64), positive[used]
     units = None if units is None else np.unique(units[used], return_inverse=True)[1].astype(np.int64)
-    (a, parts_a), (b, parts_b) = (pooled_within(x[used], positive, codes, units) for x in (x_a, x_b))
+    (a, parts_a, pairs), (b, parts_b, _) = (pooled_within(x[used], positive, codes) for x in (x_a, x_b))
     try:
-        stderr = float(np.sqrt(component_variance(parts_a - parts_b, positive, units)))
+        check_enough(positive)
+        if units is None:
+            stderr = float(np.sqrt(component_variance(parts_a - parts_b, positive)))
+        else:
+            stderr = _deleted((x_a[used], x_b[used]), (positive, positive), units, codes)
+    except UndefinedStatistic as error:
+        return Comparison(None, None, None, None, None, None, len(positive), name, str(error))
     except UndefinedError as error:
         return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error))
     if stderr == 0:
         # Components are deviations: those of perfect scores and of perfectly wrong ones are all zero.
         found = _without_variation(a - b, same=a == b and bool(np.array_equal(parts_a, parts_b)))
     else:
-        found = _tested(a - b, stderr, degrees_of_freedom(positive, units), confidence)
+        found = _tested(a - b, stderr, degrees_of_freedom(positive, units, pairs), confidence)
     return Comparison(a, b, a - b, found.stderr, found.interval, found.p_value, len(positive), name, found.reason)
 
 
@@ -216,6 +232,8 @@ def compare_runs(
 
     .. math:: \mathrm{SE}^2 = \frac{K}{K - 1} \sum_k \Bigl(\sum_{i \in k} (c_i^a - c_i^b)\Bigr)^2
 
+    With groups each of them is deleted in turn instead, as in `estimate_auroc`.
+
     `"bootstrap"`: documents (or groups) are resampled, each with its scores and labels of both runs; a resample where a
     run lacks a class is left out; the standard error is the deviation of the resampled differences. (Their quantiles
     cover too rarely: with 25 groups 92 instead of 95 %.) Interval and p-value are normal; with groups Student's, as
@@ -239,9 +257,10 @@ def compare_runs(
         ValueError: If lengths differ, a label is neither 0 nor 1, the method is unknown, or a number is out of range.
 
     Example:
-        >>> result = compare_runs([0.9, 0.8, 0.3, 0.2], [1, 1, 0, 0], [0.1, 0.7, 0.6, 0.2], [1, 0, 0, 1])
-        >>> result.difference
-        1.0
+        >>> labels, others = [1] * 5 + [0] * 5, [0, 1] * 5
+        >>> result = compare_runs([9, 8, 7, 6, 5, 4, 3, 2, 1, 0], labels, [9, 8, 7, 6, 5, 4, 3, 2, 1, 0], others)
+        >>> round(result.difference, 2)
+        0.6
     """
     if method not in RUN_METHODS:
         raise unknown("comparison method", method, RUN_METHODS)
@@ -286,6 +305,7 @@ def _compared(
     for name, (x, y) in (("a", a), ("b", b)):
         try:
             check_defined(x, y)
+            check_enough(y == 1)
             areas.append(auroc(x, y))
         except UndefinedStatistic as error:
             areas.append(None)
@@ -311,7 +331,10 @@ def _delong(
     (area_a, components_a), (area_b, components_b) = auroc_components(x_a, positive), auroc_components(x_b, positive)
     # Differences of components, not of variances: scores of the same order then have exactly no variance.
     difference = area_a - area_b
-    stderr = float(np.sqrt(component_variance(components_a - components_b, positive, groups)))
+    if groups is None:
+        stderr = float(np.sqrt(component_variance(components_a - components_b, positive)))
+    else:
+        stderr = _deleted((x_a, x_b), (positive, positive), groups)
     if stderr == 0:
         return _without_variation(difference, same=bool((levels_of(x_a) == levels_of(x_b)).all()))
     return _tested(difference, stderr, degrees_of_freedom(positive, groups), confidence)
@@ -325,15 +348,37 @@ def _jackknife(a: _Data, b: _Data, groups: IntArray | None, confidence: float) -
         auroc_components(x_a, positive_a),
         auroc_components(x_b, positive_b),
     )
-    codes = np.arange(len(x_a)) if groups is None else groups
-    stderr = clustered_spread(components_a - components_b, codes)
+    if groups is None:
+        stderr = clustered_spread(components_a - components_b, np.arange(len(x_a)))
+    else:
+        stderr = _deleted((x_a, x_b), (positive_a, positive_b), groups)
     if not stderr:
         same = bool((levels_of(x_a) == levels_of(x_b)).all() and (positive_a == positive_b).all())
         return _without_variation(area_a - area_b, same=same)
     return _tested(area_a - area_b, stderr, rarest_degrees((positive_a, positive_b), groups), confidence)
 
 
-def rarest_degrees(classes: Iterable[BoolArray], groups: IntArray | None) -> int | None:
+def _deleted(
+    scores: tuple[FloatArray, FloatArray],
+    classes: tuple[BoolArray, BoolArray],
+    groups: IntArray,
+    strata: IntArray | None = None,
+) -> float:
+    """Standard error of a difference of AUROCs, from the differences without each group in turn."""
+    for positive in classes:
+        check_units(positive, groups)
+    # The groups of all documents and, last, of none: both differences come from the same sums, and what is the same
+    # for all groups has no variance, not even of rounding.
+    a, b = (
+        np.append(without_each_group(x, positive, groups, strata), whole_auroc(x, positive, strata))
+        for x, positive in zip(scores, classes, strict=True)
+    )
+    if np.isnan(a - b).any():
+        raise UndefinedError("no standard error: without one of the groups there is nothing left to compare")
+    return deleted_spread((a - b)[:-1] - (a - b)[-1])
+
+
+def rarest_degrees(classes: Iterable[BoolArray], groups: IntArray | None) -> float | None:
     """Degrees of freedom of a difference of runs: those of the run that has fewest; None (normal) without groups."""
     degrees = [degrees_of_freedom(positive, groups) for positive in classes]
     return min((d for d in degrees if d is not None), default=None)
@@ -368,7 +413,7 @@ def _bootstrap(
     return _tested(difference, float(differences.std(ddof=1)), rarest, confidence)
 
 
-def _tested(difference: float, stderr: float, degrees: int | None, confidence: float) -> _Uncertainty:
+def _tested(difference: float, stderr: float, degrees: float | None, confidence: float) -> _Uncertainty:
     """Interval and two-sided p-value, normal or Student's."""
     half = quantile_of(confidence, degrees) * stderr
     p_value = two_sided_p(abs(difference) / stderr, degrees)

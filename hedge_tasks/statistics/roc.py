@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hedge_tasks.errors import unknown
 from hedge_tasks.numbers import FOUR_DIGITS, Number
 from hedge_tasks.statistics.base import (
+    FEWEST_OF_A_CLASS,
     BoolArray,
     FloatArray,
     IntArray,
@@ -21,10 +22,13 @@ from hedge_tasks.statistics.base import (
     as_data,
     check_confidence,
     check_defined,
+    check_enough,
     check_resamples,
     codes_of,
+    interval_of_logit,
     levels_of,
     logit_interval,
+    logits_of,
     n_distinct,
     wilson,
 )
@@ -34,11 +38,17 @@ from hedge_tasks.statistics.placements import (
     check_units,
     component_variance,
     degrees_of_freedom,
+    deleted_spread,
     disjoint_pairs,
+    whole_auroc,
+    without_each_group,
 )
 from hedge_tasks.statistics.resampling import block_sizes, canonical_units, percentile_interval, unit_counts
 
 METHODS = ("delong", "bootstrap", "percentile")
+
+JACKKNIFE = "delete-one-group jackknife"
+"""What clustered standard errors are called."""
 
 
 def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -83,6 +93,7 @@ def estimate_auroc(
     method: str = "delong",
     confidence: float = 0.95,
     extra_stderr: float = 0.0,
+    fewest: int = FEWEST_OF_A_CLASS,
 ) -> Number:
     """AUROC with standard error and confidence interval; undefined cases are reported, not raised.
 
@@ -90,8 +101,9 @@ def estimate_auroc(
     independent, they would make the standard error too small. The methods:
 
     - `"delong"`: no resampling and so no seed: every machine gets the same interval, which reports, lmms-eval's table
-      and leaderboards share. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014, with groups by
-      Obuchowski 1997; interval from it on the logit scale.
+      and leaderboards share. Standard error by DeLong et al. 1988, computed as in Sun & Xu 2014; interval from it on
+      the logit scale. With groups both are those of the delete-one-group jackknife (CR3; MacKinnon, Nielsen & Webb
+      2023), the interval's of the logit of the AUROC: groups of unequal size need it (benchmarks/RESULTS.md).
     - `"bootstrap"`: standard error over resamples, interval from it on the logit scale. Without groups the bootstrap
       is stratified: hallucinated and supported documents are resampled separately, so that no resample lacks a class.
       With groups whole groups are resampled (cluster bootstrap), and a resample that happens to lack a class is left
@@ -100,7 +112,8 @@ def estimate_auroc(
 
     Why the logit scale: near 1 the distribution of the AUROC is skewed. An interval symmetric about the estimate
     covers too rarely there, and so does one from the percentiles (`benchmarks/interval_coverage.py` measures all).
-    With groups the quantiles are Student's, as many degrees of freedom as there are groups in the rarer class, less 1.
+    With groups the quantiles are Student's, with the effective number of groups (`degrees_of_freedom`). Where one group
+    carries a class there is no interval, and where a class has fewer than 5 documents there is no number.
 
     Where nothing varies (the classes are perfectly separated, or all scores are equal) the standard error comes out as
     0 and says nothing. The interval is then Wilson's, for as many independent pairs as there surely are: as many as
@@ -119,21 +132,25 @@ def estimate_auroc(
         confidence: Level of the interval, in (0, 1).
         extra_stderr: Standard error of the AUROC that these scores do not show, such as that of a threshold which
             was chosen on the data; added in quadrature. The interval is then the logit one.
+        fewest: documents of the rarer class below which there is no value: with two of them an interval of 95 % holds
+            the true number 77 % of the time, and the number itself says next to nothing.
 
     Returns:
-        The estimate. `value` is `None` if the AUROC is undefined; `stderr` and `interval` alone are `None` if
-        one of the classes occurs in a single document (or group) only.
+        The estimate. `value` is `None` if the AUROC is undefined or rests on fewer than `fewest` of a class; `stderr`
+        and `interval` alone are `None` if one of the classes occurs in a single document (or group) only, or nearly so.
 
     Raises:
         ValueError: If lengths differ, a label is neither 0 nor 1, `n_resamples < 2`, the method is unknown or the
             level is not in (0, 1): mistakes of the caller, not properties of the data.
 
     Example:
-        >>> estimate = estimate_auroc([0.1, 0.3, 0.7, 0.6, 0.8, 0.9], [0, 0, 0, 1, 1, 1])
-        >>> round(estimate.value, 3), estimate.n, estimate.n_positive
-        (0.889, 6, 3)
+        >>> estimate = estimate_auroc([0.1, 0.3, 0.7, 0.2, 0.1, 0.6, 0.8, 0.9, 0.5, 0.7], [0] * 5 + [1] * 5)
+        >>> round(estimate.value, 3), estimate.n, estimate.n_rarer
+        (0.9, 10, 5)
         >>> [round(bound, 2) for bound in estimate.interval]
-        [0.26, 0.99]
+        [0.45, 0.99]
+        >>> estimate_auroc([0.1, 0.3, 0.9], [0, 0, 1]).reason
+        'only 1 of 3 documents is hallucinated; an AUROC needs 5 of each class'
         >>> estimate_auroc([0.1, 0.2], [0, 0]).reason
         'no document is labelled hallucinated (2 documents)'
     """
@@ -147,21 +164,28 @@ def estimate_auroc(
     counts: dict[str, Any] = {"n": len(x), "n_groups": n_distinct(codes), "n_positive": int(positive.sum())}
     try:
         value = auroc(x, y)
+        check_enough(positive, fewest)
     except UndefinedStatistic as error:
         return Number(None, reason=str(error), **counts)
+    areas, of_logit = None, None
     try:
-        if method == "delong":
-            stderr, areas = _delong_stderr(x, positive, codes), None
+        if method == "delong" and codes is not None:
+            stderr, of_logit = jackknifed(x, positive, codes)
+        elif method == "delong":
+            stderr = _delong_stderr(x, positive)
         else:
             areas = _resamples(levels_of(x), positive, codes, n_resamples, seed)
             stderr = float(np.nanstd(areas, ddof=1))
     except UndefinedError as error:
         return Number(value, reason=str(error), **counts)
+    degrees, n_pairs = degrees_of_freedom(positive, codes), disjoint_pairs(positive, codes)
     stderr = math.hypot(stderr, extra_stderr)
-    if stderr > 0 and method == "percentile" and areas is not None and not extra_stderr:
+    if of_logit and 0 < value < 1:
+        of_logit = math.hypot(of_logit, extra_stderr / (value * (1 - value)))
+        interval = interval_of_logit(value, of_logit, confidence, degrees)
+    elif stderr > 0 and method == "percentile" and areas is not None and not extra_stderr:
         interval = percentile_interval(areas, confidence)
     else:
-        degrees, n_pairs = degrees_of_freedom(positive, codes), disjoint_pairs(positive, codes)
         interval = auroc_interval(value, stderr, confidence, degrees, n_pairs)
     described = _described(method, n_resamples, grouped=codes is not None)
     if extra_stderr:
@@ -169,7 +193,25 @@ def estimate_auroc(
     return Number(value, stderr, interval, method=described, **counts)
 
 
-def auroc_interval(value: float, stderr: float, confidence: float, degrees: int | None, n_pairs: int) -> Interval:
+def jackknifed(
+    x: FloatArray, positive: BoolArray, groups: IntArray, strata: IntArray | None = None
+) -> tuple[float, float]:
+    """Standard errors of an AUROC and of its logit, from the values without each group in turn.
+
+    Raises:
+        UndefinedError: one group carries a class, or all pairs that are compared.
+    """
+    check_units(positive, groups)
+    left = without_each_group(x, positive, groups, strata)
+    if np.isnan(left).any():
+        raise UndefinedError("no standard error: without one of the groups there is nothing left to compare")
+    step = 0.5 / (int(positive.sum()) * int((~positive).sum()))  # half a pair: 0 and 1 have no logit
+    value = whole_auroc(x, positive, strata)
+    logits = logits_of(np.append(left, value), step)
+    return deleted_spread(left - value), deleted_spread(logits[:-1] - logits[-1])
+
+
+def auroc_interval(value: float, stderr: float, confidence: float, degrees: float | None, n_pairs: int) -> Interval:
     """Interval on the logit scale; Wilson's for `n_pairs` independent pairs where there is no variation to go by."""
     if stderr > 0 and 0 < value < 1:
         return logit_interval(value, stderr, confidence, degrees)
@@ -178,14 +220,14 @@ def auroc_interval(value: float, stderr: float, confidence: float, degrees: int 
 
 def _described(method: str, n_resamples: int, *, grouped: bool) -> str:
     if method == "delong":
-        return f"{'clustered DeLong (Obuchowski 1997)' if grouped else 'DeLong'}, logit interval"
+        return f"{JACKKNIFE if grouped else 'DeLong'}, logit interval"
     kind = "group bootstrap" if grouped else "stratified bootstrap"
     return f"{kind} ({n_resamples} resamples), {'percentile' if method == 'percentile' else 'logit'} interval"
 
 
-def _delong_stderr(x: FloatArray, positive: BoolArray, groups: IntArray | None) -> float:
+def _delong_stderr(x: FloatArray, positive: BoolArray) -> float:
     _, components = auroc_components(x, positive)
-    return float(np.sqrt(component_variance(components, positive, groups)))
+    return float(np.sqrt(component_variance(components, positive)))
 
 
 @by_content()

@@ -15,9 +15,12 @@ from hedge_tasks.statistics.base import (
     FloatArray,
     IntArray,
     UndefinedError,
+    UndefinedStatistic,
     as_data,
     check_confidence,
+    check_enough,
     codes_of,
+    interval_of_logit,
     n_distinct,
 )
 from hedge_tasks.statistics.placements import (
@@ -26,7 +29,7 @@ from hedge_tasks.statistics.placements import (
     disjoint_pairs,
     placements_within,
 )
-from hedge_tasks.statistics.roc import auroc_interval, estimate_auroc
+from hedge_tasks.statistics.roc import JACKKNIFE, auroc_interval, estimate_auroc, jackknifed
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,12 @@ def stratified_auroc(
 
     A score that merely recognises the harder kind of question has a high plain AUROC and one of 0.5 here.
 
-    The standard error is DeLong's (with `groups` Obuchowski's) for this ratio: a hallucinated answer :math:`i` of
+    With `groups` standard error and interval are those of the delete-one-group jackknife, as in `estimate_auroc`.
+    Without, the standard error is DeLong's for this ratio: a hallucinated answer :math:`i` of
     stratum :math:`s` contributes :math:`N_s (V_i - \mathrm{AUROC}_\mathrm{within}) / \sum_s P_s N_s`, with
     :math:`V_i` its placement value in the stratum, a supported one likewise. With one stratum it is the plain one. It
     counts the strata's sizes and AUROCs as chance, too, and works for a stratum with a single hallucinated answer,
     of which a variance within the stratum would know nothing.
-
-    Where every stratum lies in one group (claims within their answer, answers within their image), all pairs of a
-    stratum are of one group, and what its hallucinated and its supported documents add is the same deviation twice:
-    each then counts by half, so that the variance is that of the ratio of sums over groups.
 
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated.
@@ -88,9 +88,10 @@ def stratified_auroc(
         ValueError: If lengths differ, a label is neither 0 nor 1, or the level is not in (0, 1).
 
     Example:
-        >>> result = stratified_auroc([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 1], ["open", "open", "closed", "closed"])
-        >>> result.value, result.n_pairs
-        (1.0, 2)
+        >>> scores, kinds = [0.1, 0.1, 0.2, 0.3, 0.2, 0.7, 0.7, 0.8, 0.8, 0.8], ["open"] * 5 + ["closed"] * 5
+        >>> result = stratified_auroc(scores, [0, 0, 1, 1, 1, 0, 0, 1, 0, 1], kinds)
+        >>> round(result.value, 3), result.n_pairs
+        (0.917, 12)
     """
     check_confidence(confidence)
     x, y = as_data(scores, labels)
@@ -110,52 +111,51 @@ def stratified_auroc(
     if not (total := int(sizes.prod(axis=0).sum())):
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
         return StratifiedAuroc(None, strata=parts, reason=reason, **counts)
-    value, components = pooled_within(x, y == 1, codes, group_codes)
-    used = ~np.isnan(components)
+    used = (sizes[:, codes] > 0).all(axis=0)
+    try:
+        check_enough((y == 1)[used])
+    except UndefinedStatistic as error:
+        return StratifiedAuroc(None, strata=parts, n_pairs=total, reason=str(error), **counts)
     # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
     n_pairs = int(sizes.min(axis=0).sum())
-    chosen = _subset(group_codes, used)
-    pooled = _with_stderr(value, components[used], (y == 1)[used], chosen, parts, (total, n_pairs), confidence)
-    return replace(pooled, **counts)
+    chosen = None if group_codes is None else renumbered(group_codes[used])
+    pooled = _with_stderr(x[used], (y == 1)[used], renumbered(codes[used]), chosen, n_pairs, confidence)
+    return replace(pooled, strata=parts, n_pairs=total, **counts)
 
 
-def pooled_within(
-    x: FloatArray, positive: BoolArray, codes: IntArray, groups: IntArray | None
-) -> tuple[float, FloatArray]:
-    """Pooled AUROC, and the component of each document for `component_variance`; nan in strata with one class."""
+def pooled_within(x: FloatArray, positive: BoolArray, codes: IntArray) -> tuple[float, FloatArray, IntArray]:
+    """Pooled AUROC, the component of each document for `component_variance`, and with how many it is compared.
+
+    Args:
+        codes: stratum of each document; every one has both classes.
+    """
     values, pairs = placements_within(x, positive, codes)
     total = pairs[positive].sum()
-    value = float((pairs[positive] * np.nan_to_num(values[positive])).sum() / total)
-    return value, pairs * (values - value) / total * (0.5 if _nested(codes, groups) else 1.0)
+    value = float((pairs[positive] * values[positive]).sum() / total)
+    return value, pairs * (values - value) / total, pairs
 
 
-def _nested(strata: IntArray, groups: IntArray | None) -> bool:
-    """Whether there are several strata, and each of them lies in one group."""
-    if groups is None or len(strata) < 2 or not np.ptp(strata):
-        return False
-    cells = np.unique(np.stack([strata, groups]), axis=1)
-    return bool(cells.shape[1] == len(np.unique(strata)))
-
-
-def _subset(groups: IntArray | None, used: BoolArray) -> IntArray | None:
-    return None if groups is None else np.unique(groups[used], return_inverse=True)[1].astype(np.int64)
+def renumbered(codes: IntArray) -> IntArray:
+    """The codes without gaps."""
+    return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _with_stderr(
-    value: float,
-    components: FloatArray,
-    positive: BoolArray,
-    groups: IntArray | None,
-    parts: Mapping[Hashable, Number],
-    pairs: tuple[int, int],
-    confidence: float,
+    x: FloatArray, positive: BoolArray, codes: IntArray, groups: IntArray | None, n_pairs: int, confidence: float
 ) -> StratifiedAuroc:
-    total, n_pairs = pairs
+    value, components, pairs = pooled_within(x, positive, codes)
+    of_logit = None
     try:
-        stderr = float(np.sqrt(component_variance(components, positive, groups)))
+        if groups is None:
+            stderr = float(np.sqrt(component_variance(components, positive)))
+        else:
+            stderr, of_logit = jackknifed(x, positive, groups, codes)
     except UndefinedError as error:
-        return StratifiedAuroc(value, strata=parts, n_pairs=total, reason=str(error))
-    method = f"{'clustered DeLong (Obuchowski 1997)' if groups is not None else 'DeLong'} within strata, logit interval"
-    n_pairs = min(n_pairs, disjoint_pairs(positive, groups))
-    interval = auroc_interval(value, stderr, confidence, degrees_of_freedom(positive, groups), n_pairs)
-    return StratifiedAuroc(value, strata=parts, n_pairs=total, stderr=stderr, interval=interval, method=method)
+        return StratifiedAuroc(value, reason=str(error))
+    method = f"{'DeLong' if groups is None else JACKKNIFE} within strata, logit interval"
+    degrees = degrees_of_freedom(positive, groups, pairs)
+    if of_logit and 0 < value < 1:
+        interval = interval_of_logit(value, of_logit, confidence, degrees)
+    else:
+        interval = auroc_interval(value, stderr, confidence, degrees, min(n_pairs, disjoint_pairs(positive, groups)))
+    return StratifiedAuroc(value, stderr=stderr, interval=interval, method=method)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 
 from hedge_tasks.io.commands import Parser, add_out, command, show
@@ -69,7 +68,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         "prefix_effects": [effect.to_dict() for effect in effects],
         "sentences": [one.facts() for one in sentences],
         "wording": stated(),
-        "published": [asdict(p) for p in published],
+        "published": published,
     }
     short = short_names([one.model for one in found])
     tables = [*tables_of(found, effects, published, short), *([sentences_table(sentences, short)] if sentences else [])]

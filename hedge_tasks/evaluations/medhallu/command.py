@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 
 from hedge_tasks.io.commands import Parser, add_out, command, show
@@ -56,7 +55,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         "runs": [{**one.numbers.to_dict(), **one.variant._asdict()} for one in read],
         "differences": [change.to_dict() for change in changes],
         "abstention": [one.to_dict() for one in without],
-        "published": [asdict(p) for p in published],
+        "published": published,
     }
     tables = [*tables_of(read, changes, published), *([abstention_table(without, read)] if without else [])]
     show(arguments, facts, "\n\n".join(table.to_text() for table in tables))

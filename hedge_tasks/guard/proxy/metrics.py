@@ -7,8 +7,8 @@ from collections import deque
 from loguru import logger
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from hedge_tasks.guard.calibrate import apart, sure_interval
-from hedge_tasks.guard.policy import Policy
+from hedge_tasks.guard.calibrate import apart
+from hedge_tasks.guard.policy import Policy, sure_interval
 from hedge_tasks.guard.verdict import GuardVerdict
 from hedge_tasks.numbers import PERCENT
 

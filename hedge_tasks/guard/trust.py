@@ -1,0 +1,74 @@
+"""What a policy may make us load: models of installed tasks and this package's own code, nothing else.
+
+A policy comes from whoever calibrated it. A model, an address inside a package, a function or a plug-in that it names
+is loaded only when the user says so (`--trust-policy`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hedge_tasks.clustering import BACKENDS
+from hedge_tasks.io.outside import shown
+from hedge_tasks.io.sources import PACKAGE_SCHEME
+from hedge_tasks.perturb.base import KINDS
+from hedge_tasks.runs.trust import MODEL_OPTIONS, Untrusted, is_trusted
+
+_OWN = (f"{PACKAGE_SCHEME}hedge_tasks.", f"{PACKAGE_SCHEME}hedge_tasks/")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def check_trust(clustering: Mapping[str, Any], noise: Any, where: str) -> None:
+    """Refuse a policy that names something which nobody here has chosen. Nothing is imported for that.
+
+    Args:
+        clustering: the policy's settings of it.
+        noise: the policy's perturbation.
+        where: put in front of the error.
+
+    Raises:
+        Untrusted: names what would be loaded, and how to load it nevertheless.
+    """
+    if found := list(dict.fromkeys(_foreign(clustering, noise))):
+        raise Untrusted(
+            f"{where}: under this policy {', '.join(found)} would be loaded, which no installed task uses; if you know "
+            "where the policy comes from, --trust-policy loads it"
+        )
+
+
+def _foreign(clustering: Mapping[str, Any], noise: Any) -> Iterator[str]:
+    if (source := BACKENDS.foreign_source(str(clustering.get("backend")))) is not None:
+        yield f"the clustering {shown(clustering.get('backend'))} of {source}"
+    for option, of_revision in MODEL_OPTIONS.items():
+        model = clustering.get(option)
+        named = isinstance(model, str) and not model.startswith(PACKAGE_SCHEME)
+        if named and not is_trusted(str(model), clustering.get(of_revision)):
+            yield f"the model {shown(model)}"
+    if isinstance(noise, Mapping) and "kind" in noise:
+        if (source := KINDS.foreign_source(str(noise["kind"]))) is not None:
+            yield f"the perturbation {shown(noise['kind'])} of {source}"
+        yield from (f"the perturbation's {key} {shown(value)}" for key, value in noise.items() if key in _LOADS)
+    if isinstance(noise, Mapping) and noise.get("transforms"):
+        yield "the perturbation's transforms"
+    for text in _texts([clustering, noise]):
+        if text.startswith(PACKAGE_SCHEME) and not text.startswith(_OWN):
+            yield f"the folder {shown(text)}"
+        elif _FUNCTION.fullmatch(text):
+            yield f"the function {shown(text)}"
+
+
+_LOADS = frozenset({"encoder", "encoders", "pipeline", "wordings", "model"})
+"""Settings of perturbations that name a model, a function or a file."""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _texts(inner)

@@ -1,0 +1,251 @@
+"""Policies that somebody has edited, with a digest that fits: each is refused with one line that says why."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guarded import PICTURE, policy
+from test_guard import POLICY, RUN
+from test_guard_ask import Model
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.guard import Guard
+from hedge_tasks.guard.calibrate import calibrate
+from hedge_tasks.guard.policy import digest_of, load_policy, save_policy
+from hedge_tasks.runs.trust import Untrusted
+from hedge_tasks.sampling.hook import without_keys
+from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.serving.secrets import Redactor
+
+Edit = Callable[[dict[str, Any]], None]
+
+
+def put(path: str, value: Any) -> Edit:
+    """Set what is at a path such as `promise.risk`; a function makes it of what was there."""
+
+    def edit(content: dict[str, Any]) -> None:
+        *parents, last = path.split(".")
+        for name in parents:
+            content = content[name]
+        content[last] = value(content.get(last)) if callable(value) else value
+
+    edit.__name__ = path
+    return edit
+
+
+def both(*edits: Edit) -> Edit:
+    def edit(content: dict[str, Any]) -> None:
+        for one in edits:
+            one(content)
+
+    edit.__name__ = " and ".join(one.__name__ for one in edits)
+    return edit
+
+
+EDITS: list[Edit] = [
+    put("threshold", 0.95),
+    put("threshold", 1e9),
+    put("threshold", -1.0),
+    put("threshold", math.nan),
+    put("threshold", math.inf),
+    put("detector", ""),
+    put("epsilon", 1.0),
+    put("epsilon", 0.1),
+    put("looks", [4, 6]),
+    both(put("epsilon", 0.1), put("looks", [6, 4, 6])),
+    both(put("epsilon", 0.1), put("looks", [2, 4])),
+    both(put("epsilon", 0.1), put("looks", [0, 6])),
+    put("promise.risk", 0.001),
+    put("promise.risk", 0),
+    put("promise.risk", math.nan),
+    put("promise.confidence", 1),
+    put("promise.confidence", 0.99),
+    put("promise.confidence", -0.5),
+    put("promise.n_wrong", lambda n: 0),
+    both(put("promise.n_wrong", 200), put("promise.n_accepted", 200)),
+    put("promise.n_accepted", 10**6),
+    put("promise.n_accepted", 0),
+    put("promise.n", lambda n: n * 10),
+    put("promise.n_groups", 10**6),
+    put("promise.n_groups", None),
+    put("promise.n_groups", 0),
+    put("promise.kinds", []),
+    put("promise.kinds", [[1, 0, 100_000]]),
+    put("promise.kinds", [[0, 1, 1]]),
+    put("promise.largest", 1),
+    put("promise.largest", 10**6),
+    put("promise.accepted", 0.999),
+    put("promise.accepted_interval", [0.0, 1.0]),
+    put("promise.accepted_interval", [1.0, 0.0]),
+    put("promise.p_value", 1e-9),
+    put("promise.p_value", 0.9),
+    put("promise.level", 1.0),
+    put("promise.n_detectors", 50),
+    put("promise.n_detectors", 0),
+    put("circumstances.sampling.temperature", 0),
+    put("circumstances.sampling.temperature", math.nan),
+    put("circumstances.sampling.temperature", "hot"),
+    put("circumstances.sampling.n", -1),
+    put("circumstances.sampling.max_new_tokens", 0),
+    put("circumstances.sampling.surprise", 1),
+    put("circumstances.model", None),
+    put("circumstances.prompt", ["{question}"]),
+    put("circumstances.sampling", 7),
+    put("circumstances.endpoint", "http://elsewhere"),
+    put("calibration.labelled", 5),
+    put("calibration.documents", "many"),
+    put("calibration.scores", [0.0] * 100),
+    put("calibration.scores", None),
+    put("calibration.answered_as", "x"),
+    put("calibration.weighting", "none"),
+    put("clustering", []),
+    put("clustering", "exact"),
+    put("clustering.backend", None),
+    put("clustering.backend", "os:system"),
+    put("surprise", 1),
+]
+
+
+def written(folder: Path, edit: Edit) -> Path:
+    """The test run's policy with an edit, and the digest that a forger would put there."""
+    path = folder / "policy.json"
+    save_policy(POLICY, path)
+    content = json.loads(path.read_text())
+    content.pop("digest")
+    edit(content)
+    path.write_text(json.dumps({**content, "digest": digest_of(content)}))
+    return path
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
+def test_an_edited_policy_is_refused(tmp_path: Path, edit: Edit) -> None:
+    with pytest.raises(HedgeError, match=r"policy\.json|backend") as refused:
+        load_policy(written(tmp_path, edit))
+    assert "\n" not in str(refused.value)
+
+
+def test_what_was_not_edited_is_not_refused(tmp_path: Path) -> None:
+    assert load_policy(written(tmp_path, put("threshold", lambda t: t))) == POLICY
+
+
+def test_a_promise_without_groups_proves_itself(tmp_path: Path) -> None:
+    run = replace(RUN, answer_sets=tuple(replace(a, group=None) for a in RUN.answer_sets))
+    found = calibrate(run, Scorer.build("exact", "exact"), ["radflag"], risk=0.3, confidence=0.8).policy
+    assert found is not None
+    assert found.promise.n_groups is None
+    with pytest.raises(DataError, match="p_value: from the counts follows"):
+        found.promise.replaced(n_wrong=0)
+    with pytest.raises(DataError, match="p_value: from the counts follows"):
+        found.promise.replaced(risk=0.2)
+
+
+MALFORMED = [
+    b"[]",
+    b'"policy"',
+    b"7",
+    b"null",
+    b"",
+    b"\xff",
+    b"[" * 10**5,
+    b'{"hedge_policy": 1}',
+    b'{"hedge_policy": [1]}',
+    b'{"hedge_policy": 1, "digest": {"a": 1}}',
+    b'{"hedge_policy": 1, "a": ' + b"9" * 10**4 + b"}",
+    b" " * (2 << 20),
+]
+
+
+@pytest.mark.parametrize("content", MALFORMED, ids=range(len(MALFORMED)))
+def test_a_malformed_policy_is_one_clear_error(
+    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "policy.json"
+    path.write_bytes(content)
+    assert main(["ask", "is it?", "--policy", str(path)]) == 2
+    shown = capsys.readouterr().err
+    assert "policy.json" in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("value", [[], "x", 7, None, True])
+@pytest.mark.parametrize("key", ["detector", "threshold", "clustering", "promise", "circumstances", "calibration"])
+def test_a_wrong_kind_of_value_is_one_clear_error(tmp_path: Path, key: str, value: Any) -> None:
+    path = written(tmp_path, put(key, value))
+    with pytest.raises(DataError, match=key):
+        load_policy(path)
+
+
+NLI = {"backend": "nli", "with_question": False}
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (put("clustering", {"backend": "nli", "with_question": False, "nli_model": "evil/model"}), "evil/model"),
+        (
+            put("clustering", {"backend": "nli", "with_question": False, "nli_model": "package://evil.code/x"}),
+            "evil.code",
+        ),
+        (put("clustering", {"backend": "embed", "with_question": False, "model": "/tmp/model"}), "/tmp/model"),
+        (put("circumstances.sampling.perturbation", {"kind": "induction", "pipeline": "os:system"}), "os:system"),
+        (put("circumstances.sampling.perturbation", {"transforms": [{"name": "x"}]}), "transforms"),
+    ],
+)
+def test_what_a_stranger_names_is_not_loaded(tmp_path: Path, edit: Edit, named: str) -> None:
+    path = written(tmp_path, edit)
+    with pytest.raises(Untrusted, match="--trust-policy") as refused:
+        load_policy(path)
+    assert named in str(refused.value)
+
+
+SECRETS = [
+    "sk-" + "a1B2" * 8,
+    "sk-ant-api03-" + "x_Y-" * 8,
+    "hf_" + "aB3" * 12,
+    "AKIA" + "A1B2" * 4,
+    "AIza" + "a1_-B" * 7,
+    "ghp_" + "a1B2" * 9,
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
+def test_a_key_in_an_answer_is_taken_out(secret: str) -> None:
+    tokens = tuple((piece, -0.1) for piece in ("The key is ", *secret))
+    told = without_keys(Answer(f"The key is {secret}.", -0.1, len(tokens), tokens=tokens), Redactor())
+    assert isinstance(told, Answer)
+    assert told.text == "The key is [secret]."
+    assert (told.tokens, told.mean_logprob) == (None, -0.1)
+
+
+def test_the_server_s_own_key_is_taken_out_and_words_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "tok-1234567890-abcdef")
+    monkeypatch.setenv("KEYBOARD_KEY", "pneumoperitoneum")
+    text = "Authorization: tok-1234567890-abcdef; a pneumoperitoneum, sk-ip, T2-weighted, AKIAs"
+    expected = "Authorization: [secret]; a pneumoperitoneum, sk-ip, T2-weighted, AKIAs"
+    assert Redactor().answer(text) == expected
+
+
+def test_what_the_user_trusts_is_loaded(tmp_path: Path) -> None:
+    path = written(tmp_path, put("clustering", {"backend": "embed", "with_question": False, "model": "/tmp/model"}))
+    assert load_policy(path, trust=True).promise == POLICY.promise
+
+
+def test_a_guard_hands_on_no_key() -> None:
+    class Leaks(Model):
+        def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
+            yield [(i, Answer(f"it is {SECRETS[0]}")) for i, _ in enumerate(draws)]
+
+    verdict = Guard(policy(), Leaks()).ask(PICTURE, "0.0")
+    assert SECRETS[0] not in json.dumps(verdict.to_dict())
+    assert verdict.answer == "it is [secret]"

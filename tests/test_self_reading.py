@@ -1,0 +1,114 @@
+"""Replies that the model reads itself: what is asked, what decides, and what is listed."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hedge_tasks.adjudication import Case
+from hedge_tasks.data.answers import READ, Answer, AnswerSet, option_logprobs
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.evaluations.shale.judge import ShaleJudge
+from hedge_tasks.evaluations.vope.judge import VopeJudge
+from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.forced import SELF_READING
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import SampleRequest
+
+QUESTION = "Which? (A) red (B) blue"
+
+
+def answered(number: int, reply: str, **logprobs: float) -> AnswerSet:
+    forced = {f"{READ}{option}": Answer(option, value, 1) for option, value in logprobs.items()}
+    return AnswerSet(str(number), Answer(reply), (Answer("x"),), question=QUESTION, reference="(A) red", forced=forced)
+
+
+@pytest.mark.framework
+def test_rules_are_the_second_opinion() -> None:
+    from hedge_tasks.lmms.self_reading import self_read
+
+    a, b = {"A": math.log(0.9), "B": math.log(0.1)}, {"A": math.log(0.2), "B": math.log(0.3)}
+    sets = [
+        answered(0, "(A)", **a),
+        answered(1, "(A)", **b),
+        answered(2, "Something of a warm hue, surely.", **a),
+        answered(3, "I'm sorry, but I can't help with that.", **a),
+        answered(4, "(B)"),
+        answered(5, "(B)", A=-1.0, B=-1.0),
+    ]
+    judge = ShaleJudge()
+    cases = [Case(s.id, QUESTION, "(A) red", s.baseline.text) for s in sets]
+    judged = [(verdict, {"kept": verdict.reason}) for verdict in judge.judge(cases)]
+    found, counts = self_read(judge, cases, sets, judged)
+    assert counts == {"asked": 4, "agree": 1, "decided": 1, "declined": 1, "differ": 1, "unread": ["1"]}
+    verdicts = [verdict for verdict, _ in found]
+    assert [verdict.label for verdict in verdicts] == [0, None, 0, None, 1, 1]
+    assert verdicts[1].category == judge.unread
+    assert "the rules read 'A', the model itself reads 'B' (p = 0.600)" in verdicts[1].reason
+    assert "p = 0.900" in verdicts[2].reason
+    assert (verdicts[2].raw, verdicts[2].category) == (sets[2].baseline.text, "A")
+    assert [verdicts[i] for i in (0, 3, 4, 5)] == [judged[i][0] for i in (0, 3, 4, 5)]
+    assert [more for _, more in found] == [more for _, more in judged]
+
+
+@pytest.mark.framework
+def test_tasks_without_options_are_refused() -> None:
+    from hedge_tasks.lmms.self_reading import check_self_reading
+
+    check_self_reading("t", ShaleJudge(), offers=True)
+    for judge, offers in ((ShaleJudge(), False), (VopeJudge(), True)):
+        with pytest.raises(ConfigError, match="self_reading: it has no options"):
+            check_self_reading("t", judge, offers=offers)
+    with pytest.raises(ConfigError, match="self_reading"):
+        SamplingPlan(self_reading=3)  # type: ignore[arg-type]
+
+
+class Reader:
+    """Says at length what it sees, and scores options by a table."""
+
+    rank, is_simple, answer_identity = 0, False, "reader"
+    task_dict: dict[str, Any] = {"task": {"test": [{}]}}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[dict[str, Any]], str]] = []
+
+    def generate_draws(self, draws: Any) -> Any:
+        yield [(i, Answer("The second one, I think.")) for i, _ in enumerate(draws)]
+
+    def reply_logprobs(self, conversations: Any, texts: Any) -> list[Answer]:
+        self.asked += zip(conversations, texts, strict=True)
+        return [Answer(text, {"A": -3.0, "B": -0.5}[text], 1) for text in texts]
+
+
+def test_the_models_own_reply_stands_in_front_of_the_question_for_it() -> None:
+    def sampled(self_reading: bool) -> tuple[AnswerSet, Reader, str]:
+        plan = SamplingPlan(n=1, n_noisy=0, probe=False, self_reading=self_reading)
+        forced = (SELF_READING,) if self_reading else ()
+        request = SampleRequest(
+            "q", "key", QUESTION, Prompt("p", "{question}"), plan, lambda _: [], forced=forced, options=("A", "B")
+        )
+        model = Reader()
+        [line] = generate_samples(model, [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))])
+        return AnswerSet.from_json(line), model, str(plan.settings())
+
+    answers, model, _ = sampled(True)
+    assert option_logprobs(answers.forced, READ) == {"A": -3.0, "B": -0.5}
+    assert option_logprobs(answers.forced) == {}
+    [(conversation, first), (again, second)] = model.asked
+    assert (first, second) == ("A", "B")
+    assert conversation is again
+    assert [(turn["role"], turn["content"][-1]["text"]) for turn in conversation] == [
+        ("user", QUESTION),
+        ("assistant", "The second one, I think."),
+        ("user", "Final answer, one of: A, B."),
+    ]
+    without, silent, settings = sampled(False)
+    assert silent.asked == []
+    assert without.forced == {}
+    assert "self_reading" not in settings
+    # No draw is another one for it.
+    assert (without.baseline, without.clean) == (answers.baseline, answers.clean)
