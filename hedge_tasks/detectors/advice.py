@@ -57,7 +57,7 @@ def price_advice(free: tuple[str, float] | None, gains: Mapping[str, DrawingGain
         gains: of the detectors that draw, by name.
 
     Example:
-        >>> gains = {"se": Gain("Semantic entropy", 10, 0.82, -0.03, (-0.04, -0.02), 0.001)}
+        >>> gains = {"se": DrawingGain("Semantic entropy", 10, 0.82, -0.03, (-0.04, -0.02), 0.001)}
         >>> price_advice(("Sequence probability", 0.85), gains)
         'At no draw, Sequence probability has 0.850. All 1 detectors that draw are worse, the best among them (...
     """
