@@ -163,3 +163,8 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
                 places.setdefault(node.name, []).append(module)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}, "name a class by what it alone is"
     assert len(places) > 300
+
+
+def test_few_rooms_know_of_claims() -> None:
+    known = {room(name) for name, others in import_graph().items() if any(room(other) == "claims" for other in others)}
+    assert known <= {"claims", "detectors", "scoring", "cli", "evaluations"}

@@ -49,7 +49,7 @@ _DEPENDENT = 1.1
 """Design effect from which groups are worth a word."""
 
 _FEWEST_CHECKED = 5
-_FEWEST_LABELS = 10
+_FEWEST_LABELS = 5
 """Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
 
 _LABELS = ("supported", "hallucinated")
