@@ -195,7 +195,7 @@ def detector_table(
         against,
         rows,
         left_out,
-        _advice(rows, scores, asked),
+        _advice(rows, scores, asked, one_spelling=_of_options(run)),
         joined,
         against_blind(run.answer_sets, scores, joined) if blind and joined else None,
         {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in shown},
@@ -253,7 +253,19 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
     }
 
 
-def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
+def _of_options(run: Run) -> bool:
+    """Whether the answers are options of multiple-choice questions, imported as such."""
+    judge = (run.settings.get("documents") or {}).get("judge") or {}
+    return judge.get("judge") == "options"
+
+
+def _advice(
+    rows: Sequence[DetectorNumbers],
+    columns: Mapping[str, Labelled],
+    asked: Mapping[str, Detector],
+    *,
+    one_spelling: bool,
+) -> str:
     """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
@@ -272,7 +284,7 @@ def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], as
         for pair, p in [found[row.detector]]
         if pair is not None and pair.difference is not None
     }
-    return price_advice((asked[free].title, values[free]), gains)
+    return price_advice((asked[free].title, values[free]), gains, one_spelling=one_spelling)
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
