@@ -263,7 +263,9 @@ def test_agreement_is_that_of_the_labels_and_takes_the_groups() -> None:
     assert found["Fleiss' kappa"].n == sum(None not in row for row in zip(*columns, strict=True))
     groups = [f"image {i // 6}" for i in range(60)]
     assert "group bootstrap" in str(agreement(panel(*columns), groups)["percent agreement"].method)
-    assert "item bootstrap" in str(agreement(panel(*columns), [None, *groups[1:]])["percent agreement"].method)
+    # An item without a group stands for itself; the others keep theirs.
+    assert "group bootstrap" in str(agreement(panel(*columns), [None, *groups[1:]])["percent agreement"].method)
+    assert "item bootstrap" in str(agreement(panel(*columns), [None] * 60)["percent agreement"].method)
 
 
 def test_judges_of_one_name_are_told_apart() -> None:

@@ -490,7 +490,7 @@ def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
     metrics = Metrics(POLICY)
     low, high = POLICY.promise.accepted_interval
     for i in range(300):
-        metrics.judged(verdict(accepted=i % 100 < 100 * POLICY.promise.accepted))
+        metrics.judged(verdict(accepted=37 * i % 100 < 100 * POLICY.promise.accepted))
         assert not metrics.drifting
     for _ in range(500):
         metrics.judged(verdict(accepted=False))
@@ -500,7 +500,7 @@ def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
     assert len(told) == 1
     assert f"{100 * low:.1f} % to {100 * high:.1f} % in calibration" in told[0]
     for i in range(500):
-        metrics.judged(verdict(accepted=i % 100 < 100 * POLICY.promise.accepted))
+        metrics.judged(verdict(accepted=37 * i % 100 < 100 * POLICY.promise.accepted))
     assert not metrics.drifting
     assert re.search(r"hedge_guard_accepted_share 0\.\d+", metrics.text().decode())
 

@@ -48,7 +48,6 @@ PROMPT = load_judge_prompt("hedge")
         "Supported: False.",
         "**supported**: no",
         '"supported": false',
-        '{"supported": false}',
         "hallucinated: false",
         "Hallucinated = 0",
         "hallucinated: no, it is right",
@@ -59,7 +58,6 @@ PROMPT = load_judge_prompt("hedge")
         "The verdict is supported? No.",
         "verdict: supported by neither of the two",
         "Supported: not at all",
-        "supported: false\nhallucinated: true",
         "supported: 1\nhallucinated: 0",
     ],
 )
@@ -72,6 +70,8 @@ def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
     [
         ("Supported.", "supported"),
         ("supported: true", "supported"),
+        ('{"supported": false}', "hallucinated"),  # a flag of the form says the other outcome
+        ("supported: false\nhallucinated: true", "hallucinated"),
         ("Supported: the reference says the same.", "supported"),
         ("Verdict: hallucinated because nothing of it is in the reference", "hallucinated"),
         ("verdict: supported, no contradiction was found", "supported"),

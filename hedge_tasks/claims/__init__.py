@@ -14,8 +14,8 @@ Example:
     >>> [found] = build_decomposition("sentence").pieces([Passage("No effusion. The heart is large.")])
     >>> [piece.text for piece in found.pieces]
     ['No effusion.', 'The heart is large.']
-    >>> asked = Asked(("No effusion.",), ("There is no effusion.", "A mass."))
-    >>> build_entailment("words").support([asked])[0][0, :, ENTAILMENT].tolist()
+    >>> query = SupportQuery(("No effusion.",), ("There is no effusion.", "A mass."))
+    >>> build_entailment("words").support([query])[0][0, :, ENTAILMENT].tolist()
     [1.0, 0.0]
 """
 

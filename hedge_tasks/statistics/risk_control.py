@@ -38,6 +38,9 @@ from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, as_data
 _TOLERATED = (1, 4, 16, 64, 256)
 """Errors with which a start can just be rejected: where there are more, a later start comes to its aid."""
 
+_TOLERATED_OF_GROUPS = (4, 16, 64)
+"""The same where documents come in groups: a bet needs more of them than the exact test, and early starts are lost."""
+
 _PLACING = 20
 """Documents whose scores, and not labels, say where the starts are."""
 
@@ -149,11 +152,12 @@ def control_risk(
     rows = np.flatnonzero(tested)[np.argsort(x[tested], kind="stable")]
     test = _GroupedTest(y[rows] == 1, risk, codes[rows]) if grouped else _BinomialTest(y[rows] == 1, risk)
     level = (1 - confidence) / n_detectors
-    starts = _starts(x[placing], n_units, risk, level)
+    tolerated = _TOLERATED_OF_GROUPS if grouped else _TOLERATED
+    starts = _starts(x[placing], tolerated, n_units, risk, level)
     candidates, chosen = _walk(x[rows], starts, test)
     reason = more = None
     if chosen is None:
-        reason, more = _why_not(_deciles(x[rows], level / len(_TOLERATED), test), len(rows), risk, test)
+        reason, more = _why_not(_deciles(x[rows], level / len(tolerated), test), len(rows), risk, test)
     return RiskControl(
         risk=risk,
         confidence=confidence,
@@ -214,13 +218,13 @@ def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
     return taken[codes]
 
 
-def _starts(scores: FloatArray, n_units: int, risk: float, level: float) -> dict[float, float]:
+def _starts(scores: FloatArray, wanted: Sequence[int], n_units: int, risk: float, level: float) -> dict[float, float]:
     """Thresholds to start from, the strictest first, each with its share of the level.
 
-    They accept about as many documents (or groups) as let the exact test reject with 1, 4, 16 ... errors among them.
+    They accept about as many documents (or groups) as let the exact test reject with so many errors as `wanted` says.
     """
     shares = [1.0]
-    for tolerated in (_TOLERATED, (0,)):
+    for tolerated in (wanted, (0,)):
         if within := [k / n_units for e in tolerated if (k := _fewest(e, n_units, risk, level / len(tolerated)))]:
             shares = within
             break
