@@ -65,7 +65,7 @@ class SamplingPlan:
             leaves them as they are.
         perturb_at: pictures with a longer side than so many pixels are made smaller before they are perturbed; clean
             ones stay as they are. At the side that the model makes of them the noise reaches it whole; of a larger
-            picture it averages much of the noise away, and perturbing costs as many times more as there are pixels.
+            picture it averages much of the noise away, and perturbing costs in proportion to its pixels.
             Other pictures, and so other numbers. None perturbs every pixel.
         guided: whether the model may only write one of the answers that a question offers, in tasks that have such
             questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
