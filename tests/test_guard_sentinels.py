@@ -21,7 +21,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.errors import DataError, DrawsFailed
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.policy import Policy, load_policy, save_policy
-from hedge_tasks.guard.sentinels import DRAWS, LEVEL, Checked, Sentinel, Watch, choose, counts_of, p_value
+from hedge_tasks.guard.sentinels import DRAWS, LEVEL, Sentinel, ServerCheck, ServerWatch, choose, counts_of, p_value
 
 CHANCES = [f"{0.4 + 0.05 * i:.2f}" for i in range(10)]
 
@@ -130,7 +130,7 @@ def test_the_hour_is_over_and_a_failed_server_may_come_back(monkeypatch: pytest.
         n[0] += 1
         return [[Answer("abcde"[i] if honest[0] else "a") for i in range(DRAWS)] for _ in of]
 
-    watch = Watch(sentinels, answers, every_s=3600)
+    watch = ServerWatch(sentinels, answers, every_s=3600)
     watch.look()
     honest[0] = False
     clock[0] = 3599.0
@@ -155,7 +155,7 @@ def test_what_cannot_be_asked_is_not_trusted() -> None:
     def fails(of: Any, seeds: Any) -> list[list[Answer]]:
         raise DrawsFailed("no")
 
-    watch = Watch(POLICY.sentinels, fails)
+    watch = ServerWatch(POLICY.sentinels, fails)
     for _ in range(2):
         with pytest.raises(DrawsFailed):
             watch.look()
@@ -233,4 +233,4 @@ def test_they_travel_in_the_policy(tmp_path: Path) -> None:
     assert load_policy(tmp_path / "policy.json").sentinels == POLICY.sentinels
     with pytest.raises(DataError, match="not base64"):
         Sentinel(question="q", pictures=("?",), answers={"a": 1})
-    assert Checked(LEVEL, False, 1).passed is False
+    assert ServerCheck(LEVEL, False, 1).passed is False

@@ -29,7 +29,7 @@ from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.monitoring import Monitor, StopOn
 from hedge_tasks.guard.policy import Policy, load_policy
 from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
-from hedge_tasks.guard.sentinels import EVERY_S, Sentinel, Watch
+from hedge_tasks.guard.sentinels import EVERY_S, Sentinel, ServerWatch
 from hedge_tasks.guard.verdict import GuardVerdict, clusters_of, reason_of
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.sampling.hook import outcomes, without_keys
@@ -134,7 +134,7 @@ class Guard:
         self._asking: Any = nullcontext() if threads else threading.Lock()
         self._clustering = threading.Lock()  # a model that two threads load at a time is loaded twice
         self.monitor = Monitor(policy.promise, stop_on)
-        self.watch = Watch(policy.sentinels, self._ask_sentinels, every_s=check_every_s)
+        self.watch = ServerWatch(policy.sentinels, self._ask_sentinels, every_s=check_every_s)
         self._pool = ThreadPoolExecutor(concurrency if threads else 1, thread_name_prefix="hedge-guard")
 
     @classmethod

@@ -186,7 +186,7 @@ def _policy(
         "labelled": int((~np.isnan(labels)).sum()),
         "judge": (run.settings.get("documents") or {}).get("judge"),
         "digest": _digest([a.id for a in run.answer_sets], found.values, labels),
-        "scores": quantiles(found.values),
+        "scores": quantiles(found.values[~np.isnan(labels)]),
         **({"weighting": found.weighting} if found.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }

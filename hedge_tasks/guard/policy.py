@@ -144,7 +144,7 @@ class Policy(Record):
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
             `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
-            documents (None where there is none);
+            labelled documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
@@ -230,7 +230,7 @@ def _no_scores(p: Policy) -> str | None:
     known = [score for score in scores if score is not None]
     if known != sorted(known) or known != scores[: len(known)]:
         return "calibration.scores: expected growing numbers"
-    # The tested documents are a part of all.
+    # The tested documents are nearly all of them.
     share, (low, high) = sum(score <= p.threshold for score in known) / QUANTILES, p.promise.accepted_interval
     if not low - 1 / QUANTILES <= share <= high + 1 / QUANTILES:
         then = PERCENT(p.promise.accepted)
@@ -243,7 +243,7 @@ def _is_score(value: object) -> bool:
 
 
 QUANTILES = 100
-"""Of the scores of all calibrated documents, which a policy keeps."""
+"""Of the scores of all labelled documents, which a policy keeps."""
 
 
 def circumstances_of(run: Run) -> dict[str, Any]:

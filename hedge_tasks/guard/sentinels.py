@@ -165,7 +165,7 @@ def _permuted(tables: Sequence[_Table], times: int, chance: np.random.Generator)
 
 
 @dataclass(frozen=True)
-class Checked:
+class ServerCheck:
     """A check of the server.
 
     Attributes:
@@ -183,7 +183,7 @@ Ask = Callable[[Sequence[Sentinel], Sequence[Sequence[int]]], list[list[Answer]]
 """Draws each sentinel once with each of its seeds."""
 
 
-class Watch:
+class ServerWatch:
     """Whether the server is the calibrated one: checked before the first answer, hourly, and when another one answers.
 
     Threads may share it. Whoever asks while a check is under way waits for it.
@@ -196,7 +196,7 @@ class Watch:
 
     def __init__(self, sentinels: Sequence[Sentinel], ask: Ask, *, every_s: float = EVERY_S) -> None:
         self.sentinels, self._ask, self._every_s = tuple(sentinels), ask, every_s
-        self.last: Checked | None = None
+        self.last: ServerCheck | None = None
         self.checks = 0
         self._known: set[Served] = set()
         self._next = -math.inf
@@ -246,7 +246,7 @@ class Watch:
         answers = self._ask(self.sentinels, seeds)
         pairs = [(s.answers, counts_of(of)) for s, of in zip(self.sentinels, answers, strict=True)]
         p = p_value(pairs)
-        self.last, self.checks = Checked(p, p > LEVEL, sum(map(len, answers))), self.checks + 1
+        self.last, self.checks = ServerCheck(p, p > LEVEL, sum(map(len, answers))), self.checks + 1
         if self.last.passed:
             self._known |= new | {a.served for of in answers for a in of if a.served is not None}
         elif before is None or before.passed:
