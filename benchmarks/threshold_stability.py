@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from real_answers import triviaqa
 from sklearn.metrics import roc_auc_score
-from triviaqa import answer_lines
 
 from hedge_tasks.clustering import EmbeddingClustering
 from hedge_tasks.data.answers import AnswerSet
@@ -49,7 +49,7 @@ def main() -> None:
         run = load_run(arguments.run)
         table(run.task, run.answer_sets, arguments.seeds)
     if arguments.answers:
-        sets = [AnswerSet.read(line) for line in answer_lines(arguments.answers)]
+        sets = triviaqa(arguments.answers).answer_sets
         labelled = [answers for answers in sets if answers.label is not None]
         table("TriviaQA", labelled, arguments.seeds, first=150)
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loguru import logger
 
+from hedge_tasks.data.answer_files import read_answer_sets
+from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.errors import DataError
+from hedge_tasks.runs.health import measure
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LINE = {"id": "q1", "baseline": {"text": "yes"}, "clean": [{"text": "yes", "mean_logprob": -0.5}, {"text": "no"}]}
@@ -104,3 +109,38 @@ def test_error_names_place_and_field(fields: object, message: str) -> None:
 def test_broken_json_names_the_line() -> None:
     with pytest.raises(DataError, match=r"answers.jsonl:3: not valid JSON"):
         AnswerSet.from_json('{"id": ', "answers.jsonl:3")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("yes<|im_end|>", "yes"),
+        ("yes <|eot_id|>\n</s>", "yes"),
+        ("<s>[INST] <|im_start|>assistant\na cyst<end_of_turn>", "a cyst"),
+        ("\uff5c<\uff5cend\u2581of\u2581sentence\uff5c>", "\uff5c"),
+        ("<|im_end|>", ""),
+        ("p <|x|> 5", "p <|x|> 5"),
+        ("a <s>bold</s> claim", "a <s>bold</s> claim"),
+        ("<5 mm", "<5 mm"),
+    ],
+)
+def test_tokens_of_templates_around_an_answer_are_no_part_of_it(text: str, answer: str) -> None:
+    assert without_template_tokens(text) == answer
+    assert without_template_tokens(answer) == answer
+
+
+def test_imported_answers_are_cleaned_with_a_warning_and_runs_with_a_finding(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"id": "1", "answers": ["yes<|im_end|>", "yes", "no</s>"]}) + "\n", "utf-8")
+    said: list[str] = []
+    sink = logger.add(said.append, level="WARNING")
+    try:
+        [found] = read_answer_sets(file)
+    finally:
+        logger.remove(sink)
+    assert found.texts == ["yes", "yes", "no"]
+    assert "2 of 3 answers have tokens of a chat template" in said[0]
+    raw = AnswerSet("1", Answer("yes<|im_end|>"), (Answer("yes"),))
+    [text] = [finding.text for finding in measure([raw], {}).findings if "template" in finding.text]
+    assert text.startswith("1 answers have tokens")
+    assert not any("template" in finding.text for finding in measure([found], {}).findings)

@@ -121,6 +121,11 @@ BOUNDS = {
     "predictive_entropy": lambda n, m: (0, None),
     "cocoa": lambda n, m: (0, None),
     "cocoa_nll": lambda n, m: (0, None),
+    "min_token_probability": lambda n, m: (0, None),
+    "mean_token_entropy": lambda n, m: (0, None),
+    "max_token_entropy": lambda n, m: (0, None),
+    "cocoa_mte": lambda n, m: (0, None),
+    "eigenscore": lambda n, m: (math.log(1e-3), math.log(1 + 1e-3)),
     "se": lambda n, m: (0, math.log(n)),
     "se_sum": lambda n, m: (0, math.log(n)),
     "discrete_se": lambda n, m: (0, math.log(n)),
@@ -144,7 +149,8 @@ BOUNDS = {
 SHARES = {
     "radflag", "radflag_noisy", "radflag_pooled", "lexical", "luq", "selfcheck_nli", "contradiction",
     "baseline_cosine", "baseline_entailment", "semantic_density", "degree_nli", "degree_cosine", "degree_jaccard",
-    "p_true", *(f"claims_{kind}_{how}" for kind in ("radflag", "luq", "contradiction") for how in ("mean", "max")),
+    "p_true", "mc_probability",
+    *(f"claims_{kind}_{how}" for kind in ("radflag", "luq", "contradiction") for how in ("mean", "max")),
 }  # fmt: skip
 
 
@@ -172,6 +178,8 @@ def random_evidence(dice, n, m):
         "where?",
         {name: -dice.expovariate(1) for name in ("blank", "reworded", "true", "false", "option:a", "option:b")},
         random_claims(dice, n, m),
+        token_logprobs=tuple(-dice.expovariate(1) for _ in range(3)),
+        token_entropies=tuple(dice.expovariate(1) for _ in range(3)),
     )
 
 
@@ -203,6 +211,8 @@ def reordered(evidence, order):
         evidence.question,
         evidence.forced,
         claims_in_order(evidence.claims, order, evidence.n_clean),
+        token_logprobs=evidence.token_logprobs,
+        token_entropies=evidence.token_entropies,
     )
 
 
@@ -403,6 +413,8 @@ WITHOUT = {
     "relations": lambda e: changed(e, relations=None),
     "cosines": lambda e: changed(e, cosines=None),
     "question": lambda e: changed(e, question=None),
+    "baseline_token_logprobs": lambda e: changed(e, token_logprobs=None),
+    "baseline_token_entropies": lambda e: changed(e, token_entropies=None),
     "claims": lambda e: changed(e, claims=None),
     "contradictions": lambda e: changed(e, claims=dataclasses.replace(e.claims, contradicts=False)),
     "forced_reworded": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
@@ -419,7 +431,7 @@ def fields(evidence):
         name: getattr(evidence, name)
         for name in (
             *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
-            *("relations", "cosines", "question", "forced", "claims"),
+            *("relations", "cosines", "question", "forced", "claims", "token_logprobs", "token_entropies"),
         )
     }
 
@@ -439,6 +451,8 @@ def cut(evidence, kept):
         "question": evidence.question,
         "forced": evidence.forced,
         "claims": claims_in_order(evidence.claims, kept, evidence.n_clean),
+        "token_logprobs": evidence.token_logprobs,
+        "token_entropies": evidence.token_entropies,
     }
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 from hedge_tasks.data.answer_rows import normal_rows, rows_of_table
-from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.tables import kind_of, read_rows
+from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.outside import shown
 
 
 def read_answer_sets(path: Path, *, table: bool | None = None, allow_unknown: bool = False) -> list[AnswerSet]:
@@ -30,7 +36,36 @@ def read_answer_sets(path: Path, *, table: bool | None = None, allow_unknown: bo
     answer_sets = parse_answer_sets(rows)
     if not answer_sets:
         raise DataError(f"{path}: no answers in it")
-    return answer_sets
+    return cleaned(answer_sets, str(path))
+
+
+def cleaned(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
+    """Return answer sets without tokens of chat templates around their answers, with a warning where there were some.
+
+    Args:
+        name: where they are from, for the warning.
+    """
+    found: list[str] = []
+
+    def clean(answer: Answer) -> Answer:
+        text = without_template_tokens(answer.text)
+        if text == answer.text:
+            return answer
+        found.append(answer.text)
+        return replace(answer, text=text)
+
+    made = []
+    for a in answer_sets:
+        baseline, clean_draws, noisy = clean(a.baseline), tuple(map(clean, a.clean)), tuple(map(clean, a.noisy))
+        same = baseline is a.baseline and all(map(operator.is_, (*clean_draws, *noisy), (*a.clean, *a.noisy)))
+        made.append(a if same else replace(a, baseline=baseline, clean=clean_draws, noisy=noisy))
+    if found:
+        total = sum(len(a.answers) for a in answer_sets)
+        logger.warning(
+            "{}: {} of {} answers have tokens of a chat template around them, such as {}; they are taken away",
+            *(name, len(found), total, shown(found[0])),
+        )
+    return made
 
 
 def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[AnswerSet]:

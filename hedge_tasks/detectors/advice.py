@@ -19,6 +19,10 @@ FREE = ("msp", "baseline_nll")
 
 _LEVEL = 0.05
 
+_ONLY_OPTIONS = (
+    ". That is of options, each with one spelling: with two a meaning the order turns round (docs/detectors.md)."
+)
+
 
 @dataclass(frozen=True)
 class DrawingGain:
@@ -49,12 +53,16 @@ class DrawingGain:
         return self.difference < 0 and self.p_value is not None and self.p_value < _LEVEL
 
 
-def price_advice(free: tuple[str, float] | None, gains: Mapping[str, DrawingGain]) -> str:
+def price_advice(
+    free: tuple[str, float] | None, gains: Mapping[str, DrawingGain], *, one_spelling: bool = False
+) -> str:
     """A sentence or two on what the draws of a run are good for.
 
     Args:
         free: title and ROC-AUC of the detector that draws nothing; None where the run has none.
         gains: of the detectors that draw, by name.
+        one_spelling: whether every meaning has one spelling, as where answers are options: the log-probability of an
+            answer is that of its meaning there and nowhere else, and says nothing of answers in words.
 
     Example:
         >>> gains = {"se": DrawingGain("Semantic entropy", 10, 0.82, -0.03, (-0.04, -0.02), 0.001)}
@@ -77,7 +85,7 @@ def price_advice(free: tuple[str, float] | None, gains: Mapping[str, DrawingGain
         if best.worse:
             told = f"All {len(gains)}" if worse == len(gains) else f"{worse} of {len(gains)}"
             told = f"{told} detectors that draw are worse, the best among them ({_told(best)})"
-            return f"{start} {told}: at this price nobody should draw."
+            return f"{start} {told}{_ONLY_OPTIONS if one_spelling else ': at this price nobody should draw.'}"
         told = "No detector that draws is better beyond chance, so that nothing here speaks for drawing"
         return f"{start} {told}; the best is {_told(best)}."
     cheapest = better[0]

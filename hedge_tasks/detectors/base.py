@@ -37,6 +37,8 @@ NEEDS: Mapping[str, str] = {
     "relations": "NLI probabilities of all pairs of answers",
     "cosines": "cosine similarities of all pairs of answers",
     "question": "the text of the question",
+    "baseline_token_logprobs": "the log-probabilities of the baseline answer's tokens",
+    "baseline_token_entropies": "alternatives of the baseline answer's tokens (top_logprobs)",
     "forced_blank": "the log-probability of the baseline answer on a blank image, from a forced pass",
     "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
-from hedge_tasks.data.answers import OPTION, AnswerSet
+from hedge_tasks.data.answers import OPTION, Answer, AnswerSet
+from hedge_tasks.detectors.distribution import entropy
 
 __all__ = [
     "CONTRADICTION",
@@ -65,6 +66,9 @@ class Evidence:
         forced: by name, log-probabilities of whole texts that the model was made to say, in nats; see
             `hedge_tasks.sampling.forced`.
         claims: of the baseline answer, with their support by the other answers.
+        token_logprobs: log-probabilities of the baseline answer's tokens, in nats; None where they are not known.
+        token_entropies: entropies of the model's next token at each of them, in nats, over the likeliest tokens that
+            the model told; None where it told none.
 
     Raises:
         ValueError: a length or shape is not that of the answers.
@@ -80,6 +84,8 @@ class Evidence:
     question: str | None = None
     forced: Mapping[str, float] = field(default_factory=dict)
     claims: ClaimEvidence | None = None
+    token_logprobs: tuple[float, ...] | None = None
+    token_entropies: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.texts, str) or not 0 <= self.n_clean < len(self.texts):
@@ -140,29 +146,28 @@ class Evidence:
     @cached_property
     def offers(self) -> frozenset[str]:
         """Which of `hedge_tasks.detectors.base.NEEDS` are met."""
-        # Lists: asked for every question and every partition, and of a few answers each.
-        logprobs, tokens = (~np.isnan(self.mean_logprobs)).tolist(), (~np.isnan(self.n_tokens)).tolist()
-        met = {
-            "clean": self.n_clean > 0,
-            "noisy": self.n_noisy > 0,
-            "clusters": self.cluster_ids is not None,
-            "baseline_logprob": logprobs[0],
-            "baseline_tokens": tokens[0],
-            "clean_logprobs": all(logprobs[self.clean]),
-            "clean_tokens": all(tokens[self.clean]),
-            "noisy_logprobs": all(logprobs[self.noisy]),
-            "noisy_tokens": all(tokens[self.noisy]),
-            "relations": self.relations is not None,
-            "cosines": self.cosines is not None,
-            "question": self.question is not None,
-            "forced_blank": "blank" in self.forced,
-            "forced_reworded": "reworded" in self.forced,
-            "forced_truth": {"true", "false"} <= self.forced.keys(),
-            "forced_options": sum(name.startswith(OPTION) for name in self.forced) > 1,
-        }
+        logprobs, tokens = np.isnan(self.mean_logprobs).tolist(), np.isnan(self.n_tokens).tolist()
+        first = 1 + self.n_clean
+        flags = (
+            self.n_clean > 0,
+            first < len(self.texts),
+            self.cluster_ids is not None,
+            not logprobs[0],
+            not tokens[0],
+            not any(logprobs[1:first]),
+            not any(tokens[1:first]),
+            not any(logprobs[first:]),
+            not any(tokens[first:]),
+            self.relations is not None,
+            self.cosines is not None,
+            self.question is not None,
+            self.token_logprobs is not None,
+            self.token_entropies is not None,
+        )
+        found = _offered(flags, frozenset(self.forced))
         if self.claims is not None and self.claims.claims:
-            met |= {"claims": True, "contradictions": self.claims.contradicts}
-        return frozenset(need for need, there in met.items() if there)
+            found |= {"claims", "contradictions"} if self.claims.contradicts else {"claims"}
+        return found
 
     def shared(self, function: Callable[[Evidence], Result]) -> Result:
         """Return what the function makes of this evidence, computed once: several detectors look at one graph."""
@@ -179,6 +184,26 @@ class Evidence:
         if self.cluster_ids is None:
             raise ValueError("the answers are not clustered")
         return self.cluster_ids
+
+
+_FLAGS = (
+    *("clean", "noisy", "clusters", "baseline_logprob", "baseline_tokens", "clean_logprobs", "clean_tokens"),
+    *("noisy_logprobs", "noisy_tokens", "relations", "cosines", "question"),
+    *("baseline_token_logprobs", "baseline_token_entropies"),
+)
+
+
+@lru_cache(maxsize=256)
+def _offered(flags: tuple[bool, ...], forced: frozenset[str]) -> frozenset[str]:
+    """What is met, made once for all questions of a run that have the same."""
+    of_forced = {
+        "forced_blank": "blank" in forced,
+        "forced_reworded": "reworded" in forced,
+        "forced_truth": {"true", "false"} <= forced,
+        "forced_options": sum(name.startswith(OPTION) for name in forced) > 1,
+    }
+    met = {**dict(zip(_FLAGS, flags, strict=True)), **of_forced}
+    return frozenset(need for need, there in met.items() if there)
 
 
 def evidence_of(
@@ -210,7 +235,20 @@ def evidence_of(
             if answer.mean_logprob is not None and answer.n_tokens is not None
         },
         claims=None if claims is None else claims.with_draws(len(answer_set.clean), len(answer_set.noisy)),
+        token_logprobs=None if (told := answer_set.baseline.tokens) is None else tuple(p for _, p in told),
+        token_entropies=_entropies(answer_set.baseline),
     )
+
+
+def _entropies(answer: Answer) -> tuple[float, ...] | None:
+    """Of the next token at each token of an answer, over those that the model told."""
+    if answer.tokens is None or answer.alternatives is None or not all(answer.alternatives):
+        return None
+    pairs = zip(answer.tokens, answer.alternatives, strict=True)
+    # The token itself may be among them, or not.
+    told = [dict((token, *others)) for token, others in pairs]
+    weights = [np.exp(np.array([*of.values()])) for of in told]
+    return tuple(entropy(of / of.sum()) if of.sum() > 0 else 0.0 for of in weights)
 
 
 def relation_matrices(answers: Sequence[Sequence[str]], probabilities: Probabilities) -> list[Matrix]:

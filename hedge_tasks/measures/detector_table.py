@@ -17,11 +17,11 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.audit_files import audit_of
+from hedge_tasks.runs.audit_files import audit_of, check_of
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm, max_t
@@ -80,6 +80,8 @@ class DetectorTable:
         scores: of all questions by the detectors with a row.
         blind: what sees neither picture nor draws, beside the detectors; None where nobody asked for it.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
+        independent: detector -> its ROC-AUC without the judge's errors, if these are independent of the score; where a
+            check of the judge stands beside the run, and no audit.
         labels: whose labels all others rest on.
     """
 
@@ -92,6 +94,7 @@ class DetectorTable:
     scores: Sequence[Scores] = ()
     blind: AgainstBlind | None = None
     experts: Mapping[str, Number] = field(default_factory=dict)
+    independent: Mapping[str, Number] = field(default_factory=dict)
     labels: str = ""
 
 
@@ -185,16 +188,18 @@ def detector_table(
         else []
     )
     audit = audit_of(run)
+    check = check_of(run) if audit is None else None
     return DetectorTable(
         run,
         scorer,
         against,
         rows,
         left_out,
-        _advice(rows, scores, asked),
+        _advice(rows, scores, asked, one_spelling=_of_options(run)),
         joined,
         against_blind(run.answer_sets, scores, joined) if blind and joined else None,
         {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in shown},
+        {} if check is None else {name: auroc_if_independent(columns[name].scores, name, check) for name in shown},
         whose_labels(run, audit),
     )
 
@@ -248,7 +253,19 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
     }
 
 
-def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], asked: Mapping[str, Detector]) -> str:
+def _of_options(run: Run) -> bool:
+    """Whether the answers are options of multiple-choice questions, imported as such."""
+    judge = (run.settings.get("documents") or {}).get("judge") or {}
+    return judge.get("judge") == "options"
+
+
+def _advice(
+    rows: Sequence[DetectorNumbers],
+    columns: Mapping[str, Labelled],
+    asked: Mapping[str, Detector],
+    *,
+    one_spelling: bool,
+) -> str:
     """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
@@ -267,7 +284,7 @@ def _advice(rows: Sequence[DetectorNumbers], columns: Mapping[str, Labelled], as
         for pair, p in [found[row.detector]]
         if pair is not None and pair.difference is not None
     }
-    return price_advice((asked[free].title, values[free]), gains)
+    return price_advice((asked[free].title, values[free]), gains, one_spelling=one_spelling)
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:

@@ -24,7 +24,9 @@ from hedge_tasks.adjudication.outcomes import (
 )
 from hedge_tasks.adjudication.reliability import reliability
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
+from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import OTHER_TOKENS, without_thoughts
+from hedge_tasks.io.outside import shown
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
@@ -47,7 +49,7 @@ _DEPENDENT = 1.1
 """Design effect from which groups are worth a word."""
 
 _FEWEST_CHECKED = 5
-_FEWEST_LABELS = 10
+_FEWEST_LABELS = 5
 """Answers of the rarer class: with fewer, the interval of an AUROC of .8 reaches down to chance."""
 
 _LABELS = ("supported", "hallucinated")
@@ -205,6 +207,7 @@ def measure(
         *_of_labels(counts, verdicts),
         *_of_images(counts),
         *_of_groups(counts),
+        *_of_tokens(answers),
         *(Finding(text) for text in hidden_dependence(answer_sets, grouping or {})),
     ]
     ordered = sorted(findings, key=lambda finding: not finding.unreliable)
@@ -375,6 +378,14 @@ def _of_groups(h: Health) -> list[Finding]:
         effective = Format(digits=1)(of.effective)
         found.append(Finding(f"the documents are worth {effective} groups of equal size: intervals are rough"))
     return found
+
+
+def _of_tokens(answers: Sequence[Answer]) -> list[Finding]:
+    marked = [answer.text for answer in answers if without_template_tokens(answer.text) != answer.text]
+    if not marked:
+        return []
+    text = f"{len(marked)} answers have tokens of a chat template around them, such as {shown(marked[0])}"
+    return [Finding(f"{text}: the same answer without them counts as another one")]
 
 
 def _is_cut(answer: Answer) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.clustering.said import Said
-from hedge_tasks.data.answer_files import parse_answer_sets
+from hedge_tasks.data.answer_files import cleaned, parse_answer_sets
 from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
@@ -208,7 +208,7 @@ def read_run(file: Path) -> Run:
         raise DataError(f"{file}: nothing in it")
     if "filtered_resps" in rows[0][1]:
         return _from_samples(file, rows)
-    return Run(file.stem, "", tuple(parse_answer_sets(normal_rows(rows))), path=file)
+    return Run(file.stem, "", tuple(cleaned(parse_answer_sets(normal_rows(rows)), str(file))), path=file)
 
 
 @dataclass(frozen=True)

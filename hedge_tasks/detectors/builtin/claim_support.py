@@ -94,10 +94,10 @@ def claim_luq_contrasted(evidence: ClaimEvidence) -> FloatArray:
 
 @register(
     "claim_contradiction",
-    title="SelfCheck-NLI",
+    title="Contradiction by the draws",
     needs=("clean_support", "contradictions"),
     draws=clean_draws,
-    source="Manakul et al. 2023 (SelfCheckGPT, 2303.08896)",
+    source="after Manakul et al. 2023 (SelfCheckGPT, 2303.08896)",
     level="claim",
 )
 def claim_contradiction(evidence: ClaimEvidence) -> FloatArray:
@@ -106,8 +106,9 @@ def claim_contradiction(evidence: ClaimEvidence) -> FloatArray:
     .. math::
         \frac{1}{n} \sum_j C_j
 
-    uqlm's `noncontradiction` is one minus this. SelfCheckGPT's own model has two outputs, entailment and contradiction;
-    of a model with three outputs that is `claim_luq_contrasted`.
+    uqlm's `noncontradiction` is one minus this. It is not SelfCheck-NLI, in two ways: SelfCheckGPT's own model has two
+    outputs, so that it takes :math:`C / (E + C)`, which of a model with three outputs is `claim_luq_contrasted`; and it
+    asks whether the *claim* contradicts the *draw* (claim as premise), where support here is of the claim by the draw.
     """
     return np.asarray(evidence.clean[..., CONTRADICTION].astype(np.float64).mean(axis=1))
 

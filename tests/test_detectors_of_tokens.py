@@ -1,0 +1,66 @@
+"""Detectors on tokens and embeddings against sums written out."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import get
+from hedge_tasks.detectors.evidence import evidence_of
+
+
+def made(seed: int) -> tuple[AnswerSet, np.ndarray, list[list[float]]]:
+    """An answer set, unit vectors of its answers, and the probabilities of the likeliest tokens."""
+    dice, rng = random.Random(seed), np.random.default_rng(seed)
+    tokens, alternatives, told = [], [], []
+    for t in range(dice.randint(1, 6)):
+        p = rng.dirichlet([0.5] * 4) * dice.uniform(0.6, 1)
+        names = [f"w{t}{i}" for i in range(4)]
+        pairs = [(name, math.log(x)) for name, x in zip(names, p.tolist(), strict=True)]
+        chosen = dice.randrange(4)
+        tokens.append(pairs[chosen])
+        # Some servers name the chosen token among the likeliest, and some do not.
+        alternatives.append(tuple(pairs if dice.random() < 0.5 else pairs[:chosen] + pairs[chosen + 1 :]))
+        told.append(p.tolist())
+    mean = sum(p for _, p in tokens) / len(tokens)
+    clean = tuple(Answer(f"a{i}", math.log(rng.uniform(0.1, 0.9)), 3) for i in range(5))
+    baseline = Answer("b", mean, len(tokens), tokens=tuple(tokens), alternatives=tuple(alternatives))
+    vectors = rng.normal(size=(6, 4))
+    return AnswerSet("q", baseline, clean), vectors / np.linalg.norm(vectors, axis=1, keepdims=True), told
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_against_sums_written_out(seed: int) -> None:
+    answers, vectors, told = made(seed)
+    evidence = evidence_of(answers, cosines=vectors @ vectors.T)
+    entropies = [-sum(x / sum(p) * math.log(x / sum(p)) for x in p) for p in told]
+    logprobs = [p for _, p in answers.baseline.tokens or ()]
+    apart = [1 - max(0.0, sum(a * b for a, b in zip(vectors[0], v, strict=True))) for v in vectors[1:]]
+    covariance = np.cov(vectors[1:], bias=True) * 0.0
+    for i in range(5):
+        for j in range(5):
+            centre = vectors[1:].mean(axis=0)
+            covariance[i, j] = (vectors[1 + i] - centre) @ (vectors[1 + j] - centre)
+    wanted = {
+        "min_token_probability": max(-p for p in logprobs),
+        "mean_token_entropy": sum(entropies) / len(entropies),
+        "max_token_entropy": max(entropies),
+        "cocoa_mte": sum(entropies) / len(entropies) * sum(apart) / 5,
+        "mc_probability": 1 - sum(math.exp(a.mean_logprob or 0.0) for a in answers.clean) / 5,
+        "eigenscore": math.log(np.linalg.det(covariance + 1e-3 * np.eye(5))) / 5,
+    }
+    for name, value in wanted.items():
+        assert get(name).score(evidence) == pytest.approx(value, abs=1e-6), name
+
+
+def test_what_is_not_told_leaves_them_out() -> None:
+    bare = evidence_of(AnswerSet("q", Answer("b", -0.5, 2), (Answer("a", -0.5, 2),)))
+    for name, words in (("min_token_probability", "log-probabilities of the baseline"), ("cocoa_mte", "alternatives")):
+        assert get(name).score(bare) is None
+        assert any(words in missing for missing in get(name).missing(bare))
+    empty = evidence_of(AnswerSet("q", Answer("", None, 0, tokens=()), (Answer("a"),)))
+    assert get("min_token_probability").score(empty) is None
