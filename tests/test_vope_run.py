@@ -142,11 +142,9 @@ def test_the_share_of_stories_tells_hallucinated_objects(rich: Run) -> None:
     assert cells["hal_d,objects"] == cells["chair_i,objects"] == pytest.approx(4 / 13)
     assert cells["hal_i,objects"] == "undefined: the model denies no object"
     assert cells["exp,objects"] == 0.0
-    for score in ("radflag", "noisy"):
-        assert cells[f"object_{score}_auroc,objects"] == 1.0
-    # All stories agree, with the object or without it: entropy cannot tell.
-    assert cells["object_se_auroc,objects"] == "undefined: every object has the same score"
-    assert isinstance(cells["object_vase_auroc,objects"], float)
+    for score in ("radflag", "noisy", "se", "vase"):
+        few = "undefined: only 4 of 13 objects are hallucinated; an AUROC needs 5 of each class"
+        assert cells[f"object_{score}_auroc,objects"] == few
 
 
 @pytest.mark.slow
