@@ -14,6 +14,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.calibrate import calibrate, check
+from hedge_tasks.guard.planning import plan
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
@@ -138,8 +139,18 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     one, other, out = save_run(RUN, tmp_path / "a"), save_run(run_of(2), tmp_path / "b"), tmp_path / "policy.json"
     assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
     text = capsys.readouterr().out
-    assert "With 80 % confidence at most 30.0 % of the answers that radflag lets through are hallucinated" in text
-    assert load_policy(out) == POLICY
+    assert "With 80 % confidence at most 30.0 % of the answers that radflag lets through are called" in text
+    assert "called hallucinated by this judge" in text
+    made = load_policy(out)
+    [attempt] = made.calibration["attempts"]
+    assert (attempt["detectors"], attempt["seed"], attempt["promise"]) == (["radflag"], 0, True)
+    assert made.replaced(calibration=POLICY.calibration) == POLICY
+    assert "will not notice a server that answers from a cache" in text
+    assert main(["calibrate", str(one), "--risk", "0.001", "--out", str(out)]) == 1
+    assert load_policy(out) == made
+    assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
+    assert "It came after 2 other attempts" in capsys.readouterr().out
+    assert [a["promise"] for a in load_policy(out).calibration["attempts"]] == [True, False, True]
     assert main(["calibrate", str(other), "--check", str(out)]) == 0
     assert "The promise held: " in capsys.readouterr().out
     assert main(["calibrate", str(one), "--risk", "0.001", "--json"]) == 1
@@ -150,3 +161,32 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert "--risk: say which share" in capsys.readouterr().err
     assert main(["calibrate", str(one), "--risk", "1.5"]) == 2
     assert "risk: expected a number between 0 and 1, got 1.5" in capsys.readouterr().err
+
+
+def test_a_plan_says_what_labels_may_give(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pilot = run_of(1, 150)
+    options = {"risk": 0.3, "confidence": 0.8}
+    few, many = plan(pilot, scorer_of(pilot, None), "radflag", [30, 400], **options)
+    assert (few.labels, many.labels) == (30, 400)
+    assert few.chance < many.chance
+    assert few.accepted <= many.accepted
+    assert 0 <= many.low <= many.accepted <= many.high < 1
+    bare = replace(pilot, answer_sets=tuple(a.with_label(None) for a in pilot.answer_sets))
+    with pytest.raises(DataError, match="needs a pilot of 20"):
+        plan(bare, scorer_of(pilot, None), "radflag", [30], **options)
+    path = save_run(pilot, tmp_path)
+    assert main(["calibrate", str(path), "--risk", "0.3", "--plan", "100"]) == 0
+    assert "With 100 labels you can hope that" in capsys.readouterr().out
+    assert main(["calibrate", str(path), "--risk", "0.3", "--plan", "x"]) == 2
+    assert "--plan: expected numbers of labels" in capsys.readouterr().err
+
+
+def test_a_plan_for_what_was_labelled_is_what_came_of_it() -> None:
+    """Over other runs of the same size: their own accepted shares."""
+    scorer = scorer_of(RUN, None)
+    [hope] = plan(RUN, scorer, "radflag", [300], risk=0.4, confidence=0.8)
+    shares = []
+    for seed in range(10, 16):
+        made = calibrate(run_of(seed, 300), scorer, ["radflag"], risk=0.4, confidence=0.8).policy
+        shares.append(0.0 if made is None else made.promise.accepted)
+    assert hope.low - 0.1 <= np.median(shares) <= hope.high + 0.1

@@ -26,6 +26,7 @@ from hedge_tasks.sampling.hook import without_keys
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.secrets import Redactor
 
+EXACT = Scorer.build("exact", "exact")
 Edit = Callable[[dict[str, Any]], None]
 
 
@@ -139,7 +140,7 @@ def test_what_was_not_edited_is_not_refused(tmp_path: Path) -> None:
 
 def test_a_promise_without_groups_proves_itself(tmp_path: Path) -> None:
     run = replace(RUN, answer_sets=tuple(replace(a, group=None) for a in RUN.answer_sets))
-    found = calibrate(run, Scorer.build("exact", "exact"), ["radflag"], risk=0.3, confidence=0.8).policy
+    found = calibrate(run, EXACT, ["radflag"], risk=0.3, confidence=0.8).policy
     assert found is not None
     assert found.promise.n_groups is None
     with pytest.raises(DataError, match="p_value: from the counts follows"):
@@ -162,6 +163,13 @@ MALFORMED = [
     b'{"hedge_policy": 1, "a": ' + b"9" * 10**4 + b"}",
     b" " * (2 << 20),
 ]
+
+
+def test_documents_without_labels_may_have_other_scores() -> None:
+    easy = tuple(replace(a, clean=(a.baseline,) * len(a.clean)).with_label(None) for a in RUN.answer_sets)
+    more = tuple(replace(a, id=f"more {a.id}", group=f"more {a.group}") for a in easy)
+    found = calibrate(replace(RUN, answer_sets=(*RUN.answer_sets, *more)), EXACT, ["radflag"], risk=0.3, confidence=0.8)
+    assert found.policy is not None
 
 
 @pytest.mark.parametrize("content", MALFORMED, ids=range(len(MALFORMED)))

@@ -24,6 +24,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.cli.serve import silent
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard import Guard
+from hedge_tasks.guard.monitoring import Monitor
 from hedge_tasks.guard.policy import save_policy
 from hedge_tasks.guard.proxy.metrics import Metrics
 from hedge_tasks.guard.proxy.server import listen
@@ -486,23 +487,19 @@ def test_nothing_of_a_question_is_logged(said: list[str]) -> None:
     assert not any("secret" in line for line in said)
 
 
-def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
-    metrics = Metrics(POLICY)
-    low, high = POLICY.promise.accepted_interval
-    for i in range(300):
-        metrics.judged(verdict(accepted=37 * i % 100 < 100 * POLICY.promise.accepted))
-        assert not metrics.drifting
-    for _ in range(500):
-        metrics.judged(verdict(accepted=False))
-    assert metrics.drifting
-    assert "hedge_guard_drift 1.0" in metrics.text().decode()
-    told = [line for line in said if "the questions may be others" in line]
-    assert len(told) == 1
-    assert f"{100 * low:.1f} % to {100 * high:.1f} % in calibration" in told[0]
-    for i in range(500):
-        metrics.judged(verdict(accepted=37 * i % 100 < 100 * POLICY.promise.accepted))
-    assert not metrics.drifting
-    assert re.search(r"hedge_guard_accepted_share 0\.\d+", metrics.text().decode())
+def test_what_is_watched_is_in_the_metrics() -> None:
+    monitor = Monitor(POLICY.promise)
+    metrics = Metrics(POLICY, monitor)
+    for accepted in (True, True, False):
+        metrics.judged(verdict(accepted=accepted))
+    monitor.audited(hallucinated=True)
+    metrics.audited()
+    text = metrics.text().decode()
+    assert re.search(r"hedge_guard_accepted_share 0\.6\d+", text)
+    assert "hedge_guard_drift 0.0" in text
+    assert "hedge_guard_audits 1.0" in text
+    assert "hedge_guard_audits_hallucinated 1.0" in text
+    assert "hedge_guard_promise_refuted 0.0" in text
 
 
 def verdict(*, accepted: bool) -> GuardVerdict:

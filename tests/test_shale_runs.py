@@ -67,10 +67,15 @@ def wrong_reply(item: ShaleItem) -> str:
 
 
 def oracle(is_right: Callable[[ShaleItem], bool]) -> Callable[[dict[str, Any]], str]:
-    """A model that knows each item and is wrong where it should be. Pictures it has never seen it does not answer."""
+    """A model that knows each item and is wrong where it should be. Pictures it has never seen it does not answer.
+
+    It tells no log-probabilities; forced passes ask for these, of the options in the other order as well.
+    """
     known = known_items()
 
     def reply(body: dict[str, Any]) -> str:
+        if {"prompt_logprobs", "top_logprobs"} & body.keys():
+            return "?"
         [picture], [text] = images_of(body), texts_of(body)
         question, _, wanted_form = text.partition("\n")
         item = known[question, digest(picture)]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hedge_tasks.statistics.risk_control import RiskControl
 
 _DEFAULT = ("radflag",)
+_MOST_PLANNED = 20_000
 
 
 def add(commands: Parser) -> None:
@@ -35,6 +36,10 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
     )
+    how = "keep no question and picture in the policy, by which the guard would check the server"
+    parser.add_argument("--no-sentinels", action="store_true", help=how)
+    how = "instead: what so many labels may be hoped to give, such as 200,500,1000; RUN is a pilot with some labels"
+    parser.add_argument("--plan", metavar="N,...", help=how)
     add_trust(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
@@ -50,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _check(arguments, finished)
     if arguments.risk is None:
         raise ConfigError("--risk: say which share of hallucinated answers may be let through, such as 0.1")
-    return _calibrate(arguments, finished)
+    return _calibrate(arguments, finished) if arguments.plan is None else _plan(arguments, finished)
 
 
 def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
@@ -60,16 +65,90 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     detectors = chosen_detectors(arguments, _DEFAULT)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options["epsilon"] = arguments.epsilon
+    pictures, without = _pictures(arguments, finished)
+    options["pictures"] = pictures
     calibration = calibrate(finished, scorer_asked_for(arguments, finished), detectors, **options)
-    if calibration.policy is not None and arguments.out is not None:
-        save_policy(calibration.policy, arguments.out)
-    facts = {
+    if arguments.out is not None:
+        calibration = _noted(arguments, finished, calibration, detectors)
+        if calibration.policy is not None:
+            save_policy(calibration.policy, arguments.out)
+    facts: dict[str, Any] = {
         "policy": calibration.policy.model_dump(mode="json") if calibration.policy else None,
         "tried": calibration.tried,
         "left_out": calibration.left_out,
     }
-    show(arguments, facts, _text(finished, calibration, arguments.out))
+    if (policy := calibration.policy) is not None:
+        facts["watched"] = len(policy.sentinels)
+        facts["policy"]["sentinels"] = f"{len(policy.sentinels)} questions"
+    show(arguments, facts, _text(finished, calibration, arguments.out, without))
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
+
+
+def _noted(
+    arguments: argparse.Namespace, finished: Run, calibration: PolicySearch, detectors: tuple[str, ...]
+) -> PolicySearch:
+    """The same with its policy's ledger of attempts, this one included."""
+    from dataclasses import replace
+
+    from hedge_tasks.guard.ledger import note_attempt
+
+    policy = calibration.policy
+    attempt = {name: getattr(arguments, name) for name in ("risk", "confidence", "epsilon", "seed")}
+    attempt |= {"detectors": list(detectors), "task": finished.task, "model": finished.model, "run": finished.created}
+    attempts = note_attempt(arguments.out, {**attempt, "promise": policy is not None})
+    if policy is None:
+        return calibration
+    return replace(calibration, policy=policy.replaced(calibration={**policy.calibration, "attempts": attempts}))
+
+
+def _plan(arguments: argparse.Namespace, finished: Run) -> int:
+    from dataclasses import asdict
+
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.guard.planning import plan
+    from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
+
+    parts = [part.strip() for part in arguments.plan.split(",")]
+    if not all(part.isdecimal() and 0 < int(part) <= _MOST_PLANNED for part in parts):
+        raise ConfigError(f"--plan: expected numbers of labels up to {_MOST_PLANNED}, got {arguments.plan!r}")
+    [detector, *others] = chosen_detectors(arguments, _DEFAULT)
+    if others:
+        raise ConfigError("--plan: it is for one detector; name one with --detectors")
+    options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
+    found = plan(finished, scorer_asked_for(arguments, finished), detector, [int(part) for part in parts], **options)
+    lines = [finished.title]
+    lines += [
+        f"With {one.labels} labels you can hope that {PERCENT(one.accepted)} of the answers are let through "
+        f"({PERCENT(one.low)} to {PERCENT(one.high)} in four of five trials); anything can be promised in "
+        f"{WHOLE_PERCENT(one.chance)} of the trials."
+        for one in found
+    ]
+    lines.append("From this run's labels, drawn again: a small pilot says little.")
+    show(arguments, {"detector": detector, "plan": [asdict(one) for one in found]}, "\n".join(lines))
+    return 0
+
+
+def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, list[bytes]], str]:
+    """Files of the run's pictures by document, for the sentinel questions; and why there are none."""
+    from hedge_tasks.report.pictures import stored_documents
+
+    if arguments.no_sentinels:
+        return {}, "--no-sentinels"
+    documents = finished.settings.get("documents") or {}
+    if documents and not documents.get("images"):
+        return {one.id: [] for one in finished.answer_sets}, ""
+    stored, why = stored_documents(finished)
+    return {one.id: list(one.files) for one in stored}, why
+
+
+def _watched(policy: Policy, without: str) -> str:
+    if n := len(policy.sentinels):
+        return (
+            f"{n} of the questions are in the policy with their pictures: the guard asks them to see whether the "
+            "server still answers as it did."
+        )
+    why = without or "too few questions have several answers"
+    return f"The guard will not notice a server that answers from a cache, or always the same: {why}"
 
 
 def _table(calibration: PolicySearch) -> Table:
@@ -93,12 +172,14 @@ def _table(calibration: PolicySearch) -> Table:
     return Table(columns, rows)
 
 
-def _text(finished: Run, calibration: PolicySearch, out: Path | None) -> str:
+def _text(finished: Run, calibration: PolicySearch, out: Path | None, without: str = "") -> str:
     lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
     lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
     lines += [f"{name}: {_no(control)}" for name, control in calibration.tried.items() if control.chosen is None]
     lines.append("")
     lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
+    if calibration.policy:
+        lines.append(_watched(calibration.policy, without))
     if calibration.policy and out is not None:
         lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
     return "\n".join(lines)
@@ -122,9 +203,22 @@ def _promise(policy: Policy) -> str:
     )
     return (
         f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers that "
-        f"{policy.detector} lets through are hallucinated; it lets {PERCENT(promise.accepted)} through. It is about "
-        f"this model, prompt and decoding, and about questions like these {promise.n} ({about}); {tried}.{early}"
+        f"{policy.detector} lets through are called hallucinated by {_judge(policy)}; it lets "
+        f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
+        f"these {promise.n} ({about}); {tried}.{early}{_attempts(policy)}"
     )
+
+
+def _attempts(policy: Policy) -> str:
+    n = len(policy.calibration.get("attempts", ()))
+    return (
+        f" It came after {n - 1} other attempts, which nothing accounts for: check it on new labels." if n > 1 else ""
+    )
+
+
+def _judge(policy: Policy) -> str:
+    judge = policy.calibration.get("judge")
+    return "this judge" if not isinstance(judge, str) else f"this judge ({judge})"
 
 
 def _check(arguments: argparse.Namespace, finished: Run) -> int:

@@ -140,9 +140,14 @@ def _table(table: DetectorTable) -> Table:
     if blind:
         notes += ["* turned round"] if any(one.reversed for one in blind.rows) else []
         notes += reason_lines("left out", blind.left_out.items())
+    if table.independent:
+        notes.append(
+            "if independent: without the judge's errors, as `hedge judge --check` found them, if they have nothing to "
+            "do with the score; in brackets bounds"
+        )
     notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
     about: dict[str, Any] = {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes}
-    about |= {"experts": table.experts, "baselines": baselines}
+    about |= {"experts": table.experts, "independent": table.independent, "baselines": baselines}
     return numbers_table(table.rows, against=table.against, within="within types", **about)
 
 

@@ -44,7 +44,12 @@ def add(commands: Parser) -> None:
     )
     add_task(parser)
     group = parser.add_argument_group("against human labels")
-    group.add_argument("--check", type=Path, metavar="LABELS.jsonl", help="question, reference, answer and label a row")
+    group.add_argument(
+        "--check",
+        type=Path,
+        metavar="LABELS.jsonl",
+        help="question, reference, answer and label a row; kept with RUN, if one is given",
+    )
     group.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
     group.add_argument("--scheme", metavar="PROMPT", help="whose outcomes the labels are, such as medhallmark")
     group.add_argument(
@@ -61,7 +66,7 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
 
-    if (arguments.run is None) == (arguments.check is None):
+    if arguments.run is None and arguments.check is None:
         raise ConfigError("give a RUN to label, or --check with human labels")
     judge = _judge(arguments)
     return run_check(arguments, judge) if arguments.check else _relabel(arguments, judge)

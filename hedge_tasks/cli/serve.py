@@ -38,6 +38,8 @@ def add(commands: Parser) -> None:
     how = f"after that an answer is undecided (default: {_WITHIN_S:g})"
     parser.add_argument("--within", type=float, default=_WITHIN_S, metavar="SECONDS", help=how)
     parser.add_argument("--at-once", action="store_true", help="all draws in one wave: sooner, but more of them")
+    how = "after which alarm nothing is accepted: of audits, of any test, of none (default: audits)"
+    parser.add_argument("--stop-on", default="audits", choices=("audits", "any", "none"), help=how)
     parser.add_argument("--concurrency", type=int, default=16, help="questions at a time (default: 16)")
     how = "further ones that wait; more get a 429 (default: 16)"
     parser.add_argument("--waiting", type=int, default=16, help=how)
@@ -61,15 +63,31 @@ def run(arguments: argparse.Namespace) -> int:
         "concurrency": arguments.concurrency,
         "endpoint": arguments.upstream,
         "trust": arguments.trust_policy,
+        "stop_on": arguments.stop_on,
     }
     with Guard.load(arguments.policy, model=arguments.model, model_args=arguments.model_args, **options) as guard:
         server = server_of(build_app(guard, settings))
         with listen(arguments.host, arguments.port) as listener:
             guard.warm()
+            _check_server(guard)
             say(_greeting(guard, settings, *listener.getsockname()[:2]))
             with silent():
                 server.run(sockets=[listener])
     return 0
+
+
+def _check_server(guard: Guard) -> None:
+    """Ask the sentinel questions. A server that is not there yet is checked with the first question."""
+    from loguru import logger
+
+    from hedge_tasks.errors import HedgeError
+
+    try:
+        guard.check_server()
+    except HedgeError as error:
+        logger.warning("{}; nothing is accepted before the server has been checked", error)
+    if guard.watch.state == "unwatched":
+        logger.warning("the policy has no sentinel questions: a server that answers from a cache is not noticed")
 
 
 @contextmanager
@@ -109,5 +127,5 @@ def _greeting(guard: Guard, settings: ProxySettings, host: str, port: int) -> st
     key = "with a key" if settings.key else "without a key, for programs of this machine"
     return (
         f"{url_of(host, port)}/v1 ({key}): of the answers that are accepted at most {PERCENT(promise.risk)} are "
-        f"hallucinated, with {WHOLE_PERCENT(promise.confidence)} confidence. Ctrl-C ends."
+        f"what the policy's judge calls hallucinated, with {WHOLE_PERCENT(promise.confidence)} confidence. Ctrl-C ends."
     )

@@ -127,8 +127,17 @@ def open_picture(path: Path) -> Image.Image:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     if len(content) > LARGEST_FILE:
         raise DataError(f"{path}: larger than {LARGEST_FILE >> 20} MiB")
+    return decode_picture(content, str(path))
+
+
+def decode_picture(content: bytes, where: str) -> Image.Image:
+    """The picture in a file's bytes, as a whole.
+
+    Raises:
+        DataError: it is no image, cut off, or too large; begins with `where`.
+    """
     if fault := image_file_fault(content, decode=True):
-        raise DataError(f"{path}: {fault}")
+        raise DataError(f"{where}: {fault}")
     return Image.open(io.BytesIO(content))
 
 

@@ -26,8 +26,10 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
 from hedge_tasks.guard.curtailment import COUNTING, looks, needed, predicted, settled
 from hedge_tasks.guard.models import SERVER, adapter_for
+from hedge_tasks.guard.monitoring import Monitor, StopOn
 from hedge_tasks.guard.policy import Policy, load_policy
 from hedge_tasks.guard.seen import FORCED, agreeing, pays_for
+from hedge_tasks.guard.sentinels import EVERY_S, Sentinel, ServerWatch
 from hedge_tasks.guard.verdict import GuardVerdict, clusters_of, reason_of
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.sampling.hook import outcomes, without_keys
@@ -91,6 +93,8 @@ class Guard:
         at_once: make all draws in one wave. The verdicts are the same; they cost more draws, and come sooner where the
             server has room.
         concurrency: questions under way at a time, the others wait. A model in this process is asked one at a time.
+        check_every_s: seconds between two checks of the server with the policy's sentinel questions.
+        stop_on: after which alarm nothing is accepted any more; see `hedge_tasks.guard.monitoring.Monitor`.
 
     Raises:
         ConfigError: the policy's prompt, sampling or detector is none that can be asked here.
@@ -109,6 +113,8 @@ class Guard:
         within: float | None = None,
         at_once: bool = False,
         concurrency: int = 16,
+        check_every_s: float = EVERY_S,
+        stop_on: StopOn = "audits",
     ) -> None:
         _check_within(within)
         if concurrency < 1:
@@ -127,6 +133,8 @@ class Guard:
         threads = getattr(model, "takes_threads", False)
         self._asking: Any = nullcontext() if threads else threading.Lock()
         self._clustering = threading.Lock()  # a model that two threads load at a time is loaded twice
+        self.monitor = Monitor(policy.promise, stop_on)
+        self.watch = ServerWatch(policy.sentinels, self._ask_sentinels, every_s=check_every_s)
         self._pool = ThreadPoolExecutor(concurrency if threads else 1, thread_name_prefix="hedge-guard")
 
     @classmethod
@@ -177,6 +185,14 @@ class Guard:
         """Load the clustering's models now rather than with the first question."""
         texts = ("yes", "no")
         self._cluster([AnswerSet("warm", Answer(texts[0]), tuple(map(Answer, texts)), question="is it?")])
+
+    def check_server(self) -> None:
+        """Ask the sentinel questions now, rather than with the first question.
+
+        Raises:
+            HedgeError: the model does not answer.
+        """
+        self.watch.look()
 
     def ask(self, image: Pictures, question: str, *, seed: int | None = None) -> GuardVerdict:
         """Ask the model, and decide.
@@ -285,10 +301,21 @@ class Guard:
     # --- the way to a verdict -------------------------------------------------------------------------------------
 
     def _judge(self, questions: Sequence[PendingQuestion]) -> None:
+        try:
+            self.watch.look()
+        except HedgeError as error:
+            for asked in questions:
+                asked.error = error
+            return
+        stopped = self.watch.reason or self.monitor.reason
         for asked in questions:
             self._rows[asked.number] = {"images": asked.pictures}
         try:
-            for wave in self._waves:
+            if stopped is not None:  # further draws would change nothing
+                self._draw(questions, 0)
+                for asked in [one for one in questions if self._in_time(one)]:
+                    asked.verdict = self._verdict(asked, "rejected", stopped)
+            for wave in self._waves if stopped is None else ():
                 if some := [asked for asked in questions if self._in_time(asked)]:
                     self._draw(some, wave)
                 if drawn := [asked for asked in some if self._in_time(asked)]:
@@ -319,12 +346,35 @@ class Guard:
                         if isinstance(answer, Answer):
                             asked.answers[draw.condition, draw.index] = answer
                         else:
+                            self.watch.distrust()
                             asked.error = asked.error or DrawsFailed(f"the model did not answer: {answer}")
                     if not any(self._in_time(asked) for asked in questions):
                         return
         except HedgeError as error:  # of the model: nobody gets an answer
+            self.watch.distrust()
             for asked in questions:
                 asked.error = asked.error or error
+
+    def _ask_sentinels(self, sentinels: Sequence[Sentinel], seeds: Sequence[Sequence[int]]) -> list[list[Answer]]:
+        """Draws on the sentinel questions, all of which must be answered."""
+        asked = [self.question(list(sentinel.images()), sentinel.question) for sentinel in sentinels]
+        hot = self.plan.temperature
+        pending = {
+            f"{i} {k}": (self._request(asked[i], Draw("clean", k, hot, seed)), _NOWHERE)
+            for i, of in enumerate(seeds)
+            for k, seed in enumerate(of)
+        }
+        self._rows.update({one.number: {"images": one.pictures} for one in asked})
+        try:
+            with self._asking, closing(outcomes(self.model, pending)) as batches:
+                made = dict(outcome for batch in batches for outcome in batch)
+        finally:
+            for one in asked:
+                del self._rows[one.number]
+        answers = [[made.get(f"{i} {k}") for k in range(len(of))] for i, of in enumerate(seeds)]
+        if failed := [a for of in answers for a in of if not isinstance(a, Answer)]:
+            raise DrawsFailed(f"the model did not answer a sentinel question: {failed[0]}")
+        return [[a for a in of if isinstance(a, Answer)] for of in answers]
 
     def _request(self, asked: PendingQuestion, draw: Draw) -> DrawRequest:
         return DrawRequest(asked.request, draw, lambda: self._rows[asked.number], (_TASK, _SPLIT, asked.number))
@@ -368,6 +418,16 @@ class Guard:
         reason = reason_of(self.policy, clustered, score, self._n, accepted=known, counting=counting)
         if (why := unanswered(clustered.baseline.text)) is not None:
             known, reason = False, f"it is no answer ({why}): there is nothing to let through"
+        if known:
+            try:
+                self.watch.look(answer.served for answer in asked.answers.values())
+            except HedgeError as error:
+                asked.error = error
+                return
+        if self.watch.reason is None:  # nobody asks for the answers of a server that is another one
+            self.monitor.judged(accepted=known)
+        if known and (why := self.watch.reason or self.monitor.reason) is not None:
+            known, reason = False, why
         asked.verdict = self._verdict(asked, "accepted" if known else "rejected", reason, score)
 
     def _score(self, clustered: AnswerSet) -> float:

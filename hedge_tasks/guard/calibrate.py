@@ -19,6 +19,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.curtailment import looks
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
+from hedge_tasks.guard.sentinels import choose
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_rate
@@ -70,6 +71,7 @@ def calibrate(
     confidence: float = 0.9,
     epsilon: float = 0.0,
     seed: int = 0,
+    pictures: Mapping[str, Sequence[bytes]] | None = None,
 ) -> PolicySearch:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
@@ -82,6 +84,8 @@ def calibrate(
         epsilon: of the predicted end of RadFlag's draws; 0 for none. The promise is about the answers that are let
             through with that; see `hedge_tasks.guard.curtailment`.
         seed: of the documents that place the starts.
+        pictures: the files of the documents' pictures by id, none for a question without: from these documents the
+            sentinel questions are chosen. None keeps none.
 
     Raises:
         ConfigError: a detector is unknown, risk or confidence makes no sense, or the clustering's threshold is chosen
@@ -104,7 +108,7 @@ def calibrate(
     found = columns(run.answer_sets, scorer, [name for name in asked if name not in left_out], epsilon=epsilon)
     left_out |= {name: _why_none(c.scores, name) for name, c in found.items() if np.isnan(c.values).all()}
     known = {name: c for name, c in found.items() if name not in left_out}
-    labels, groups = _labels(run.answer_sets), _groups(run.answer_sets)
+    labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     options: dict[str, Any] = {
         "risk": risk,
         "confidence": confidence,
@@ -118,6 +122,7 @@ def calibrate(
         return PolicySearch(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
     policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
+    policy = policy.replaced(sentinels=choose(run.answer_sets, pictures or {}))
     return PolicySearch(policy, tried, left_out)
 
 
@@ -134,7 +139,7 @@ def check(policy: Policy, run: Run) -> PolicyCheck:
         raise DataError(f"{run.title}: there are no answers")
     early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
     values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
-    labels, groups = _labels(run.answer_sets), _groups(run.answer_sets)
+    labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
     taken = values <= policy.threshold
@@ -181,7 +186,7 @@ def _policy(
         "labelled": int((~np.isnan(labels)).sum()),
         "judge": (run.settings.get("documents") or {}).get("judge"),
         "digest": _digest([a.id for a in run.answer_sets], found.values, labels),
-        "scores": quantiles(found.values),
+        "scores": quantiles(found.values[~np.isnan(labels)]),
         **({"weighting": found.weighting} if found.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }
@@ -212,11 +217,12 @@ def _answered_as(run: Run) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def _labels(answers: Sequence[AnswerSet]) -> np.ndarray:
+def labels_of(answers: Sequence[AnswerSet]) -> np.ndarray:
+    """1 (hallucinated), 0 or nan (not known) by document."""
     return np.array([math.nan if a.label is None else a.label for a in answers], dtype=np.float64)
 
 
-def _groups(answers: Sequence[AnswerSet]) -> list[str] | None:
+def groups_of(answers: Sequence[AnswerSet]) -> list[str] | None:
     """Documents without a group stand for themselves."""
     if all(a.group is None for a in answers):
         return None

@@ -17,6 +17,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.seen import MOST_EPSILON
+from hedge_tasks.guard.sentinels import Sentinel
 from hedge_tasks.guard.trust import check_trust
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
@@ -29,7 +30,7 @@ from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_valu
 
 FORMAT = 1
 _HEADER, _DIGEST = "hedge_policy", "digest"
-_LARGEST = 1 << 20
+_LARGEST = 16 << 20  # of which the sentinels' pictures are nearly all
 
 
 Kind = Annotated[tuple[Count, Count, AtLeastOne], Strict(False)]
@@ -142,11 +143,13 @@ class Policy(Record):
         promise: what holds for the accepted.
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
-            `scores`, 100 quantiles of the scores of all documents (None where there is none);
+            `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
+            labelled documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
         looks: numbers of draws at which that is looked for; none without an epsilon.
+        sentinels: questions with the calibrated answers, by which the server is checked; none where nothing is watched.
     """
 
     detector: Name
@@ -157,6 +160,7 @@ class Policy(Record):
     calibration: Objects[Any]
     epsilon: Share = 0.0
     looks: Items[AtLeastOne] = ()
+    sentinels: Items[Sentinel] = ()
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -213,6 +217,9 @@ def _no_calibration(p: Policy) -> str | None:
     names = about.get("answered_as", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "calibration.answered_as: expected a list of names"
+    attempts = about.get("attempts", [])
+    if not isinstance(attempts, list) or not all(isinstance(one, dict) for one in attempts):
+        return "calibration.attempts: expected a list of objects"
     return _no_scores(p)
 
 
@@ -223,7 +230,7 @@ def _no_scores(p: Policy) -> str | None:
     known = [score for score in scores if score is not None]
     if known != sorted(known) or known != scores[: len(known)]:
         return "calibration.scores: expected growing numbers"
-    # The tested documents are a part of all.
+    # The tested documents are nearly all of them.
     share, (low, high) = sum(score <= p.threshold for score in known) / QUANTILES, p.promise.accepted_interval
     if not low - 1 / QUANTILES <= share <= high + 1 / QUANTILES:
         then = PERCENT(p.promise.accepted)
@@ -236,7 +243,7 @@ def _is_score(value: object) -> bool:
 
 
 QUANTILES = 100
-"""Of the scores of all calibrated documents, which a policy keeps."""
+"""Of the scores of all labelled documents, which a policy keeps."""
 
 
 def circumstances_of(run: Run) -> dict[str, Any]:

@@ -38,8 +38,8 @@ class GuardVerdict:
         answer: the model's baseline answer; None where there was none in time.
         state: "accepted" (the policy lets it through), "rejected", or "undecided" (the time was over before).
         reason: why, in words.
-        risk: of an accepted answer what the policy promises: at most this share of all that it accepts is
-            hallucinated. None for every other answer, about which nothing is promised.
+        risk: of an accepted answer what the policy promises: at most this share of all that it accepts is what the
+            calibration's judge calls hallucinated. None for every other answer, about which nothing is promised.
         confidence: that the promise holds.
         score: of the policy's detector, after the draws that were made; None where there is none yet.
         threshold: a score of at most this is accepted.
@@ -75,7 +75,7 @@ class GuardVerdict:
         """The verdict as one line."""
         if self.accepted:
             risk = format_value(self.risk, PERCENT)
-            return f"let through (of those let through, at most {risk} are promised to be wrong)"
+            return f"let through (of those let through, its judge calls at most {risk} hallucinated, as promised)"
         return "undecided, so not safe to use" if self.state == "undecided" else "not safe to use"
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedge_tasks.adjudication.designed import ExpertAudit
-from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.known import detector_auroc, known_measures
 from hedge_tasks.measures.measure import apart
 from hedge_tasks.measures.of_run import documents_of, scored_documents
 from hedge_tasks.numbers import WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
+from hedge_tasks.runs.audit_files import KeptCheck
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, holm, ratio
+from hedge_tasks.statistics.misclassified import if_independent
 from hedge_tasks.statistics.verified import (
     Audited,
     Verified,
@@ -83,6 +85,13 @@ def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit
     documents = scored_documents(scores, measure)
     labels = audit.on([document.id for document in documents])
     return measure.estimate([d.record for d in documents], [d.group for d in documents], labels)
+
+
+def auroc_if_independent(scores: Sequence[Scores], detector: str, check: KeptCheck) -> Number:
+    """Return the ROC-AUC of a detector without the judge's errors, if they are independent of the score."""
+    labels = [s.reported_label for s in scores if s.reported_label is not None and s[detector] is not None]
+    rate = sum(labels) / len(labels) if labels else 0.0
+    return if_independent(detection_auroc(scores, detector), rate, check.sensitivity, check.specificity)
 
 
 def compare_by_experts(

@@ -20,6 +20,7 @@ def numbers_table(
     against: str,
     within: str = "within",
     experts: Mapping[str, Number] | None = None,
+    independent: Mapping[str, Number] | None = None,
     baselines: Sequence[Mapping[str, Cell]] = (),
     brief: bool = False,
     title: str = "",
@@ -31,6 +32,7 @@ def numbers_table(
         against: what the differences are to.
         within: heading of the ROC-AUC within types or answers.
         experts: by detector, its ROC-AUC against experts' labels.
+        independent: by detector, its ROC-AUC if the judge's errors were independent of the score.
         baselines: further rows, below the others.
         brief: without the shares of the most suspicious and the flagged parts.
     """
@@ -40,6 +42,7 @@ def numbers_table(
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("rarer", "rarer class", show="n_rarer", of="estimate"),
         Column("experts", "against experts", format=FOUR_DIGITS, interval=True),
+        Column("independent", "if independent", format=FOUR_DIGITS, interval=True),
         Column("within", within, format=FOUR_DIGITS),
         Column("within_interval", "95 %", show="interval", of="within"),
         *(() if brief else _OF_FLAGGING),
@@ -51,8 +54,11 @@ def numbers_table(
         columns.append(Column(key, f"- {heading}", format=SIGNED_FOUR))
         columns.append(Column(f"{key}_interval", "95 %", format=SIGNED, show="interval", of=key))
         columns.append(Column(p, "p (max-T)", show="p"))
-    beside = experts or {}
-    cells = [{**_cells(row, brief), **({"experts": e} if (e := beside.get(row.detector)) else {})} for row in rows]
+    beside = {"experts": experts or {}, "independent": independent or {}}
+    cells = [
+        {**_cells(row, brief), **{key: of[row.detector] for key, of in beside.items() if row.detector in of}}
+        for row in rows
+    ]
     cells += [dict(baseline) for baseline in baselines]
     shown = [column for column in columns if any(row.get(column.source) is not None for row in cells)]
     return Table(shown, cells, title, notes)

@@ -17,11 +17,11 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.audit_files import audit_of
+from hedge_tasks.runs.audit_files import audit_of, check_of
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm, max_t
@@ -80,6 +80,8 @@ class DetectorTable:
         scores: of all questions by the detectors with a row.
         blind: what sees neither picture nor draws, beside the detectors; None where nobody asked for it.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
+        independent: detector -> its ROC-AUC without the judge's errors, if these are independent of the score; where a
+            check of the judge stands beside the run, and no audit.
         labels: whose labels all others rest on.
     """
 
@@ -92,6 +94,7 @@ class DetectorTable:
     scores: Sequence[Scores] = ()
     blind: AgainstBlind | None = None
     experts: Mapping[str, Number] = field(default_factory=dict)
+    independent: Mapping[str, Number] = field(default_factory=dict)
     labels: str = ""
 
 
@@ -185,6 +188,7 @@ def detector_table(
         else []
     )
     audit = audit_of(run)
+    check = check_of(run) if audit is None else None
     return DetectorTable(
         run,
         scorer,
@@ -195,6 +199,7 @@ def detector_table(
         joined,
         against_blind(run.answer_sets, scores, joined) if blind and joined else None,
         {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in shown},
+        {} if check is None else {name: auroc_if_independent(columns[name].scores, name, check) for name in shown},
         whose_labels(run, audit),
     )
 

@@ -12,10 +12,11 @@ from hedge_tasks.adjudication.designed import AuditPlan, ExpertAudit, ExpertSaid
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.records import Items, Name, Record, Text
+from hedge_tasks.io.records import Count, Items, Name, Pair, Record, Text
 from hedge_tasks.runs.run_files import Run, file_of
 
 ENDING = ".audit.json"
+CHECK = ".check.json"
 
 
 class KeptLabel(Record):
@@ -83,3 +84,40 @@ def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:
         raise DataError(f"{path}: the plan is of other documents than the run {run.title}")
     if plan.created and (plan.task, plan.created) != (run.task, run.created):
         raise DataError(f"{path}: the plan is of another run ({plan.task}, {plan.created}); its answers are others")
+
+
+class KeptCheck(Record):
+    """What `hedge judge RUN --check` found of the judge that labelled a run.
+
+    Attributes:
+        judge: its name.
+        sensitivity, specificity: right ones, and of how many.
+    """
+
+    judge: Text
+    sensitivity: Pair[Count]
+    specificity: Pair[Count]
+
+
+def keep_check(run: Run, check: KeptCheck) -> Path:
+    """Write a check of the judge beside a run that it labelled.
+
+    Raises:
+        DataError: the run was not read from a run file, or the file cannot be written.
+    """
+    path = file_of(run)
+    path = path.with_name(path.stem + CHECK)
+    write_whole(path, check.model_dump_json() + "\n")
+    return path
+
+
+def check_of(run: Run) -> KeptCheck | None:
+    """Return the check of the judge that stands beside a run; None where there is none.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    if run.path is None:
+        return None
+    path = run.path.with_name(run.path.stem + CHECK)
+    return KeptCheck.read(outside.parse_json(outside.read_text(path), str(path)), str(path)) if path.is_file() else None

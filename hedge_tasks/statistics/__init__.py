@@ -7,6 +7,7 @@
     curves       average precision, risk-coverage and rejection curves with AURC, PRR and AUG
     calibration  cross-fitted probabilities, their reliability diagram and ECE
     agreement    Cohen's, Fleiss' and Krippendorff's agreement of judges
+    betting      tests of a mean that are valid at any time
     rates        proportions with Wilson intervals
     means        means of documents in groups, with clustered standard errors
     draws        draws against their own log-probabilities: were they sampled as they should be?

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 AGAIN = 8
-"""Draws of the last call, none the first of its request, that are asked for once more, each alone."""
+"""Draws of one call, none the first of its request, that are asked for once more, each alone."""
 OPTIONS = ("upper", "upper left", "yes", "no", "small cyst")
 
 
@@ -44,6 +44,8 @@ def main(record: Path, arguments: list[str]) -> None:
                     lines.write(json.dumps({"messages": _plain(draws[i].messages()), "answer": asdict(answer)}) + "\n")
                 yield batch
         later = [i for i, draw in enumerate(draws) if draw.draw.condition == "clean" and draw.draw.index][:AGAIN]
+        if len(later) < AGAIN:
+            return  # a probe's
         with record.with_suffix(".again").open("w", encoding="utf-8") as lines:
             for i in later:
                 [[(_, singly)]] = plain(self, [draws[i]])

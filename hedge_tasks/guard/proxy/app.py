@@ -1,4 +1,4 @@
-"""The proxy's paths: `/v1/chat/completions`, `/v1/models`, `/health`, `/metrics`.
+"""The proxy's paths: `/v1/chat/completions`, `/v1/audits`, `/v1/models`, `/health`, `/metrics`.
 
 Of what is asked and answered nothing is logged: a line has the outcome, the draws and the seconds. An answer goes out
 with a verdict, or says that it has none; where anything goes wrong there is an error and no answer.
@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from loguru import logger
 
 from hedge_tasks import __version__
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.models import served_name
 from hedge_tasks.guard.proxy import replies
@@ -27,12 +27,16 @@ from hedge_tasks.guard.proxy.metrics import Metrics
 from hedge_tasks.guard.proxy.requests import CannotJudge, ChatRequest, RefusedRequest, question_in, read_request
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.guard.verdict import GuardVerdict
+from hedge_tasks.io.outside import parse_json
 from hedge_tasks.numbers import Format
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _TYPES = {401: "authentication_error", 429: "rate_limit_error"}
 _OUTCOMES = {401: "unauthorized", 429: "overloaded"}
 _AGAIN_AFTER_S = 1
+_MOST_ACCEPTED = 100_000
+"""Accepted answers that can still be audited, the latest ones."""
+
 _CLOSE = {"Connection": "close"}
 """What is still coming of the request is not waited for."""
 
@@ -55,9 +59,10 @@ class Proxy:
     def __init__(self, guard: Guard, settings: ProxySettings) -> None:
         self.guard, self.settings = guard, settings
         self.model = served_name(guard.policy)
-        self.metrics = Metrics(guard.policy)
+        self.metrics = Metrics(guard.policy, guard.monitor)
         self._busy = 0
         self._failing = False
+        self._accepted: dict[str, None] = {}
         limits = guard.plan.limits()
         pure = limits == {"max_new_tokens": guard.plan.max_new_tokens, "decoding": "pure"}
         if settings.on_unjudged == "flag" and not pure:
@@ -85,6 +90,23 @@ class Proxy:
             return StreamingResponse(replies.events(reply), media_type="text/event-stream")
         return JSONResponse(reply)
 
+    async def audit(self, request: Request) -> Response:
+        """Take somebody's finding about an accepted answer: {"id": of the reply, "hallucinated": true or false}."""
+        try:
+            content = parse_json(await self._body(request), "the audit")
+        except DataError as error:
+            raise RefusedRequest(str(error)) from None
+        if not isinstance(content, dict) or content.keys() != {"id", "hallucinated"}:
+            raise RefusedRequest('an audit is {"id": "chatcmpl-...", "hallucinated": true or false}')
+        if not isinstance(content["hallucinated"], bool):
+            raise RefusedRequest("hallucinated: expected true or false", param="hallucinated")
+        if not isinstance(content["id"], str) or content["id"] not in self._accepted:
+            raise RefusedRequest("id: no accepted answer of this server, or audited before", param="id", status=404)
+        self._accepted.pop(content["id"])  # each counts once
+        self.guard.monitor.audited(hallucinated=content["hallucinated"])
+        self.metrics.audited()
+        return await self.health()
+
     async def models(self) -> Response:
         """The one model that can be asked."""
         listed = {"id": self.model, "object": "model", "created": 0, "owned_by": "hedge"}
@@ -92,15 +114,21 @@ class Proxy:
 
     async def health(self) -> Response:
         """Whether the guard is there, and whether the last question found a model."""
-        policy = self.guard.policy
+        policy, watch = self.guard.policy, self.guard.watch
+        monitor = self.guard.monitor
+        stopped = watch.reason if watch.state == "failed" else monitor.reason
         state = {
-            "status": "degraded" if self._failing else "ok",
+            "status": "stopped" if stopped else "degraded" if self._failing else "ok",
             "version": __version__,
             "model": self.model,
             "detector": policy.detector,
             "risk": policy.promise.risk,
             "confidence": policy.promise.confidence,
-            "drift": self.metrics.drifting,
+            "drift": monitor.shifted,
+            "audits": dict(zip(("answers", "hallucinated"), monitor.audits, strict=True)),
+            "refuted": monitor.broken,
+            "server": watch.state,
+            **({"reason": stopped} if stopped else {}),
         }
         return JSONResponse(state)
 
@@ -145,7 +173,12 @@ class Proxy:
         self._failing = False
         self.metrics.judged(verdict)
         logger.info("{}: {} draws, {} s", verdict.state, verdict.draws, Format(2)(verdict.seconds))
-        return replies.judged(verdict, self.model, withhold=self.settings.on_reject == "refuse")
+        reply = replies.judged(verdict, self.model, withhold=self.settings.on_reject == "refuse")
+        if verdict.accepted:
+            self._accepted[reply["id"]] = None
+            while len(self._accepted) > _MOST_ACCEPTED:
+                self._accepted.pop(next(iter(self._accepted)))
+        return reply
 
     async def _unjudged(self, request: Request, asked: ChatRequest, reason: CannotJudge, slot: _Slot) -> dict[str, Any]:
         plan = self.guard.plan
@@ -303,6 +336,7 @@ def build_app(guard: Guard, settings: ProxySettings | None = None) -> FastAPI:
 
     app.add_exception_handler(RefusedRequest, refused)
     app.add_api_route("/v1/chat/completions", chat, methods=["POST"], dependencies=keyed)
+    app.add_api_route("/v1/audits", proxy.audit, methods=["POST"], dependencies=keyed)
     app.add_api_route("/v1/models", proxy.models, methods=["GET"], dependencies=keyed)
     app.add_api_route("/metrics", proxy.measured, methods=["GET"], dependencies=keyed)
     app.add_api_route("/health", proxy.health, methods=["GET"], dependencies=open_to_all)

@@ -1,22 +1,19 @@
-"""What has happened, for Prometheus, and whether the questions are still those of the calibration."""
+"""Counts of what has happened, for Prometheus."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from loguru import logger
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from hedge_tasks.guard.calibrate import apart
-from hedge_tasks.guard.policy import Policy, sure_interval
+from hedge_tasks.guard.monitoring import Monitor
+from hedge_tasks.guard.policy import Policy
 from hedge_tasks.guard.verdict import GuardVerdict
-from hedge_tasks.numbers import PERCENT
 
 OUTCOMES = ("accepted", "rejected", "undecided", "unjudged", "refused", "unauthorized", "overloaded", "failed", "gone")
 """What becomes of a request."""
 
 _WINDOW = 500
-_FEWEST = 50
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
@@ -24,14 +21,13 @@ class Metrics:
     """Counts what becomes of requests. Asked from one event loop.
 
     Args:
-        policy: whose share of accepted answers is watched: over the last 500 verdicts it should not leave, with its
-            99 % interval, that of the calibration.
+        policy: whose verdicts are counted.
+        monitor: says whether its promise still holds.
     """
 
-    def __init__(self, policy: Policy) -> None:
-        self._calibrated = policy.promise.accepted_interval
+    def __init__(self, policy: Policy, monitor: Monitor) -> None:
+        self._monitor = monitor
         self._last: deque[bool] = deque(maxlen=_WINDOW)
-        self._drifting = False
         registry = self._registry = CollectorRegistry()
         name = "hedge_guard_"
         self._requests = Counter(f"{name}requests", "Requests by outcome", ["outcome"], registry=registry)
@@ -48,13 +44,11 @@ class Metrics:
         Gauge(f"{name}calibrated_share", "Share accepted in calibration", registry=registry).set(
             policy.promise.accepted
         )
-        about = f"1 where the share accepted {window} is apart from the calibration's"
+        about = "1 where another share is accepted than in calibration"
         self._drift = Gauge(f"{name}drift", about, registry=registry)
-
-    @property
-    def drifting(self) -> bool:
-        """Whether another share of answers is accepted than in calibration, so that the questions may be others."""
-        return self._drifting
+        self._audits = Gauge(f"{name}audits", "Audited answers", registry=registry)
+        self._audited_wrong = Gauge(f"{name}audits_hallucinated", "Of them, hallucinated", registry=registry)
+        self._broken = Gauge(f"{name}promise_refuted", "1 where audits have refuted the promise", registry=registry)
 
     def count(self, outcome: str) -> None:
         """Count a request without a verdict."""
@@ -70,19 +64,14 @@ class Metrics:
         self._last.append(verdict.accepted)
         share = sum(self._last) / len(self._last)
         self._share.set(share)
-        drifting = len(self._last) >= _FEWEST and apart(sure_interval(share, len(self._last)), self._calibrated)
-        if drifting and not self._drifting:
-            low, high = self._calibrated
-            logger.warning(
-                "{} of the last {} answers were accepted, {} to {} in calibration: the questions may be "
-                "others than the policy is about (`hedge calibrate --check` on labelled ones tells)",
-                PERCENT(share),
-                len(self._last),
-                PERCENT(low),
-                PERCENT(high),
-            )
-        self._drifting = drifting
-        self._drift.set(drifting)
+        self._drift.set(self._monitor.shifted)
+
+    def audited(self) -> None:
+        """Count an audit."""
+        n, wrong = self._monitor.audits
+        self._audits.set(n)
+        self._audited_wrong.set(wrong)
+        self._broken.set(self._monitor.broken)
 
     def text(self) -> bytes:
         """In Prometheus' text format."""

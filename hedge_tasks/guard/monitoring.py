@@ -1,0 +1,91 @@
+"""Whether a promise still holds while it is used: audits of accepted answers, and the share that is accepted.
+
+Both are tested after every answer, at `LEVEL` for all times together (`hedge_tasks.statistics.betting`). Audited
+answers must be picked at random among the accepted ones: of picked errors the test would learn about the picker.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+from loguru import logger
+
+from hedge_tasks.guard.policy import Promise
+from hedge_tasks.numbers import PERCENT
+from hedge_tasks.statistics.betting import MeanTest
+
+LEVEL = 0.01
+"""Probability at most that a test ever alarms without a reason."""
+
+StopOn = Literal["audits", "any", "none"]
+STOP_ON: tuple[StopOn, ...] = ("audits", "any", "none")
+
+
+class Monitor:
+    """Tests what happens against the promise. Threads may share it.
+
+    Args:
+        promise: of the policy.
+        stop_on: after which alarm nothing is accepted any more: of audits, of any test, or of none.
+    """
+
+    def __init__(self, promise: Promise, stop_on: StopOn = "audits") -> None:
+        self.promise, self.stop_on = promise, stop_on
+        low, high = promise.accepted_interval
+        self._risk, self._more, self._fewer = MeanTest(promise.risk), MeanTest(high), MeanTest(1 - low)
+        self._broken = self._shifted = False
+        self._lock = threading.Lock()
+
+    @property
+    def broken(self) -> bool:
+        """Whether audits have refuted the promise."""
+        return self._broken
+
+    @property
+    def shifted(self) -> bool:
+        """Whether another share is accepted than in calibration, so that the questions may be others."""
+        return self._shifted
+
+    @property
+    def audits(self) -> tuple[int, int]:
+        """Audited answers, and how many of them were hallucinated."""
+        return self._risk.n, round(self._risk.total)
+
+    @property
+    def reason(self) -> str | None:
+        """Why nothing is accepted any more; None as long as it is."""
+        if self._broken and self.stop_on != "none":
+            n, wrong = self.audits
+            return (
+                f"audits have refuted the promise: {wrong} of {n} audited answers were hallucinated, and at most "
+                f"{PERCENT(self.promise.risk)} were promised"
+            )
+        if self._shifted and self.stop_on == "any":
+            return "another share of answers is accepted than in calibration: the questions may be others"
+        return None
+
+    def audited(self, *, hallucinated: bool) -> None:
+        """Take what somebody found who looked at an accepted answer that was picked at random."""
+        with self._lock:
+            alarm = self._risk.add(float(hallucinated)) >= 1 / LEVEL
+            told, self._broken = self._broken, self._broken or alarm
+        if alarm and not told:
+            logger.error("{} of {} audited answers were hallucinated: the promise is refuted", *reversed(self.audits))
+
+    def judged(self, *, accepted: bool) -> None:
+        """Take a verdict of the policy."""
+        with self._lock:
+            # Two tests share the level.
+            won = max(self._more.add(float(accepted)), self._fewer.add(float(not accepted)))
+            told, self._shifted = self._shifted, self._shifted or won >= 2 / LEVEL
+        if self._shifted and not told:
+            low, high = self.promise.accepted_interval
+            logger.warning(
+                "{} of {} answers were accepted, {} to {} in calibration: the questions may be others than the policy "
+                "is about (`hedge calibrate --check` on labelled ones tells)",
+                round(self._more.total),
+                self._more.n,
+                PERCENT(low),
+                PERCENT(high),
+            )

@@ -1,0 +1,61 @@
+"""The page of an audit in a browser: keys, memory, and the one file that it gives back."""
+
+from __future__ import annotations
+
+import io
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_runs import HOSTILE, finished_run
+
+from hedge_tasks.adjudication.designed import put_together, read_experts
+from hedge_tasks.audit.plan import make_plan, write_plan
+from hedge_tasks.scoring.scorers import scorer_of
+
+playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+pytestmark = pytest.mark.slow
+
+
+def test_keys_label_and_one_file_comes_back(tmp_path: Path, open_page: Any) -> None:
+    from PIL import Image
+
+    run = finished_run(60)
+    first = replace(run.answer_sets[0], question=HOSTILE["script"])
+    run = replace(run, answer_sets=(first, *run.answer_sets[1:]))
+    scores = scorer_of(run, None).with_detectors(("se",)).score(run.answer_sets)
+    planned = make_plan(run, scores, detector="se", filter_name="exact", n=20)
+    content = io.BytesIO()
+    Image.new("RGB", (40, 30), "red").save(content, format="PNG")
+    files = write_plan(planned, tmp_path, {a.id: [content.getvalue()] for a in run.answer_sets})
+    page = open_page(files[1])
+    items = planned.plan.items
+    assert page.locator("article.now").get_attribute("data-id") == items[0].code
+    playwright.expect(page.locator("article.now img")).to_have_js_property("naturalWidth", 40)
+    chance = random.Random(2)
+    meanings = {"1": "hallucinated", "2": "supported", "3": "no answer"}
+    wanted = {}
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    for item in items[:-1]:
+        key = chance.choice(list(meanings))
+        wanted[item.code] = meanings[key]
+        page.keyboard.press(key)
+    # A label can be changed, and is still there after the page was closed.
+    page.keyboard.press("k")
+    page.keyboard.press("3")
+    wanted[items[-2].code] = "no answer"
+    page.reload()
+    assert f"{len(wanted)} labelled" in page.locator("#place").inner_text()
+    with page.expect_download(timeout=10_000) as download:
+        page.click("#save")
+    assert download.value.suggested_filename == "labels-1.csv"
+    back = tmp_path / "back" / "labels-1.csv"
+    download.value.save_as(back)
+    said = read_experts(back)
+    assert {each.code: each.meaning for each in said} == wanted
+    audit = put_together(planned.plan, said)
+    assert audit.n_labels + audit.controls[0] == len(wanted)
+    assert page.evaluate("window.hacked") is None

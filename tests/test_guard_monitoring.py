@@ -1,0 +1,157 @@
+"""Tests that are valid at any time, and alarms that stop acceptance."""
+
+from __future__ import annotations
+
+import json
+import random
+import urllib.error
+import urllib.request
+from typing import Any
+
+import numpy as np
+import pytest
+from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
+from openai_server import serve
+from test_guard_ask import Model
+
+from hedge_tasks.guard import Guard
+from hedge_tasks.guard.monitoring import LEVEL, Monitor
+from hedge_tasks.statistics.betting import _PARTS, MeanTest
+
+PROMISE = policy().promise
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    for level in ("warning", "error"):
+        monkeypatch.setattr(
+            f"hedge_tasks.guard.monitoring.logger.{level}", lambda text, *values: lines.append(text.format(*values))
+        )
+    return lines
+
+
+def by_hand(values: list[float], bound: float) -> float:
+    """The winnings written out: a bettor after 0, 1, 3, 7, ... values, each with every stake."""
+    won, share_left, start, k = 0.0, 1.0, 0, 1
+    while start < len(values):
+        products = [np.prod([1 + part / bound * (x - bound) for x in values[start:]]) for part in _PARTS]
+        won += np.mean(products) / (k * (k + 1))
+        share_left -= 1 / (k * (k + 1))
+        start, k = 2 * start + 1, k + 1
+    return float(won + share_left)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 20])
+def test_the_winnings_are_those_of_the_formula(n: int) -> None:
+    chance = random.Random(n)
+    values = [chance.random() for _ in range(n)]
+    test = MeanTest(0.3)
+    for value in values:
+        winnings = test.add(value)
+    assert winnings == pytest.approx(by_hand(values, 0.3))
+
+
+def test_no_bet_can_be_expected_to_win_at_the_bound() -> None:
+    """The expectation over all sequences of six answers is one exactly."""
+    expected = 0.0
+    for sequence in range(2**6):
+        values = [float(sequence >> i & 1) for i in range(6)]
+        expected += by_hand(values, 0.25) * 0.25 ** sum(values) * 0.75 ** (6 - sum(values))
+    assert expected == pytest.approx(1)
+
+
+def test_false_alarms_at_any_time_are_as_rare_as_said() -> None:
+    chance = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(100):
+        test = MeanTest(0.2)
+        alarms += any(test.add(float(x)) >= 10 for x in chance.random(200) < 0.2)
+    assert alarms <= 10 + 3 * np.sqrt(100 * 0.1 * 0.9)
+
+
+def test_a_change_after_a_long_good_time_is_seen() -> None:
+    chance = random.Random(2)
+    test = MeanTest(0.2)
+    for _ in range(1000):
+        test.add(float(chance.random() < 0.1))
+    assert test.winnings < 1
+    late = next(i for i in range(1000) if test.add(float(chance.random() < 0.5)) >= 100)
+    assert late < 150
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
+def test_what_is_no_share_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="in \\[0, 1\\]"):
+        MeanTest(0.5).add(value)
+    with pytest.raises(ValueError, match="bound"):
+        MeanTest(0.0)
+
+
+def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None:
+    guard = Guard(policy(), Model())
+    assert guard.ask(PICTURE, "0.0").accepted
+    for _ in range(10):
+        guard.monitor.audited(hallucinated=True)
+    assert guard.monitor.broken
+    verdict = guard.ask(PICTURE, "0.0")
+    assert (verdict.state, verdict.risk) == ("rejected", None)
+    assert "audits have refuted the promise: 10 of 10" in verdict.reason
+    assert len(said) == 1
+    lenient = Guard(policy(), Model(), stop_on="none")
+    for _ in range(10):
+        lenient.monitor.audited(hallucinated=True)
+    assert lenient.ask(PICTURE, "0.0").accepted
+
+
+def test_audits_that_keep_it_do_not() -> None:
+    monitor = Monitor(PROMISE)
+    for i in range(400):
+        monitor.audited(hallucinated=i % 10 == 0)
+    assert (monitor.audits, monitor.broken, monitor.reason) == ((400, 40), False, None)
+
+
+def test_another_share_than_calibrated_is_told(said: list[str]) -> None:
+    for stop_on, stops in (("any", True), ("audits", False)):
+        monitor = Monitor(PROMISE, stop_on)  # type: ignore[arg-type]
+        for i in range(300):
+            monitor.judged(accepted=i * 37 % 100 < 100 * PROMISE.accepted)
+        assert not monitor.shifted
+        for _ in range(300):
+            monitor.judged(accepted=False)
+        assert monitor.shifted
+        assert (monitor.reason is not None) == stops
+    assert len(said) == 2
+    assert "the questions may be others" in said[0]
+
+
+def audit(url: str, body: Any) -> tuple[int, Any]:
+    request = urllib.request.Request(
+        f"{url}/v1/audits", json.dumps(body).encode(), {"content-type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, json.loads(response.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def test_audits_come_in_over_http() -> None:
+    guarded = of_server(policy())
+    with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(guarded, endpoint=upstream)) as url:
+        known = post(url, chat_body("0.0"))[1]["id"]
+        rejected = post(url, chat_body("0.99"))[1]["id"]
+        assert audit(url, {"id": known, "hallucinated": 1})[0] == 400
+        assert audit(url, {"id": known})[0] == 400
+        assert audit(url, {"id": rejected, "hallucinated": True})[0] == 404
+        status, found = audit(url, {"id": known, "hallucinated": True})
+        assert (status, found["audits"]) == (200, {"answers": 1, "hallucinated": 1})
+        assert audit(url, {"id": known, "hallucinated": True})[0] == 404
+        assert get(f"{url}/health")[1]["refuted"] is False
+        for _ in range(9):
+            found = audit(url, {"id": post(url, chat_body("0.0"))[1]["id"], "hallucinated": True})[1]
+            if found["refuted"]:
+                break
+        assert found["status"] == "stopped"
+        assert post(url, chat_body("0.0"))[1]["hedge"]["accepted"] is False
+    assert LEVEL == 0.01
