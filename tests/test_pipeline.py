@@ -98,12 +98,13 @@ def test_clustering_with_the_question_needs_one() -> None:
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(st.sampled_from(["a", "ab", "abc"]), st.sampled_from([0, 1])), min_size=2, max_size=12))
+@given(st.lists(st.tuples(st.sampled_from(["a", "ab", "abc"]), st.sampled_from([0, 1])), min_size=2, max_size=16))
 def test_auroc_is_a_number_or_a_reason(rows: list[tuple[str, int]]) -> None:
     scores = [score_answers(answer_set(c, "", label=y, id=str(i)), clustering="exact") for i, (c, y) in enumerate(rows)]
     estimate = detection_auroc(scores, "se")
-    labels = {y for _, y in rows}
-    assert (estimate.value is not None) == (labels == {0, 1} and len({s["se"] for s in scores}) > 1)
+    wrong = sum(y for _, y in rows)
+    enough = min(wrong, len(rows) - wrong) >= 5
+    assert (estimate.value is not None) == (enough and len({s["se"] for s in scores}) > 1)
     assert (estimate.reason is None) or estimate.value is None or estimate.stderr is None
     vase = detection_auroc(scores, "vase")
     assert (vase.value, vase.reason) == (
