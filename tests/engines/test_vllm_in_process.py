@@ -24,7 +24,7 @@ pytestmark = pytest.mark.framework
 
 DOCUMENTS, N = 64, 2
 PROBE = DRAWS + 1 + DRAWS // 2 + MOST_REQUESTS - UNSEEDED
-"""Draws of the probe, on one document: seeds, one of them again, half the temperature; and single settings, with seeds."""
+"""Draws of the probe, on one document: seeds, one of them again, half the temperature; and single settings."""
 MODEL = "pretrained={},dtype=float32,max_model_len=512,max_num_batched_tokens=32768,enforce_eager=True"
 
 
