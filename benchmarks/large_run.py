@@ -91,7 +91,7 @@ def answer(body: dict[str, Any], refused: int) -> dict[str, Any] | None:
     number = int(re.search(r"picture (\d+)", text)[1])  # type: ignore[index]
     if number == refused:
         return None
-    dice, own = random.Random(body["seed"]), random.Random(number)
+    dice, own = random.Random(body.get("seed")), random.Random(number)
     right, sure = PLACES[number % len(PLACES)], 0.25 + 0.75 * own.random()
     weights = [sure if place == right else (1 - sure) / 3 for place in PLACES]
     weights = [weight ** (1 / max(body["temperature"], 0.01)) for weight in weights]

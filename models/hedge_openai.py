@@ -104,6 +104,11 @@ _SEEDS_IN_A_ROW = ("vllm",)
 """Owners of models, by which engines give themselves away, that draw the i-th of n answers with the i-th seed."""
 
 
+_NO_RETRY = threading.Event()
+"""For requests whose failure is an answer: nothing is waited for."""
+_NO_RETRY.set()
+
+
 @dataclass(frozen=True)
 class _Question:
     """One request to the server.
@@ -118,6 +123,7 @@ class _Question:
         pure: Whether nothing but the temperature (and what the plan sets) is to shape the answer.
         with_tokens: Whether the answer keeps its tokens.
         with_thoughts: Whether the answer's text is all that was written.
+        patient: Whether it is made again where it failed.
     """
 
     positions: tuple[int, ...]
@@ -129,6 +135,7 @@ class _Question:
     pure: bool = False
     with_tokens: bool = False
     with_thoughts: bool = False
+    patient: bool = True
 
     def single(self, i: int) -> _Question:
         """The request for the i-th of its outcomes alone."""
@@ -534,6 +541,7 @@ class HedgeOpenAI(ChatAdapter):
             HedgeError: Asking again would change nothing.
         """
         settings = self._with_configuration(question)
+        stop = stop if question.patient else _NO_RETRY
         outcome = await self._client.ask_async(messages, settings, optional=question.optional, stop=stop)
         complete_settings = self._with_configuration(question)
         if isinstance(outcome, Completion) and complete_settings != settings:
@@ -715,7 +723,8 @@ def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) ->
         settings["top_logprobs"] = draw.alternatives
     with_tokens = draw.alternatives is not None
     pure = _is_pure(limits)
-    return _Question(tuple(positions), request.id, messages, settings, optional, keep_filtered, pure, with_tokens)
+    fields = (tuple(positions), request.id, messages, settings, optional, keep_filtered, pure, with_tokens)
+    return _Question(*fields, patient=draw.patient)
 
 
 def _one_of(choices: Sequence[str]) -> dict[str, Any]:

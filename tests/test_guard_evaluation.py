@@ -17,6 +17,7 @@ from hedge_tasks.guard.calibrate import check
 from hedge_tasks.guard.policy import circumstances_of, save_policy
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.runs.run_files import Run, load_run
+from hedge_tasks.sampling.behaviour import NARROWEST, REPEATS
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
@@ -26,7 +27,8 @@ N, DOCUMENTS = 2, 12
 def upstream(body: dict[str, Any]) -> Response:
     """Surer of some questions than of others, and true to its seed."""
     question, sure = texts_of(body)[-1], random.Random(texts_of(body)[-1]).random()
-    chance = random.Random(f"{question} {body['seed']} {body['temperature']}")
+    # Probes ask without a seed, too: each of these is drawn anew.
+    chance = random.Random(f"{question} {body['seed']} {body['temperature']}" if "seed" in body else None)
     text = "yes" if chance.random() < sure else chance.choice(["no", "red", "two"])
     return Response({**completion(text, [(text, -0.5)]), "model": "scripted"})
 
@@ -60,7 +62,8 @@ def test_an_evaluation_through_the_proxy_is_that_of_the_model(
 
     assert outcome("accepted") + outcome("rejected") == DOCUMENTS
     assert outcome("unjudged") >= 2 * N * DOCUMENTS
-    assert [outcome(name) for name in ("refused", "overloaded", "failed", "undecided")] == [0, 0, 0, 0]
+    assert [outcome(name) for name in ("overloaded", "failed", "undecided")] == [0, 0, 0]
+    assert outcome("refused") == REPEATS * len(NARROWEST)  # the probe's other settings, which the policy is not about
     assert outcome("accepted") not in (0, DOCUMENTS)
 
     assert circumstances_of(through) == circumstances_of(direct)

@@ -46,7 +46,7 @@ def test_one_refused_document_of_many_is_left_out_and_said_everywhere(
     values = run.values(large.TASK)
     assert values["failed_rate,exact"] == 1 / DOCUMENTS
     assert values["auroc_documents,exact"] == DOCUMENTS - 1
-    assert isinstance(values["se_auroc,exact"], float)
+    assert "an AUROC needs 5 of each class" in values["se_auroc,exact"]
 
     kept = load_run(tmp_path / "out")
     assert len(kept.answer_sets) == DOCUMENTS - 1

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from deviating_server import DeviatingServer
-from openai_server import serve, texts_of
+from openai_server import Response, serve, texts_of
 from test_hook import PICTURE, requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
 from hedge_tasks.runs.health import Health, decoding_line, measure
 from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, setting_verdicts
-from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried, behaviour_of
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS, UNSEEDED, SettingTried, behaviour_of
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.statistics.draws import DrawsVerdict
@@ -56,6 +56,20 @@ def of(health: Health) -> dict[str, SettingVerdict]:
 
 def states(health: Health) -> dict[str, str]:
     return {name: one.state for name, one in of(health).items()}
+
+
+def test_a_setting_that_a_server_fails_at_is_tried_once_and_not_waited_for() -> None:
+    unseeded: list[int] = []
+
+    class Failing(DeviatingServer):
+        def __call__(self, body: Any) -> Any:
+            if "seed" in body:
+                return super().__call__(body)
+            unseeded.append(1)
+            return Response(b"{}", 500)
+
+    health_of_server(Failing())
+    assert len(unseeded) == UNSEEDED
 
 
 def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:

@@ -103,7 +103,7 @@ def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[
         narrow = replace(first, request=replace(first.request, plan=plan))
         kinds[name] = [as_probe(narrow, f"{name} {i}", hot) for i in range(REPEATS)]
     kinds[NO_SEED] = [replace(as_probe(first, f"unseeded {i}", hot), seeded=False) for i in range(UNSEEDED)]
-    draws = {f"{kind} {i}": draw for kind, of in kinds.items() for i, draw in enumerate(of)}
+    draws = {f"{kind} {i}": replace(draw, patient=False) for kind, of in kinds.items() for i, draw in enumerate(of)}
     made = dict(ask(draws))
     outcomes = {kind: [made.get(f"{kind} {i}") for i in range(len(of))] for kind, of in kinds.items()}
     unseeded = _tried(outcomes.pop(NO_SEED), plain)
@@ -119,6 +119,7 @@ def as_probe(draw: DrawRequest, index: int | str, temperature: float) -> DrawReq
 
 def _together(first: DrawRequest, ask: Ask) -> list[Answer | str | None]:
     """An answer to a request alone, and to the same one beside a request with a long prompt."""
+    first = replace(first, patient=False)
     draw = as_probe(first, "together", COLD)
     question = " ".join([first.request.question] * _LONG)
     beside = as_probe(replace(first, request=replace(first.request, question=question)), "beside", COLD)

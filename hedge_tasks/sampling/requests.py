@@ -91,6 +91,7 @@ class DrawRequest:
         document: the row of the data set, fetched when the images are needed.
         row: (task, split, index) of that row, as lmms-eval's adapters want it.
         seeded: whether the seed is told; a probe leaves it out to see what a server does then.
+        patient: whether a failed request is made again. Not where the failure is an answer, as to a probe of a setting.
     """
 
     request: SampleRequest
@@ -98,6 +99,7 @@ class DrawRequest:
     document: Callable[[], Mapping[str, Any]]
     row: tuple[str, str, int]
     seeded: bool = True
+    patient: bool = True
 
     @property
     def alternatives(self) -> int | None:
