@@ -17,13 +17,13 @@ from PIL import Image
 from engines.forced import OPTIONS, deviation, reply_logprob
 from engines.in_process import AGAIN
 from engines.servers import HERE, VLLM_VARIABLES, export_for_vllm, require
-from hedge_tasks.sampling.behaviour import MOST_REQUESTS, UNSEEDED
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS
 from hedge_tasks.sampling.probe import DRAWS
 
 pytestmark = pytest.mark.framework
 
 DOCUMENTS, N = 64, 2
-PROBE = DRAWS + 1 + DRAWS // 2 + MOST_REQUESTS - UNSEEDED
+PROBE = DRAWS + 1 + DRAWS // 2 + MOST_REQUESTS
 """Draws of the probe, on one document: seeds, one of them again, half the temperature; and single settings."""
 MODEL = "pretrained={},dtype=float32,max_model_len=512,max_num_batched_tokens=32768,enforce_eager=True"
 
