@@ -196,7 +196,7 @@ def test_the_environment_names_the_judge_and_the_command_line_is_nearer(
     ("arguments", "words"),
     [
         ([], "give a RUN to label, or --check"),
-        (["RUN", "--check", "x.jsonl", "--judge", "rule"], "give a RUN to label, or --check"),
+        (["RUN", "--check", "x.jsonl", "--judge", "rule"], "cannot read x.jsonl"),
         (["RUN"], "name a judge: --judge rule"),
         (["RUN", "--judge", "ruel"], "did you mean 'rule'"),
         (["RUN", "--judge", "hf:prompt=vope_relevance"], "looks at images"),

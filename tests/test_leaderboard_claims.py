@@ -209,7 +209,7 @@ def test_answers_scored_by_a_support_that_is_only_said_are_not_verified(
         cell = cell_of(read, BoardNumber("auroc", "", True, "claims_luq_mean", "exact"))
         assert cell is not None
         assert ("support" in dict(cell.reported)) is not verified
-        assert facts_of(read.findings)["claims"]["support"]["verified"] is verified
+        assert facts_of(read.findings)["claims"]["support"].verified is verified
         # With labels that are judged again nothing but the support stands in the way.
         exported = as_model_index(submission, replace(read.findings, labels=PartStatus(True, "")))
         [result] = yaml.safe_load(exported.strip().strip("-"))["model-index"][0]["results"]

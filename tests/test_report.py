@@ -142,7 +142,7 @@ def test_a_run_with_one_draw_a_document_is_told_why_it_has_no_detectors() -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize(("mute", "state"), [(0.0, "sound"), (0.4, "unreliable")])
 def test_the_first_screen_says_how_healthy_the_run_is(mute: float, state: str) -> None:
-    run = suite_run(40, mute=mute)
+    run = suite_run(60, wrong=0.5, mute=mute)
     lead = lead_of(build_report([run], options=QUICK))
     assert f'class="health {state}"' in lead
     assert ("unreliable: " in lead) == (health_of(run).unreliable is not None) == (state == "unreliable")

@@ -364,7 +364,8 @@ def _of_groups(h: Health) -> list[Finding]:
     if of is None or of.groups == h.documents:
         return []
     found = []
-    if of.repeated:
+    # Where answers to one question are no more alike than others, as in a set of true and false twins, it is no matter.
+    if of.repeated and (of.design_effect is None or of.design_effect >= _DEPENDENT):
         found.append(Finding(f"{of.repeated:,} documents ask again what another one of their group has asked"))
     if of.design_effect is not None and of.design_effect >= _DEPENDENT:
         effect = Format(digits=2)(of.design_effect)

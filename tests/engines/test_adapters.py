@@ -70,7 +70,7 @@ def test_first_tokens_of_llama_cpp_stand_for_options_of_one_token(server: Server
     reply = ask(server, messages=to_openai(draw.messages()), max_tokens=1, logprobs=True, top_logprobs=20)
     told = {one["token"]: one["logprob"] for one in reply.choice["logprobs"]["content"][0]["top_logprobs"]}
     first, second = [token for token in told if token.isalpha()][:2]
-    found = adapter(server).reply_logprobs([draw.messages()] * 3, [first, second, "a mass of the upper lobe"])
+    found = adapter(server).reply_logprobs([draw.messages()] * 3, [first, second, "pneumothorax of the upper lobe"])
     assert [getattr(one, "finish", None) for one in found] == ["length", "length", None], found
     assert [one.mean_logprob for one in found[:2]] == pytest.approx([told[first], told[second]], abs=1e-3)
     assert "likeliest" in found[2]
