@@ -519,8 +519,8 @@ def test_the_report_has_a_section_on_what_is_kept(
     out, _ = asked(capsys, answers, "--json")
     numbers = {row["detector"]: row for row in json.loads(out)["detectors"]}
     for name in ("claim_luq", "claim_position"):  # blind baselines stand beside
-        assert f"{numbers[name]['estimate']['value']:.3f}" in section
-    assert f"{numbers['claim_luq']['difference']['difference']:+.3f}" in section
+        assert str(numbers[name]["title"]) in section
+        assert numbers[name]["estimate"]["value"] is None  # six claims are too few for an AUROC
     assert len(re.findall(r'<a class="claim l\d', section)) == 6
     assert "A &lt;b&gt;rib&lt;/b&gt; is broken." in section
     assert "<b>rib</b>" not in section
