@@ -520,7 +520,7 @@ def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tm
         assert asked() == 1
         assert asked() == 0
         assert asked(Case("another id", CASE.question, CASE.reference, CASE.answer)) == 0
-        assert asked(concurrency=3, timeout=5, max_retries=0, max_tokens=99) == 0
+        assert asked(concurrency=3, timeout=5, max_retries=0) == 0
         for change in (
             {"question": "where?"},
             {"reference": "both"},
@@ -528,7 +528,8 @@ def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tm
             {"description": "a knee"},
         ):
             assert asked(replace(CASE, **change)) == 1
-        for option in ({"model": "other"}, {"temperature": 0.5}, {"thinking": True}, {"prompt": "hedge_binary"}):
+        options = ({"model": "other"}, {"temperature": 0.5}, {"thinking": True}, {"prompt": "hedge_binary"})
+        for option in (*options, {"max_tokens": 99}):
             assert asked(**option) == 1
             assert asked(**option) == 0
 

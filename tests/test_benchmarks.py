@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,15 @@ from conftest import REPOSITORY
 FOLDER = REPOSITORY / "benchmarks"
 HELPERS = {"medical_models"}
 """Modules that others import."""
+
+
+@pytest.fixture(autouse=True)
+def _environment() -> Iterator[None]:
+    """A benchmark is a process of its own otherwise, and sets variables as it likes."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.mark.slow
