@@ -171,6 +171,48 @@ class ClaimsOf(Record):
     aggregates: Objects[ClaimAurocs]
 
 
+class AuditStratum(Record):
+    """Documents that had the same chance of being labelled."""
+
+    title: Annotated[str, Field(max_length=500)]
+    documents: Count
+    labelled: Count
+
+
+class SubmittedAudited(Record):
+    """A number against experts: for documents like these, and the interval for these very documents; six decimals."""
+
+    value: Share | None
+    stderr: float | None
+    low: Share | None
+    high: Share | None
+    run_low: Share | None
+    run_high: Share | None
+    n: Count
+    n_labels: Count
+    reason: ShortText | None
+
+
+class AuditOf(Record):
+    """Labels of experts on a designed sample (`hedge audit`): who they are in roles and numbers, Cohen's kappa of two
+    who labelled the same, hidden controls (asked, right), the strata, and numbers against experts."""
+
+    by: Annotated[str, Field(max_length=100)]
+    people: Count
+    kappa: Annotated[float, Field(ge=-1, le=1)] | None
+    controls: Pair[Count]
+    strata: Annotated[Items[AuditStratum], Field(min_length=1)]
+    aggregates: Objects[Objects[SubmittedAudited]]
+    rates: Objects[SubmittedAudited]
+
+
+class AuditedDocument(Record):
+    """Its stratum, and what each expert said; nothing where it was not drawn."""
+
+    stratum: Count
+    said: Items[Literal["hallucinated", "supported", "no answer"]]
+
+
 class Matrix(Record):
     """Numbers in base64, little-endian, with their shape."""
 
@@ -266,6 +308,7 @@ class SubmittedDocument(Record):
         Field(description="By metric of the suite: what its number is made of, no texts."),
     ] = NotThere
     claims: ClaimsOfDocument = NotThere
+    audit: AuditedDocument = NotThere
     drawn: DrawnFrom = NotThere
     n_clean: Count
     logprobs: Annotated[
@@ -326,6 +369,7 @@ class Submission(Record):
     ]
     clusterings: Annotated[Objects[ClusteringOf], Field(min_length=1)]
     claims: ClaimsOf = NotThere
+    audit: AuditOf = NotThere
     documents: Annotated[Items[SubmittedDocument], Field(min_length=1)]
 
 

@@ -26,6 +26,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import cleaned
 from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.leaderboard.units import of_run as claims_of_run
+from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import installed_tasks
@@ -63,7 +64,7 @@ def make_submission(
     texts: bool | None = None,
     scorers: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Any]:
-    """A run as a submission, ready for JSON.
+    """A run as a submission, ready for JSON; with its audit, where one stands beside it.
 
     Args:
         name: of the entry on the leaderboard; by default the model.
@@ -77,8 +78,9 @@ def make_submission(
 
     Raises:
         ConfigError: the run records no scorers, the address is not https, or name, note or parameters make no sense.
-        DataError: there are no answers.
+        DataError: there are no answers, or the audit beside the run is damaged.
     """
+    from hedge_tasks.leaderboard.audits import in_document, record_of
     from hedge_tasks.leaderboard.schema import schema_fault
 
     if not run.answer_sets:
@@ -124,6 +126,10 @@ def make_submission(
     content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in used.items()}
     for key, of in content["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(content, key))
+    if (audit := audit_of(run)) is not None:
+        for document in documents:
+            document["audit"] = in_document(audit, document["id"])
+        content["audit"] = record_of(audit, content)
     content = cleaned(content)  # as whoever reads the file has it
     submission = {**content, "digest": digest_of(content)}
     if found := schema_fault(submission):

@@ -53,6 +53,7 @@ def task_pages(
                 documents=manifest or None,
                 rows=[_row(cell) for cell in board.cells],
                 aside=[_row(cell) for cell in sorted(others, key=lambda cell: by_value(cell, measure))],
+                audited=any(cell.audited for cell in [*board.cells, *others]),
                 priced=measure.kind == "auroc",
                 compared=_compared(board),
                 **common,

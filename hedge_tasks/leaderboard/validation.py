@@ -17,6 +17,7 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.leaderboard.audits import check_audit
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
@@ -73,6 +74,7 @@ class ValidationFindings:
         detectors: by clustering and name, whether the scores follow from cluster ids, log-probabilities and texts.
         set_aside: why the entry is not ranked beside others.
         claims: of the support of claims, and by detector of claims, whether they are verified; empty without claims.
+        audit: of the labels of experts; None without an audit.
     """
 
     problems: tuple[str, ...] = ()
@@ -83,6 +85,7 @@ class ValidationFindings:
     suite: Mapping[str, PartStatus] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
     claims: Mapping[str, PartStatus] = field(default_factory=dict)
+    audit: PartStatus | None = None
 
     @property
     def ranked(self) -> bool:
@@ -149,6 +152,8 @@ def check(
     found += wrong
     claims, wrong = check_claims(submission, answer_sets)
     found += wrong
+    audit, wrong = check_audit(submission)
+    found += wrong
     edition = edition_of(submission)
     unreliable, wrong = _unreliable(submission, answer_sets)
     aside = [_part_of_task(coverage), edition.other, unreliable]
@@ -161,6 +166,7 @@ def check(
         suite,
         tuple(reason for reason in aside if reason),
         claims,
+        audit,
     )
 
 
