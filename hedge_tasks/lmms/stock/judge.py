@@ -77,18 +77,6 @@ class StockJudge:
         return {"judge": self.name, "version": self.version, **rule, **given, **self._told}
 
 
-class NoJudge:
-    """Labels nothing: for answers, entropies and stock metrics alone."""
-
-    name, version = NONE, "1"
-
-    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        return [Verdict(None, "no judge was asked for (judge=none)", self.name, self.version) for _ in cases]
-
-    def settings(self) -> dict[str, Any]:
-        return {"judge": self.name, "version": self.version}
-
-
 class Probes:
     """Known answers to a few documents and what the task's scoring says of them, before anything is sampled.
 
