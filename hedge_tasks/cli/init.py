@@ -56,7 +56,9 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--options", action="append", default=[], metavar="COLUMN", help="column with options; again for one each; none"
     )
-    parser.add_argument("--first-option", type=int, choices=(0, 1), help="number of the first option, where numbers are")
+    parser.add_argument(
+        "--first-option", type=int, choices=(0, 1), help="number of the first option, where numbers are"
+    )
     parser.add_argument("--separator", metavar="TEXT", help="between several right answers in a cell; none")
     parser.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="column that is not to be read")
     parser.add_argument("--group", metavar="COLUMN", help="column that questions share that belong together; none")
@@ -263,5 +265,7 @@ def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]
                 "That is little: such answers need a reader, HEDGE_JUDGE=llm:model=NAME (a chat server), or people."
             )
     if task.n_documents < _FEW:
-        lines.append(f"{count_of(task.n_documents, 'document')} measure nothing: no interval is narrower than the scale.")
+        lines.append(
+            f"{count_of(task.n_documents, 'document')} measure nothing: no interval is narrower than the scale."
+        )
     return [*lines, "Run it with:", *(f"  {line}" for line in next_commands)]

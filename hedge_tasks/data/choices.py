@@ -29,7 +29,7 @@ Naming = Literal["letter", "number", "text"]
 
 
 @dataclass(frozen=True)
-class Choices:
+class OptionColumns:
     """Where the options of a question are, and how the answer names the right one.
 
     Attributes:
@@ -88,7 +88,7 @@ class Choices:
             raise DataError(f"the answer {shown(answer)} is none of its {len(options)} options")
         return _letters(options)[number]
 
-    def answered_by(self, table: StoredTable, answer: str, question: str, first: int | None) -> Choices:
+    def answered_by(self, table: StoredTable, answer: str, question: str, first: int | None) -> OptionColumns:
         """With the way in which a column names the right options.
 
         Args:
@@ -139,7 +139,7 @@ class Choices:
 
 def find_choices(
     table: StoredTable, columns: Sequence[str], asked: Sequence[str], question: str | None
-) -> Choices | None:
+) -> OptionColumns | None:
     """The options of a table: as the user says, else by names and values; None without.
 
     Args:
@@ -149,7 +149,7 @@ def find_choices(
         ConfigError: a column has the name of options, and its values cannot be read as such.
     """
     if asked:
-        return Choices(tuple(asked))
+        return OptionColumns(tuple(asked))
     named = [column for column in columns if plain_name(column) in (*LISTS, *_MORE_LISTS)]
     for column in named:
         there = table.there(column, _LOOKED_AT)
@@ -162,7 +162,7 @@ def find_choices(
                     f"{table.name}: by its name the column {column!r} holds options, and {error}; a task without them "
                     f"would not show them. Write lists, or leave it out knowingly with --ignore {column}"
                 ) from None
-            return Choices((column,))
+            return OptionColumns((column,))
     for which in ("abcdefghijklmnopqrstuvwxyz", "123456789"):
         found: dict[str, str] = {}
         for column in columns:
@@ -172,11 +172,11 @@ def find_choices(
                 found.setdefault(match["which"], column)
         run = [found[one] for one in which[: len(found)] if one in found]
         if len(run) >= 2 and len(run) == len(found):
-            return Choices(tuple(run))
+            return OptionColumns(tuple(run))
     if question is not None:
         texts = table.values(question, _LOOKED_AT)
         if texts and all(isinstance(text, str) and lettered(text) for text in texts):
-            return Choices(())
+            return OptionColumns(())
     return None
 
 
@@ -195,7 +195,7 @@ def _first(name: str, answer: str, whole: Sequence[int | None], pairs: Sequence[
     return 0 if from_zero else 1
 
 
-def _number_of(answer: object, options: Sequence[str], choices: Choices) -> int | None:
+def _number_of(answer: object, options: Sequence[str], choices: OptionColumns) -> int | None:
     """Number of the option that an answer means, from 0."""
     if choices.naming == "number":
         number = _whole(answer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
-from hedge_tasks.data.choices import Choices, find_choices
+from hedge_tasks.data.choices import OptionColumns, find_choices
 from hedge_tasks.data.conversations import COLUMNS as CONVERSATIONS
 from hedge_tasks.data.media import PictureFiles, medium_of
 from hedge_tasks.data.tables import StoredTable
@@ -26,7 +26,17 @@ QUESTIONS = (
 ANSWERS = (
     "answer",
     *("antwort", "答案", "回答", "respuesta", "réponse", "reponse", "risposta", "resposta", "ответ", "정답", "답변"),
-    *("answers", "reference", "references", "ground_truth", "gt", "gold", "target", "correct_answer", "correct_answers"),
+    *(
+        "answers",
+        "reference",
+        "references",
+        "ground_truth",
+        "gt",
+        "gold",
+        "target",
+        "correct_answer",
+        "correct_answers",
+    ),
     *("gt_answer", "gt_answers", "reference_answer", "reference_answers", "gold_answer", "richtige_antwort"),
 )
 """Names of columns with questions, and with right answers. The first one counts most, the others where there is one."""
@@ -63,13 +73,21 @@ QUESTION_TYPES = (
 )
 """Names of columns with the kind of question, where they hold a few values."""
 
-PICTURES = frozenset(
-    "image images img imgs picture pictures photo photos bild bilder imagen imagenes imágenes foto fotos figure "
-    "图片 图像 影像 画像 image_path img_path image_file image_url picture_path dicom dcm xray scan image_paths image_urls".split()
+PICTURES = (
+    *("image", "images", "img", "imgs", "picture", "pictures", "photo", "photos", "figure", "scan", "xray"),
+    *("bild", "bilder", "imagen", "imagenes", "imágenes", "foto", "fotos", "图片", "图像", "影像", "画像"),
+    *("image_path", "image_paths", "img_path", "image_file", "picture_path", "image_url", "image_urls", "dicom", "dcm"),
 )
 """Names of columns that can hold nothing but pictures, also where their values do not show it."""
 
-MEDIA = {"video": "video", "videos": "video", "video_path": "video", "clip": "video", "audio": "audio", "sound": "audio"}
+MEDIA = {
+    "video": "video",
+    "videos": "video",
+    "video_path": "video",
+    "clip": "video",
+    "audio": "audio",
+    "sound": "audio",
+}
 """Names of columns with what is not read -> what it is."""
 
 MOST_TYPES = 50
@@ -124,7 +142,7 @@ class Roles:
     group: str | None
     id: str | None
     question_type: str | None
-    choices: Choices | None = None
+    choices: OptionColumns | None = None
     separator: str | None = None
     several: bool = False
     listed: bool = False
@@ -172,7 +190,9 @@ def find_roles(table: StoredTable, asked: ColumnSettings, files: PictureFiles | 
     offered = NONE not in asked.options
     found = find_choices(table, [c for c in texts if c != question], asked.options, question) if offered else None
     rest = [c for c in texts if c != question and not (found and c in found.columns)]
-    answer = asked.answer or _by_name(table, rest, ANSWERS, "right answers", "--answer", ", or --answer none (no labels)")
+    answer = asked.answer or _by_name(
+        table, rest, ANSWERS, "right answers", "--answer", ", or --answer none (no labels)"
+    )
     if question == answer:
         raise ConfigError(f"--question and --answer are both {question!r}")
     answer_column = None if answer == NONE else answer
@@ -183,16 +203,16 @@ def find_roles(table: StoredTable, asked: ColumnSettings, files: PictureFiles | 
     kind = asked.question_type or next((c for c in rest if c not in (id_, group) and _is_kind(table, c)), None)
     if id_ not in (None, NONE) and _distinct(table, str(id_)) < table.n_rows:
         raise ConfigError(f"--id {id_}: rows share a value of it, or have none; --id none numbers them")
-    about = (None if column == NONE else column for column in (group, id_, kind))
+    group, id_, kind = (None if column == NONE else column for column in (group, id_, kind))
     listed = len(pictures) > 1 or any(isinstance(v, list) for c in pictures for v in table.there(c, _LOOKED_AT))
     optional = len(pictures) > 1 and _numbered(pictures)
-    roles = Roles(question, answer_column, pictures, *about, choices, listed=listed, optional=optional)
+    roles = Roles(question, answer_column, pictures, group, id_, kind, choices, listed=listed, optional=optional)
     return roles if answer_column is None or choices else _with_references(table, roles, asked)
 
 
 def _with_answers(
-    table: StoredTable, found: Choices | None, answer: str | None, question: str, asked: ColumnSettings
-) -> Choices | None:
+    table: StoredTable, found: OptionColumns | None, answer: str | None, question: str, asked: ColumnSettings
+) -> OptionColumns | None:
     if found is None or answer is None:
         return found
     if found.in_text and not found.fits(table, question, answer):
@@ -215,7 +235,11 @@ def _with_references(table: StoredTable, roles: Roles, asked: ColumnSettings) ->
                 f"{table.name}: most values of {answer!r} have {separator!r} in them ({shown(texts[0])}). Are these "
                 f"several right answers? Say --separator '{separator}', or --separator none"
             )
-    if {text.strip() for text in texts} <= {"0", "1", "0.0", "1.0"} and _asks_yes_or_no(table, roles.question):
+    if (
+        texts
+        and {text.strip() for text in texts} <= {"0", "1", "0.0", "1.0"}
+        and _asks_yes_or_no(table, roles.question)
+    ):
         raise ConfigError(
             f"{table.name}: the values of {answer!r} are 0 and 1, and the questions ask for yes or no. Which is yes? "
             "Write yes and no in their place"
@@ -229,10 +253,8 @@ def _asks_yes_or_no(table: StoredTable, question: str) -> bool:
     return sum(word in polar for word in first) * 2 > len(first)
 
 
-def _images(
-    table: StoredTable, columns: Sequence[str], asked: ColumnSettings, files: PictureFiles
-) -> tuple[str, ...]:
-    media = {column: found for column in columns if (found := _medium(table, column, files))}
+def _images(table: StoredTable, columns: Sequence[str], asked: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
+    media = {column: medium for column in columns if (medium := _medium(table, column))}
     for column, medium in media.items():
         if medium != "pictures":
             raise ConfigError(
@@ -245,8 +267,8 @@ def _images(
     if asked.images:
         if left := [column for column in found if column not in asked.images]:
             raise ConfigError(
-                f"{table.name}: the column {left[0]!r} holds pictures as well; show it with --image {left[0]}, or leave "
-                f"it out knowingly with --ignore {left[0]}"
+                f"{table.name}: the column {left[0]!r} holds pictures as well; show it with --image {left[0]}, or "
+                f"leave it out knowingly with --ignore {left[0]}"
             )
         return tuple(dict.fromkeys(asked.images))
     if not found and (maybe := _by_file(table, columns, files)):
@@ -254,13 +276,13 @@ def _images(
     if len(found) > 1 and not _belong_together(found):
         both = " ".join(f"--image {column}" for column in found)
         raise ConfigError(
-            f"{table.name}: the columns {_listed(found)} all hold pictures. Which are shown, in which order? {both}, or "
-            f"one of them and --ignore for the others; or --image none"
+            f"{table.name}: the columns {_listed(found)} all hold pictures. Which are shown, and in which order? "
+            f"{both}, or one of them and --ignore for the others; or --image none"
         )
     return tuple(sorted(found, key=_number_in) if len(found) > 1 and _numbered(found) else found)
 
 
-def _medium(table: StoredTable, column: str, files: PictureFiles) -> str | None:
+def _medium(table: StoredTable, column: str) -> str | None:
     """What a column holds that is no text; None for texts and numbers.
 
     Raises:
@@ -316,8 +338,10 @@ def _by_file(table: StoredTable, columns: Sequence[str], files: PictureFiles) ->
 
 def _names_files(values: Sequence[object], files: PictureFiles) -> bool:
     texts = [str(value) for value in values if isinstance(value, (str, int)) and not isinstance(value, bool)]
-    return bool(texts) and len(texts) == len(values) and all(
-        _NAME_LIKE.fullmatch(text) and files.has(text) for text in texts
+    return (
+        bool(texts)
+        and len(texts) == len(values)
+        and all(_NAME_LIKE.fullmatch(text) and files.has(text) for text in texts)
     )
 
 

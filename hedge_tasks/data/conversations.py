@@ -27,7 +27,7 @@ def in_turns(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Mapping
     column = next((c for c in COLUMNS if rows and all(_is_conversation(row.get(c)) for row in rows)), None)
     if column is None or any({"question", "answer"} & row.keys() for row in rows):
         return list(rows), False
-    made = []
+    made: list[Mapping[str, Any]] = []
     for number, row in enumerate(rows, start=1):
         turns = [turn for turn in row[column] if _role(turn) != "system"]
         if [_kind(turn) for turn in turns] != ["asks", "answers"]:

@@ -71,5 +71,7 @@ def _window(data: object) -> tuple[float, float] | None:
     centre, width = (getattr(data, name, None) for name in ("WindowCenter", "WindowWidth"))
     if centre is None or width is None:
         return None
-    first = [value[0] if hasattr(value, "__len__") and not isinstance(value, str) else value for value in (centre, width)]
+    first = [
+        value[0] if hasattr(value, "__len__") and not isinstance(value, str) else value for value in (centre, width)
+    ]
     return float(first[0]), float(first[1])

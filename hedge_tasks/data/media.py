@@ -24,6 +24,9 @@ _ENDINGS: Mapping[Medium, tuple[str, ...]] = {
     "audio": (".wav", ".mp3", ".flac", ".ogg", ".m4a", ".aac", ".opus"),
     "volumes": (".nii", ".nii.gz", ".npy", ".npz", ".mha", ".mhd", ".nrrd", ".svs", ".h5", ".pt"),
 }
+_STILL = (b"avif", b"heic", b"heix", b"mif1")
+"""Brands of ISO files that hold a picture."""
+
 _LONGEST_NAME = 1024
 _DATA_URI = re.compile(r"data:(image|video|audio)/[\w.+-]+;base64,")
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}={0,2}\s*")
@@ -31,7 +34,7 @@ _MOST_FILES = 2_000_000
 
 
 def medium_of(value: object) -> Medium | None:
-    """What a cell holds or names, by its bytes or the end of its name; of a list by its first; None for nothing of it."""
+    """What a cell holds or names, by its bytes or the end of its name; of a list by its first; None for other cells."""
     if isinstance(value, (list, tuple)):
         return next((found for one in value if (found := medium_of(one))), None)
     if isinstance(value, Mapping):
@@ -54,9 +57,9 @@ def _of_text(text: str) -> Medium | None:
 
 
 def _of_bytes(content: bytes) -> Medium | None:
-    if content[4:8] == b"ftyp" and content[8:12] not in (b"avif", b"heic", b"mif1") or content[:4] == b"\x1aE\xdf\xa3":
+    if (content[4:8] == b"ftyp" and content[8:12] not in _STILL) or content[:4] == b"\x1aE\xdf\xa3":
         return "video"
-    if content[:4] in (b"RIFF", b"OggS", b"fLaC") and content[8:12] != b"WEBP" or content[:3] == b"ID3":
+    if (content[:4] in (b"RIFF", b"OggS", b"fLaC") and content[8:12] != b"WEBP") or content[:3] == b"ID3":
         return "video" if content[8:11] == b"AVI" else "audio"
     if dicom.is_dicom(content):
         return "pictures"
@@ -102,10 +105,9 @@ class PictureFiles:
     def has(self, name: str) -> bool:
         """Whether a file fits the name."""
         try:
-            self.path(name)
-        except DataError:
+            return self.path(name).is_file()
+        except (DataError, OSError):
             return False
-        return True
 
     def path(self, name: str) -> Path:
         """The file of that name.

@@ -167,16 +167,18 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
     kind = List(Image()) if roles.listed else Image()
     columns = {
         **{column: Value("string") for column in roles.texts()},
-        **{column: kind for column in picture_columns(roles)},
+        **dict.fromkeys(picture_columns(roles), kind),
     }
     left_out = frozenset(without)
 
     def rows() -> Iterator[Mapping[str, Any]]:
         for row, values in enumerate(table.rows(roles.used())):
             if row not in left_out:
-                shown = [{"bytes": content_of(one, files), "path": None} for one in pictures_of(values, roles)]
-                pictures = {c: shown if roles.listed else shown[0] for c in picture_columns(roles)}
-                yield {**texts_of(values, roles), **pictures}
+                files_shown: list[Any] = [
+                    {"bytes": content_of(one, files), "path": None} for one in pictures_of(values, roles)
+                ]
+                held: Any = files_shown if roles.listed else next(iter(files_shown), None)
+                yield {**texts_of(values, roles), **dict.fromkeys(picture_columns(roles), held)}
 
     write_rows(file, rows(), columns)
 

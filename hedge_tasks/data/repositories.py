@@ -63,7 +63,7 @@ def splits_of(folder: Path, config: str | None = None) -> dict[str, list[Path]]:
             raise unknown(f"config of {folder}", name, declared)
         return declared[name]
     for place in _places(folder, config):
-        files = [file for ending in TABLES for file in sorted(place.glob(f"*{ending}")) if _is_table(file)]
+        files = [file for file in sorted(place.iterdir()) if file.suffix.lower() in TABLES and _is_table(file)]
         if found := _by_split(files):
             return found
         if found := {
@@ -110,7 +110,7 @@ def _tables_in(folder: Path) -> list[Path]:
 
 
 def _is_table(file: Path) -> bool:
-    return not file.name.startswith(".") and file.stem not in _ABOUT
+    return file.is_file() and not file.name.startswith(".") and file.stem not in _ABOUT
 
 
 def _by_split(files: Sequence[Path]) -> dict[str, list[Path]]:

@@ -43,7 +43,7 @@ _UNSOUND = re.compile("[\x00\ud800-\udfff]")
 _MAYBE_UNSOUND = re.compile(r"[\x00\ud800-\udfff]|\\u(?:0000|[dD][89a-fA-F])")
 _SHOWN = 60
 
-# Three signs beyond ASCII in a row are in no word of a language that Windows-1252 is for; nor are other signs than these.
+# Three signs beyond ASCII in a row are in no word of a language that Windows-1252 is for, nor are others than these.
 _UNLIKE_WORDS = re.compile("[\x80-\u2fff]{3}|[^\x00-\x7fÀ-ÖØ-öø-ÿŒœŠšŽžŸ€°µ²³±·×÷§«»¿¡“”„‘’‚–—…ªº\xa0]")
 
 

@@ -19,7 +19,6 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.measures.forced_options import FORCED_ROWS
 
 
-
 class _Function(str):
     """The dotted name of something that lmms-eval looks up."""
 

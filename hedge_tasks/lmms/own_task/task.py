@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hedge_tasks.adjudication import required_judge
+from hedge_tasks.adjudication import Judge, required_judge
 from hedge_tasks.adjudication.options import OptionJudge, options_of, read_reply
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
-from hedge_tasks.measures.forced_options import offered_facts
+from hedge_tasks.measures.forced_options import forced_measures, offered_facts
+from hedge_tasks.measures.measure import Measure, by_name
 from hedge_tasks.perturb import Wording
 from hedge_tasks.replies.reading import UNREADABLE
+from hedge_tasks.sampling.prompts import Prompt
 
 
 class OptionTask(HedgeTask):
@@ -24,6 +26,12 @@ class OptionTask(HedgeTask):
     """
 
     judge: OptionJudge
+
+    def _start(
+        self, settings: DocumentSettings, *, measures: Mapping[str, Measure], judge: Judge, prompt: Prompt
+    ) -> None:
+        known = {**measures, **by_name(forced_measures())}
+        super()._start(settings, measures=known, judge=judge, prompt=prompt)
 
     def judge_of(self, settings: DocumentSettings, task: str) -> OptionJudge:
         return required_judge(settings.judge, OptionJudge, task)

@@ -13,7 +13,7 @@ from hedge_tasks.adjudication.references import references_of
 from hedge_tasks.data.columns import Roles
 from hedge_tasks.data.own_data import picture_columns
 from hedge_tasks.data.pictures import picture_of
-from hedge_tasks.data.tables import read_table
+from hedge_tasks.data.tables import StoredTable, read_table
 from hedge_tasks.lmms.own_task.files import DATA, OwnTask, judge_of
 from hedge_tasks.perturb import Wording
 from hedge_tasks.sampling.prompts import load_prompt
@@ -77,7 +77,7 @@ def try_task(folder: Path, task: OwnTask) -> Trial:
         )
         for row in islice(table.rows(None), N_DOCUMENTS)
     )
-    return Trial(shown, _judged(table.n_rows, table.rows([roles.question, roles.answer]), roles) if roles.answer else None)
+    return Trial(shown, _judged(table, roles.question, roles.answer, roles) if roles.answer else None)
 
 
 def _listed(value: object) -> list[object]:
@@ -89,12 +89,12 @@ def _size(value: object) -> str:
         return f"{picture.width} x {picture.height}"
 
 
-def _judged(n_rows: int, rows: object, roles: Roles) -> JudgeTrial:
+def _judged(table: StoredTable, question: str, answer: str, roles: Roles) -> JudgeTrial:
     """The judge on each reference, and on another document's reference, or another option, in its place."""
-    step = max(1, n_rows // _JUDGED)
-    chosen = [row for number, row in enumerate(rows) if number % step == 0][:_JUDGED]  # type: ignore[arg-type]
-    questions = [str(row[roles.question]) for row in chosen]
-    references = [str(row[roles.answer]) for row in chosen]
+    step, rows = max(1, table.n_rows // _JUDGED), table.rows([question, answer])
+    chosen = [row for number, row in enumerate(rows) if number % step == 0][:_JUDGED]
+    questions = [str(row[question]) for row in chosen]
+    references = [str(row[answer]) for row in chosen]
     said = [(references_of(reference) or [reference])[0] for reference in references]
     others = [
         _another_option(question, reference) if roles.choices else _another(said, row)

@@ -9,7 +9,6 @@ from hedge_tasks.adjudication.base import SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.stock.numbers import Numbers, ReadingRule
-from hedge_tasks.lmms.stock.options import NONE
 from hedge_tasks.lmms.stock.scoring import StockOutcome, StockScoring
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.reading import DECLINING
