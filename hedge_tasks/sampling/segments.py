@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -128,21 +129,21 @@ def homes_array(homes: Collection[str]) -> NDArray[np.uint64]:
 
 
 def write_segment(folder: Place, kind: str, rows: Sequence[Row]) -> Place:
-    """Write rows of logs as a segment, sorted by document. Of equal records the first is kept.
+    """Write rows of logs as a segment, sorted by document. A row that is there twice is kept once.
 
     Raises:
         DataError: the folder cannot be written.
     """
     columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
-    homes = [home_of(row.record) for row in rows]
-    order = sorted(range(len(rows)), key=lambda i: (homes[i], rows[i].source, rows[i].line))
-    for i in _unlike(rows, order):
-        of_row = {"of": homes[i], "source": rows[i].source, "line": rows[i].line, **_fields(rows[i].record)}
+    # A compaction that was killed has left a log and a segment of it.
+    by_place = {(home_of(row.record), row.source, row.line): row.record for row in rows}
+    for (of, source, line), record in sorted(by_place.items(), key=itemgetter(0)):
+        of_row = {"of": of, "source": source, "line": line, **_fields(record)}
         for name, column in columns.items():
             column.append(of_row.get(name))
     first = min((row.source, row.line) for row in rows)
     # Definitions and reports are nobody's: they make no reader of other documents read the segment.
-    numbered = {h for h, row in zip(homes, rows, strict=True) if h or "key" in row.record}
+    numbered = {of for (of, _, _), record in by_place.items() if of or "key" in record}
     numbers = homes_array(numbered).astype("<u8").tobytes()
     facts = Facts(
         first=first[0],
@@ -307,21 +308,6 @@ def _fits(record: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
         and all(type(number) is int and abs(number) < 1 << 62 for number in integers)
         and type(answer.get("mean_logprob", 0.0)) is float
     )
-
-
-def _unlike(rows: Sequence[Row], order: Sequence[int]) -> Iterator[int]:
-    """Leave out records that were there before."""
-    seen: dict[str, list[Mapping[str, Any]]] = {}
-    for i in order:
-        record = rows[i].record
-        name = str(record.get("key")) if "key" in record else json.dumps(record, sort_keys=True)
-        before = seen.setdefault(name, [])
-        same = record.get("answer") if "key" in record else None
-        # A report that comes again after another one counts, so all of them stay.
-        if "report" not in record and any(same == other.get("answer") for other in before):
-            continue
-        before.append(record)
-        yield i
 
 
 class _End:
