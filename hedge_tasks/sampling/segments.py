@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.keyed_log import new_stem
 from hedge_tasks.io.places import Place
-from hedge_tasks.io.records import Count, Items, Record
+from hedge_tasks.io.records import Count, Record
 
 SUFFIX = ".parquet"
 
@@ -57,6 +58,7 @@ _SCHEMA = pa.schema(
 """`rest` is JSON: of an answer its other fields; of any other record, which has no `key`, all of it."""
 
 _NAMES = set(_SCHEMA.names)
+_HOME = re.compile(r"[0-9a-f]{16}")
 _COLUMNS = ("text", "mean_logprob", "n_tokens", "finish")
 _ANSWER = {"key", "answer", "of", "id", "condition", "index"}
 
@@ -71,7 +73,8 @@ def home_of(record: Mapping[str, Any]) -> str:
     document = record.get("document")
     if isinstance(document, Mapping):
         return home(str(document.get("key")))
-    return str(record.get("of", ""))
+    of = record.get("of")
+    return of if isinstance(of, str) and _HOME.fullmatch(of) else ""
 
 
 @dataclass(frozen=True)
@@ -99,14 +102,12 @@ class Facts(Record):
     Attributes:
         first, first_line: the earliest place that a row comes from.
         rows: their number.
-        sources: the logs that the rows come from.
         crc32: of the homes.
     """
 
     first: str
     first_line: int
     rows: Count
-    sources: Items[str]
     crc32: int
 
 
@@ -149,7 +150,6 @@ def write_segment(folder: Place, kind: str, rows: Sequence[Row]) -> Place:
         first=first[0],
         first_line=first[1],
         rows=len(columns["of"]),
-        sources=tuple(sorted({row.source for row in rows})),
         crc32=zlib.crc32(numbers),
     )
     schema = _SCHEMA.with_metadata({_FACTS: facts.model_dump_json().encode(), _HOMES: numbers.hex().encode()})
