@@ -567,6 +567,7 @@ def test_any_text_gets_a_verdict_with_a_known_rule(question: str, reference: str
 
 @given(answer=st.lists(WORDS, min_size=1, max_size=10).map(" ".join))
 @example(answer="yes ?")
+@example(answer=". yes \n ,")
 @settings(max_examples=150, deadline=None)
 def test_an_answer_never_supports_both_yes_and_no(answer: str) -> None:
     labels = [label(PNEUMOTHORAX, reference, answer) for reference in ("yes", "no")]

@@ -125,9 +125,9 @@ def test_a_term_explains_itself_to_mouse_keyboard_and_finger(several: Path, open
     term.hover()
     playwright.expect(tip).to_have_text(means)
     page.keyboard.press("Escape")
-    assert tip.is_hidden()
+    playwright.expect(tip).to_be_hidden()
     term.focus()
-    assert tip.is_visible()
+    playwright.expect(tip).to_be_visible()
     assert term.get_attribute("aria-describedby") == "tip"
     page.keyboard.press("Enter")
     assert page.evaluate("location.hash") == "#term-roc-auc"
@@ -135,7 +135,7 @@ def test_a_term_explains_itself_to_mouse_keyboard_and_finger(several: Path, open
     finger = touched.locator("figure.lead a.term", has_text="ROC-AUC").first
     finger.scroll_into_view_if_needed()
     finger.tap()
-    assert touched.locator("#tip").is_visible()
+    playwright.expect(touched.locator("#tip")).to_be_visible()
     assert touched.evaluate("location.hash") == ""
     box = touched.locator("#tip").bounding_box()
     assert box["x"] >= 0

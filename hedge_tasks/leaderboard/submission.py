@@ -47,6 +47,8 @@ _OF_TEXTS = frozenset(
         *("forced_blank", "forced_reworded", "forced_truth", "forced_options"),
     }
 )
+OF_TOKENS = frozenset({"baseline_token_logprobs", "baseline_token_entropies"})
+"""Evidence of single tokens, which no submission carries."""
 _OURS = "hedge_tasks."
 
 
@@ -217,7 +219,7 @@ def follows_from_numbers(name: str) -> bool:
         return False
     detector = get(name)
     ours = detector.function.__module__.startswith(_OURS)
-    return ours and name not in _READ_TEXTS and not detector.needs & _OF_TEXTS
+    return ours and name not in _READ_TEXTS and not detector.needs & (_OF_TEXTS | OF_TOKENS)
 
 
 def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:

@@ -31,6 +31,7 @@ from hedge_tasks.leaderboard.recomputation import (
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.submission import (
     DECIMALS,
+    OF_TOKENS,
     aggregates_of,
     answer_set_of,
     clustered_as_stated,
@@ -280,6 +281,8 @@ def _can_be_computed(detector: str, submission: Mapping[str, Any], again: Recomp
         return PartStatus(False, "no detector of this name is installed here")
     if follows_from_numbers(detector):
         return PartStatus(True, "computed again from cluster ids and log-probabilities")
+    if get(detector).needs & OF_TOKENS:
+        return PartStatus(False, "a submission has no log-probabilities of single tokens")
     if "claims" in get(detector).needs:
         there = "claims" in submission
         return PartStatus(there, "computed again from the support of claims" if there else "the claims are not in it")

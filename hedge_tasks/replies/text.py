@@ -47,7 +47,8 @@ _PUNCTUATION = str.maketrans(
         "؛": ";",
         "؟": "?",
         **dict.fromkeys("。｡", ". "),
-        **dict.fromkeys("¡¿\u200b\u200c\u200d\ufeff\u2060", ""),
+        **dict.fromkeys("¡¿\u00ad\u061c\ufeff", ""),
+        **dict.fromkeys((chr(at) for at in range(0x200B, 0x2070) if unicodedata.category(chr(at)) == "Cf"), ""),
         **dict.fromkeys("‐‑‒–—―", "-"),
         **dict.fromkeys("✔✅☑🗸", "✓"),
         **dict.fromkeys("✘❌✖☒✕❎⛔", "✗"),
@@ -55,7 +56,10 @@ _PUNCTUATION = str.maketrans(
         "→": " -> ",
     }
 )
-"""Typographic marks as plain ones; of check marks and crosses one of each is left."""
+"""Typographic marks as plain ones; invisible ones (zero width, text direction) are gone.
+
+Of check marks and crosses one of each is left.
+"""
 
 _MARKS = frozenset("✓✔✅☑✗✘❌✖✕❎")
 """That are an answer without any word."""

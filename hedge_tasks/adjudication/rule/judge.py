@@ -153,7 +153,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "5"
+    version = "6"
 
     def __init__(self, *, short_answer: int = 6, short_reference: int = 6, fallback: Spec | None = None) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
@@ -210,9 +210,9 @@ class RuleJudge:
         if why is not None and says_yes_or_no(answer_text) is None:
             return _silent(why)
         polar = yes_no_reference(reference_text)
+        same = answer.words == reference.words or _same_words(answer, reference)
         # "Yes?" asks: it must not support "yes" where it would not contradict "no".
-        asks = polar is not None and "?" in answer_text and says_yes_or_no(answer_text) is None
-        if not asks and (answer.words == reference.words or _same_words(answer, reference)):
+        if same and (polar is None or read_yes_no(answer_text, question_text, cut=case.cut).value is not None):
             return SUPPORTED, "equal", "answer and reference are the same"
         nouns = counted_nouns(question)
         count = single_count(reference.words)
