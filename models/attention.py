@@ -37,7 +37,7 @@ def image_attention(model: Any, inputs: Mapping[str, Any], tokens: Sequence[int]
     ids = inputs["input_ids"]
     if not tokens:
         return []
-    longer, _ = continued(inputs, [tokens])
+    longer, _ = continued(model, inputs, [tokens])
     seen = longer["input_ids"][0] == image_token
     if int(seen.sum()) < _FEWEST:
         raise ConfigError("attention: the prompt has no image tokens (no picture, or one that cross-attention reads)")

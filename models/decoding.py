@@ -18,6 +18,12 @@ DROP_SHARE = 0.25
 # Inputs that describe the tokens of a prompt one by one; what follows the prompt is text, kind 0.
 _TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
 
+_PREFIX_MODELS = frozenset({"paligemma"})
+"""Whose prompt sees itself whole. Its kind is 0 and that of the answer 1, and its positions count from 1."""
+
+_CROSS_MASK = "cross_attention_mask"
+"""Which tokens see which parts of a picture (Mllama). What follows the prompt sees what its last token sees."""
+
 
 @dataclass
 class _Rows:
@@ -28,9 +34,12 @@ class _Rows:
     mask: torch.Tensor
     positions: torch.Tensor  # of the newest token: (rows, 1), or (axes, rows, 1) for multi-axis rotary positions
     logits: torch.Tensor
+    cross_mask: torch.Tensor | None = None  # of the newest token
 
     def select(self, kept: torch.Tensor) -> _Rows:
-        return _Rows(self.rows[kept], self.ids[kept], self.mask[kept], self.positions[..., kept, :], self.logits[kept])
+        cross = None if self.cross_mask is None else self.cross_mask[kept]
+        positions = self.positions[..., kept, :]
+        return _Rows(self.rows[kept], self.ids[kept], self.mask[kept], positions, self.logits[kept], cross)
 
 
 class SharedPrefill:
@@ -119,6 +128,7 @@ class SharedPrefill:
             mask=inputs["attention_mask"][index],
             positions=positions[..., index, -1:],
             logits=output.logits[:, -1][index],
+            cross_mask=inputs[_CROSS_MASK][index, -1:] if _CROSS_MASK in inputs else None,
         )
         return state, output.past_key_values
 
@@ -132,9 +142,10 @@ class SharedPrefill:
             position_ids=positions,
             past_key_values=cache,
             use_cache=True,
+            **({} if state.cross_mask is None else {_CROSS_MASK: state.cross_mask}),
         )
         ids = torch.cat([state.ids, tokens[:, None]], dim=1)
-        return _Rows(state.rows, ids, mask, positions, output.logits[:, -1])
+        return _Rows(state.rows, ids, mask, positions, output.logits[:, -1], state.cross_mask)
 
     @torch.inference_mode()
     def error(self, inputs: Mapping[str, Any], n_tokens: int = 4) -> float:
@@ -160,9 +171,7 @@ class SharedPrefill:
         longer = dict(inputs)
         longer["input_ids"] = torch.cat([inputs["input_ids"], tokens], dim=1)
         longer["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(tokens)], dim=1)
-        for name in _TOKEN_TYPES:
-            if name in inputs:
-                longer[name] = torch.cat([inputs[name], torch.zeros_like(tokens)], dim=1)
+        longer |= _described(self._model, inputs, tokens.shape[1])
         positions = positions_of(self._model, longer)
         return self._model(**longer, position_ids=positions, use_cache=False, logits_to_keep=1).logits[:, -1]
 
@@ -202,13 +211,28 @@ def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     Shape (rows, tokens), or (axes, rows, tokens) for the multi-axis positions of the Qwen-VL models, where an image
     takes fewer positions than tokens. Either way every further text token adds one to all of them.
     """
-    return model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
+    positions = model._prepare_position_ids_for_generation(inputs["input_ids"], dict(inputs))
+    return positions + 1 if model.config.model_type in _PREFIX_MODELS else positions
 
 
-def continued(inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> tuple[dict[str, Any], torch.Tensor]:
+def _described(model: Any, inputs: Mapping[str, Any], n: int) -> dict[str, torch.Tensor]:
+    """The inputs that describe the tokens of a prompt one by one, for `n` tokens of an answer behind it as well."""
+    kind = int(model.config.model_type in _PREFIX_MODELS)
+    types = {name: inputs[name] for name in _TOKEN_TYPES if name in inputs}
+    longer = {name: torch.cat([of, of.new_full((len(of), n), kind)], dim=1) for name, of in types.items()}
+    if _CROSS_MASK in inputs:
+        mask = inputs[_CROSS_MASK]
+        longer[_CROSS_MASK] = torch.cat([mask, mask[:, -1:].expand(-1, n, -1, -1)], dim=1)
+    return longer
+
+
+def continued(
+    model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]
+) -> tuple[dict[str, Any], torch.Tensor]:
     """Processed prompts with given tokens behind them, and these tokens, shape (rows, longest).
 
     Args:
+        model: a transformers model.
         inputs: left-padded.
         tokens: of each row, none or more.
     """
@@ -221,10 +245,7 @@ def continued(inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]) -> tup
     longer = dict(inputs)
     longer["input_ids"] = torch.cat([ids, forced], dim=1)
     longer["attention_mask"] = torch.cat([mask, torch.tensor(there).to(mask).reshape(len(tokens), length)], dim=1)
-    for name in _TOKEN_TYPES:
-        if name in inputs:
-            longer[name] = torch.cat([inputs[name], torch.zeros_like(forced)], dim=1)
-    return longer, forced
+    return longer | _described(model, inputs, length), forced
 
 
 @torch.inference_mode()
@@ -236,7 +257,7 @@ def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequ
         inputs: processed prompts, left-padded.
         tokens: of each row, none or more.
     """
-    longer, forced = continued(inputs, tokens)
+    longer, forced = continued(model, inputs, tokens)
     length = forced.shape[1]
     output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
     known = output.logits[:, -length - 1 : -1].float().log_softmax(-1).gather(2, forced[..., None])[..., 0]
@@ -246,7 +267,7 @@ def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequ
 @torch.inference_mode()
 def reply_logprob(model: Any, inputs: Mapping[str, Any], reply: Sequence[int], ends: Sequence[int]) -> float:
     """Log-probability of one whole reply to one prompt, without any cache; see `SharedPrefill.reply_logprobs`."""
-    longer, forced = continued(inputs, [reply])
+    longer, forced = continued(model, inputs, [reply])
     length = forced.shape[1]
     output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
     logprobs = output.logits[0, -length - 1 :].double().log_softmax(-1).cpu()

@@ -18,6 +18,10 @@ from transformers import (
     LlamaForCausalLM,
     LlavaConfig,
     LlavaForConditionalGeneration,
+    MllamaConfig,
+    MllamaForConditionalGeneration,
+    PaliGemmaConfig,
+    PaliGemmaForConditionalGeneration,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
     Qwen3_5Config,
@@ -45,8 +49,8 @@ def sharpen(model: Any) -> Any:
         for name, weight in model.named_parameters():
             if weight.ndim >= 2:
                 weight.mul_(4)
-            if "mm_input_projection" in name:  # zero at initialisation
-                weight.normal_(0, 0.3)
+            if "mm_input_projection" in name or "_gate" in name:  # zero at initialisation
+                weight.normal_(0, 0.3) if weight.ndim > 1 else weight.fill_(1.0)
     model.generation_config.update(**TOKENS)
     return model.eval()
 
@@ -147,6 +151,34 @@ def lfm2() -> tuple[Any, dict[str, torch.Tensor]]:
     return Lfm2ForCausalLM(config), text_only()[1]
 
 
+def paligemma(text: str) -> tuple[Any, dict[str, torch.Tensor]]:
+    """A prompt that sees itself whole; the second of the family has sliding windows."""
+    shape = {**TEXT, **TOKENS, "model_type": text, "num_hidden_layers": 2, "num_key_value_heads": 2, "head_dim": 16}
+    vision = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    vision |= {"model_type": "siglip_vision_model", "image_size": 28, "patch_size": 14, "projection_dim": 64}
+    config = PaliGemmaConfig(
+        text_config=shape, vision_config=vision, image_token_index=IMAGE, projection_dim=64, hidden_size=64
+    )
+    inputs = text_inputs([prompt(image_tokens=4, words=9, pad=0), prompt(image_tokens=4, words=6, pad=3)])
+    inputs["token_type_ids"] = torch.zeros_like(inputs["input_ids"])
+    return PaliGemmaForConditionalGeneration(config), {**inputs, "pixel_values": torch.randn(2, 3, 28, 28)}
+
+
+def mllama() -> tuple[Any, dict[str, torch.Tensor]]:
+    """Layers that look at the picture from the side; two tiles, of which the second prompt sees one."""
+    text = {**TEXT, **TOKENS, "num_hidden_layers": 4, "num_key_value_heads": 2, "cross_attention_layers": [1, 3]}
+    vision = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_global_layers": 1}
+    vision |= {"attention_heads": 2, "image_size": 28, "patch_size": 14, "max_num_tiles": 2, "num_channels": 3}
+    vision |= {"vision_output_dim": 64, "intermediate_layers_indices": [0]}
+    vision |= {"supported_aspect_ratios": [[1, 1], [1, 2], [2, 1]]}
+    config = MllamaConfig(text_config=text, vision_config=vision, image_token_index=IMAGE)
+    inputs = text_inputs([prompt(image_tokens=1, words=9, pad=0), prompt(image_tokens=1, words=6, pad=3)])
+    seen = (inputs["input_ids"] == IMAGE).cumsum(1)[:, :, None, None] * torch.tensor([[1, 1], [1, 0]])[:, None, None]
+    inputs |= {"aspect_ratio_ids": torch.tensor([[2], [1]]), "aspect_ratio_mask": torch.tensor([[[1, 1]], [[1, 0]]])}
+    inputs |= {"cross_attention_mask": seen, "pixel_values": torch.randn(2, 1, 2, 3, 28, 28)}
+    return MllamaForConditionalGeneration(config), inputs
+
+
 def text_only() -> tuple[Any, dict[str, torch.Tensor]]:
     rows = [[2, *range(10, 24)], [PAD, PAD, 2, *range(30, 42)]]
     return LlamaForCausalLM(LlamaConfig(**TEXT, num_hidden_layers=2)), text_inputs(rows)
@@ -161,6 +193,9 @@ FAMILIES = {
     "qwen3.5": qwen35,
     "lfm2": lfm2,
     "text only": text_only,
+    "paligemma": lambda: paligemma("gemma"),
+    "paligemma 2": lambda: paligemma("gemma2"),
+    "mllama": mllama,
 }
 PER_PROMPT = {"pixel_values", "image_grid_thw"}
 TOKENIZER = SimpleNamespace(
@@ -211,6 +246,27 @@ def test_the_same_answers_with_and_without_sharing(family: tuple[Any, dict[str, 
     assert [answer.text for answer in shared] == [answer.text for answer in plain]
     assert [a.mean_logprob for a in shared] == pytest.approx([a.mean_logprob for a in plain], abs=5e-5)
     assert len({answer.text for answer in shared[1:5]}) > 1
+
+
+def test_what_was_said_is_as_likely_when_it_is_forced(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
+    model, inputs = family
+    draws = [Draw("clean", i, 1.0, 1000 + i) for i in range(2)]
+    model.generation_config.eos_token_id = IMAGE  # which nothing says: every answer has six tokens
+    answers = PlainGeneration(model).decode(inputs, *sampler_and_reader(model, draws), 6)
+    tokens = [[int(word) for word in answer.text.split()] for answer in answers]
+    forced = decoding.forced_logprobs(model, inputs, tokens)
+    assert all(len(row) == 6 for row in forced)
+    means = [sum(row) / len(row) for row in forced]
+    assert means == pytest.approx([answer.mean_logprob for answer in answers], abs=5e-5)
+
+
+def test_the_picture_counts(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
+    model, inputs = family
+    if "pixel_values" not in inputs:
+        pytest.skip("no picture")
+    other = {**inputs, "pixel_values": torch.randn_like(inputs["pixel_values"])}
+    one, two = (decoding.forced_logprobs(model, of, [[5, 6, 7], [5, 6, 7]]) for of in (inputs, other))
+    assert max(abs(a - b) for x, y in zip(one, two, strict=True) for a, b in zip(x, y, strict=True)) > 1e-2
 
 
 def test_rows_that_finish_leave_the_batch_and_change_nothing(

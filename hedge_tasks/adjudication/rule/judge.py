@@ -153,7 +153,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "5"
+    version = "6"
 
     def __init__(self, *, short_answer: int = 6, short_reference: int = 6, fallback: Spec | None = None) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
