@@ -160,3 +160,43 @@ def test_the_command_says_who_labelled(run: Run, tmp_path: Path, capsys: pytest.
     assert "60 labels by 2 radiologists" in capsys.readouterr().out
     assert main(["leaderboard", "validate", str(out)]) == 0
     assert "labels of experts: self-reported" in capsys.readouterr().out
+
+
+# --- blind baselines --------------------------------------------------------------------------------------------------
+
+
+def test_blind_baselines_stand_beside_detectors(tmp_path: Path) -> None:
+    run = finished_run(60)
+    sets = tuple(
+        replace(a, baseline=replace(a.baseline, text="no " * (9 if a.label else 3), n_tokens=9 if a.label else 3))
+        for a in run.answer_sets
+    )
+    submission = make_submission(replace(run, answer_sets=sets))
+    clustering = next(iter(submission["clusterings"]))
+    first = submission["blind"][clustering]["rows"][0]
+    assert first["auroc"] == 1.0
+    assert "se" in submission["blind"][clustering]["not_better"]
+    findings = check(submission)
+    assert not findings.problems
+    assert findings.blind["length"].verified
+    assert not findings.blind["blind_text"].verified
+
+    def problems(change: Any) -> str:
+        other = copy.deepcopy(submission)
+        change(other)
+        return "; ".join(check({**other, "digest": digest_of(other)}).problems)
+
+    assert "blind.exact" in problems(lambda c: c["blind"]["exact"].update(not_better=[]))
+    assert "blind.exact" in problems(lambda c: c["blind"]["exact"]["rows"].pop())
+    assert "is missing" in problems(lambda c: c["blind"].pop("exact"))
+    assert "not the lengths" in problems(lambda c: c["documents"][0]["blind"].update(length=4.0))
+    assert "not the same baselines" in problems(lambda c: c["documents"][0]["blind"].pop("length"))
+    folder = tmp_path / "entries"
+    folder.mkdir()
+    write_submission(folder / "a.json", submission)
+    files = {path.name: path.read_text("utf-8") for path in build_site(read_entries(folder), tmp_path / "site")}
+    entry = next(text for name, text in files.items() if name.startswith("entry-"))
+    assert "blind: length: length of the answer" in entry
+    assert "not better than blind" in entry
+    assert "not better than blind" in next(t for n, t in files.items() if n.startswith("task-") and "auroc" in n)
+    assert "blind: length" in files["detectors.html"]

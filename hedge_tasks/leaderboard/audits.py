@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any
 
 from hedge_tasks.adjudication.designed import ExpertAudit, ExpertLabels
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detectors_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
-from hedge_tasks.leaderboard.submission import DECIMALS, answer_set_of, stored_scores
 from hedge_tasks.measures.audited import auroc_by_experts, rate_by_experts
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.verified import Audited
@@ -23,16 +23,19 @@ MOST_LABELS = 4000
 """Of a stratum: every two of its labels are looked at."""
 
 _MOST = 20
+DECIMALS = 6
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
 _NUMBERS = ("value", "stderr", "low", "high", "run_low", "run_high")
 
 
-def record_of(audit: ExpertAudit, content: Mapping[str, Any]) -> dict[str, Any]:
+def record_of(
+    audit: ExpertAudit, answer_sets: Sequence[AnswerSet], scores: Mapping[str, Sequence[Scores]]
+) -> dict[str, Any]:
     """Return what a submission says of its audit: who, of how many documents, and the numbers.
 
     Args:
         audit: of the run.
-        content: the submission so far, with its documents and their scores.
+        answer_sets, scores: of the documents, as the submission states them; scores by clustering.
     """
     kappa = None if audit.kappa is None or audit.kappa.value is None else round(audit.kappa.value, DECIMALS)
     return {
@@ -41,7 +44,7 @@ def record_of(audit: ExpertAudit, content: Mapping[str, Any]) -> dict[str, Any]:
         "kappa": kappa,
         "controls": list(audit.controls),
         "strata": _strata(audit),
-        **_numbers(content, audit),
+        **_numbers(answer_sets, scores, audit),
     }
 
 
@@ -50,8 +53,14 @@ def in_document(audit: ExpertAudit, id: str) -> dict[str, Any]:
     return {"stratum": audit.of[id], "said": list(audit.said.get(id, ()))}
 
 
-def check_audit(submission: Mapping[str, Any]) -> tuple[PartStatus | None, list[str]]:
-    """Compute the numbers against experts again; a submission without an audit has no such part."""
+def check_audit(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], scores: Mapping[str, Sequence[Scores]]
+) -> tuple[PartStatus | None, list[str]]:
+    """Compute the numbers against experts again; a submission without an audit has no such part.
+
+    Args:
+        answer_sets, scores: of its documents, as it states them; scores by clustering.
+    """
     documents = submission["documents"]
     has = sum("audit" in document for document in documents)
     if "audit" not in submission:
@@ -67,7 +76,7 @@ def check_audit(submission: Mapping[str, Any]) -> tuple[PartStatus | None, list[
     large = [one["title"] for one in found if one["labelled"] > MOST_LABELS]
     if large:
         return None, [f"audit.strata: more than {MOST_LABELS} labels in one, which nobody can check"]
-    wrong = list(islice(_differences(_numbers(submission, audit), stated), _MOST))
+    wrong = list(islice(_differences(_numbers(answer_sets, scores, audit), stated), _MOST))
     reason = "numbers computed again from the labels of experts; that experts gave them no file can show"
     return PartStatus(False, reason), wrong
 
@@ -132,10 +141,10 @@ def _strata(audit: ExpertAudit) -> list[dict[str, Any]]:
     return [{"title": title, "documents": sizes[i], "labelled": labelled[i]} for i, title in enumerate(audit.strata)]
 
 
-def _numbers(content: Mapping[str, Any], audit: ExpertAudit) -> dict[str, Any]:
-    """AUROCs and rates from what is stated of documents, as whoever validates has it."""
-    scores = {name: stored_scores(content, name) for name in content["clusterings"]}
-    rate = rate_by_experts([answer_set_of(document) for document in content["documents"]], audit)
+def _numbers(
+    answer_sets: Sequence[AnswerSet], scores: Mapping[str, Sequence[Scores]], audit: ExpertAudit
+) -> dict[str, Any]:
+    rate = rate_by_experts(answer_sets, audit)
     return {
         "aggregates": {name: _aurocs(of, audit) for name, of in scores.items()},
         "rates": {"hallucination_rate": _stated(rate)},

@@ -171,6 +171,27 @@ class ClaimsOf(Record):
     aggregates: Objects[ClaimAurocs]
 
 
+class BlindNumber(Record):
+    """ROC-AUC of a blind baseline; reversed: turned round, because it is better so."""
+
+    name: Detector
+    reversed: bool
+    auroc: Share
+    stderr: float | None
+    low: Share | None
+    high: Share | None
+    n: Count
+    n_positive: Count
+
+
+class BlindOf(Record):
+    """Blind baselines on the documents that the detectors of a clustering count, the best first, and the detectors that
+    do not beat the best (paired, Holm); six decimals."""
+
+    rows: Items[BlindNumber]
+    not_better: Items[Detector]
+
+
 class AuditStratum(Record):
     """Documents that had the same chance of being labelled."""
 
@@ -309,6 +330,10 @@ class SubmittedDocument(Record):
     ] = NotThere
     claims: ClaimsOfDocument = NotThere
     audit: AuditedDocument = NotThere
+    blind: Annotated[
+        Objects[float | None],
+        Field(description="Scores of blind baselines, which see neither picture nor draws; null without a label."),
+    ] = NotThere
     drawn: DrawnFrom = NotThere
     n_clean: Count
     logprobs: Annotated[
@@ -348,7 +373,7 @@ class Submission(Record):
     scores that they follow from; with the texts where their licence allows it. Written by `hedge leaderboard submit`,
     checked by `hedge leaderboard validate`."""
 
-    hedge_submission: Literal[3]
+    hedge_submission: Literal[4]
     digest: Annotated[
         NamedSha256,
         Field(description="SHA-256 of everything else as JSON with sorted keys, no blanks, non-ASCII escaped."),
@@ -370,6 +395,7 @@ class Submission(Record):
     clusterings: Annotated[Objects[ClusteringOf], Field(min_length=1)]
     claims: ClaimsOf = NotThere
     audit: AuditOf = NotThere
+    blind: Annotated[Objects[BlindOf], Field(description="By clustering.")]
     documents: Annotated[Items[SubmittedDocument], Field(min_length=1)]
 
 

@@ -18,6 +18,7 @@ from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import read_json
 from hedge_tasks.leaderboard.audits import check_audit
+from hedge_tasks.leaderboard.blind import check_blind
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
@@ -75,6 +76,7 @@ class ValidationFindings:
         set_aside: why the entry is not ranked beside others.
         claims: of the support of claims, and by detector of claims, whether they are verified; empty without claims.
         audit: of the labels of experts; None without an audit.
+        blind: by blind baseline, whether its scores are verified.
     """
 
     problems: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ class ValidationFindings:
     set_aside: tuple[str, ...] = ()
     claims: Mapping[str, PartStatus] = field(default_factory=dict)
     audit: PartStatus | None = None
+    blind: Mapping[str, PartStatus] = field(default_factory=dict)
 
     @property
     def ranked(self) -> bool:
@@ -152,7 +155,10 @@ def check(
     found += wrong
     claims, wrong = check_claims(submission, answer_sets)
     found += wrong
-    audit, wrong = check_audit(submission)
+    stated = {name: stored_scores(submission, name) for name in submission["clusterings"]}
+    audit, wrong = check_audit(submission, answer_sets, stated)
+    found += wrong
+    blind, wrong = check_blind(submission, answer_sets, stated)
     found += wrong
     edition = edition_of(submission)
     unreliable, wrong = _unreliable(submission, answer_sets)
@@ -167,6 +173,7 @@ def check(
         tuple(reason for reason in aside if reason),
         claims,
         audit,
+        blind,
     )
 
 
