@@ -200,7 +200,7 @@ def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: A
     assert main(["health", str(good)]) == 0
     assert "Trust: green, no objection" in capsys.readouterr().out
     assert main(["health", str(bad)]) == 1
-    assert "UNRELIABLE: 100 % of the documents" in capsys.readouterr().out
+    assert "red: The numbers of this run are unreliable. 100 % of the documents" in capsys.readouterr().out
     assert main(["health", str(bad), "--json"]) == 1
     [row] = json.loads(capsys.readouterr().out)
     assert row["same_clean"] == 1.0

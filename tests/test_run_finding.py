@@ -46,7 +46,8 @@ def test_the_sentence_says_the_numbers_of_the_run() -> None:
 def test_with_fewer_than_five_of_a_class_there_is_no_auroc(wrong: int, n: int) -> None:
     finding = finding_of(with_wrong(RUN, wrong, n))
     assert finding.lead is None
-    assert "There is no ROC-AUC of a detector: " in finding.text
+    why = "There is no ROC-AUC of a detector: " if 0 < wrong < n else " so detectors have nothing to tell apart."
+    assert why in finding.text
     assert "of the time" not in finding.text
     assert finding.rate is not None
     assert finding.trust.level != "green"

@@ -120,12 +120,18 @@ class RunFinding:
         declined = f" The model declined {count_of(self.declined, 'question')}." if self.declined else ""
         if self.rate is None or self.rate.value is None:
             return f"No answer has a label, so nobody knows how many of them are wrong.{declined}"
+        if self.rate.value in (0.0, 1.0):
+            share = "None" if self.rate.value == 0 else "All"
+            return f"{share} of the {self.rate.n} judged answers are wrong, so detectors have nothing to tell apart.{declined}"
         share = f"{WHOLE_PERCENT(self.rate.value)} of {self.rate.n} judged answers are wrong{_bounds(self.rate)}."
         return share + declined
 
     def _lead(self) -> str:
         if self.lead is None:
-            return f"There is no ROC-AUC of a detector: {self.why_none}." if self.why_none else ""
+            one_class = self.rate is not None and self.rate.value in (0.0, 1.0)
+            if one_class or not self.why_none:
+                return ""
+            return f"There is no ROC-AUC of a detector: {self.why_none}."
         value, number = WHOLE_PERCENT(self.lead.number.value or 0.0), self.lead.number
         name = f"{name_of(self.lead.detector)} ({self.lead.clustering})"
         of = f"the highest of {self.lead.of} ROC-AUCs, one seed" if self.lead.of > 1 else "one seed"
