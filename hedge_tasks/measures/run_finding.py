@@ -122,7 +122,8 @@ class RunFinding:
             return f"No answer has a label, so nobody knows how many of them are wrong.{declined}"
         if self.rate.value in (0.0, 1.0):
             share = "None" if self.rate.value == 0 else "All"
-            return f"{share} of the {self.rate.n} judged answers are wrong, so detectors have nothing to tell apart.{declined}"
+            told = f"{share} of the {self.rate.n} judged answers are wrong, so detectors have nothing to tell apart."
+            return told + declined
         share = f"{WHOLE_PERCENT(self.rate.value)} of {self.rate.n} judged answers are wrong{_bounds(self.rate)}."
         return share + declined
 
