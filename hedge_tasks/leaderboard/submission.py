@@ -175,7 +175,7 @@ def label_digest(documents: Sequence[Mapping[str, Any]]) -> str | None:
 
 def health_record(health: Health) -> dict[str, Any]:
     """Of a run's health what readers of the leaderboard should know."""
-    findings = [asdict(finding) for finding in health.findings]
+    findings = [{"text": finding.text, "unreliable": finding.unreliable} for finding in health.findings]
     settings = [verdict.to_dict() for verdict in health.setting_verdicts]
     return {"unreliable": health.unreliable, "findings": findings, "settings": settings}
 
