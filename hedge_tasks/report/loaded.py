@@ -179,7 +179,9 @@ class LoadedRun:
     def _claims(self) -> Iterator[dict[str, Any]]:
         found = scored_kept(self.run)
         for one in found.answers if found is not None else ():
-            yield from claim_rows(one)
+            for row in claim_rows(one):
+                scores = row.pop("scores")
+                yield {**row, **{f"score_{name}": None if v is None else float(v) for name, v in scores.items()}}
 
 
 class LoadedRuns(Sequence[LoadedRun]):
