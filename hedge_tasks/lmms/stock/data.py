@@ -12,7 +12,7 @@ from hedge_tasks.io.sources import hub_or_cache, why_hub_unreachable
 
 _SPLITS = ("test_split", "validation_split", "training_split", "fewshot_split")
 _MORE_THAN_ROWS = ("video", "From_YouTube", "builder_script", "load_from_disk", DATA_FILES)
-"""Keys of `dataset_kwargs` with which a task takes more from a repository than its rows, or takes them from elsewhere."""
+"""Keys of `dataset_kwargs` with which a task takes more of a repository than its rows, or takes them from elsewhere."""
 
 _KINDS = {".parquet": "parquet", ".jsonl": "json"}
 
