@@ -1,0 +1,106 @@
+"""Cross-fitting: every document is scored by a state that has not seen its image, and no other document about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
+from hedge_tasks.statistics import auroc
+from hedge_tasks.statistics.base import midranks
+
+REPEATS = 5
+"""Partitions into folds: a number is the mean over them, and how much they differ is part of its error."""
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """Scores of documents by states that have not seen them.
+
+    Attributes:
+        values: shape (n,), in (0, 1): the mean over partitions of the rank within the fold. Log-odds of two fits are
+            not on one scale, and pooling them makes useless features look worse than chance.
+        error: by how much the choice of the partition moves the ROC-AUC (standard deviation of the mean over them).
+    """
+
+    values: FloatArray
+    error: float
+
+
+def cross_fitted(
+    detector: FittedDetector,
+    states: FloatArray,
+    targets: IntArray,
+    labels: IntArray,
+    groups: Sequence[str],
+    *,
+    n_labels: int | None = None,
+    repeats: int = REPEATS,
+    seed: int = 0,
+) -> CrossFitted:
+    """Fit a detector on the documents of other groups, and score.
+
+    Args:
+        states: shape (n, layers, width).
+        targets: what it is fitted to, 0 or 1, shape (n,).
+        labels: what it is measured against, 0 or 1, shape (n,).
+        groups: of the documents, length n.
+        n_labels: at most so many documents to fit on; None takes all of the other folds.
+        repeats: partitions.
+        seed: of the partitions.
+
+    Raises:
+        DataError: a class has too few groups.
+    """
+    index = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)[1]
+    each = np.empty((repeats, len(labels)))
+    for r in range(repeats):
+        rng = np.random.default_rng([seed, r])
+        for train, test in _folds(targets, labels, index, rng):
+            chosen = train if n_labels is None else _some(train, targets, n_labels, rng)
+            arrays = detector.fit(states[chosen], targets[chosen], index[chosen])
+            found = detector.score(arrays, states[test])
+            each[r, test] = (np.asarray(midranks(found.tolist())) - 0.5) / len(test)
+    areas = [auroc(of.tolist(), labels.tolist()) for of in each]
+    error = float(np.std(areas, ddof=1) / np.sqrt(repeats)) if repeats > 1 else 0.0
+    return CrossFitted(np.round(each.mean(axis=0), 9), error)
+
+
+def _folds(
+    targets: IntArray, labels: IntArray, groups: IntArray, rng: np.random.Generator
+) -> list[tuple[IntArray, IntArray]]:
+    """Whole groups, dealt so that every fold has about as many positives; both classes are in every training part.
+
+    Groups are shuffled, sorted by their number of positive labels, and dealt in turn.
+    """
+    n = int(groups.max()) + 1
+    if n < 2 * FOLDS:
+        raise DataError(f"cross-fitting needs {2 * FOLDS} images at least, and there are {n}")
+    positives = np.bincount(groups, weights=labels, minlength=n)
+    order = rng.permutation(n)
+    order = order[np.argsort(-positives[order], kind="stable")]
+    fold = np.empty(n, dtype=np.int64)
+    # Every row of so many groups is dealt in an order of its own, or the first fold would have the most of everything.
+    for start in range(0, n, FOLDS):
+        row = order[start : start + FOLDS]
+        fold[row] = rng.permutation(FOLDS)[: len(row)]
+    of = fold[groups]
+    parts = [(np.flatnonzero(of != k), np.flatnonzero(of == k)) for k in range(FOLDS)]
+    if any(len(set(targets[train].tolist())) < 2 for train, _ in parts):
+        raise DataError("cross-fitting needs both classes in every fold; too few images have one of them")
+    return parts
+
+
+def _some(train: IntArray, targets: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    """At most n documents by chance, with one of each class at least."""
+    if n >= len(train):
+        return train
+    firsts = [int(rng.choice(train[targets[train] == kind])) for kind in (0, 1)]
+    rest = np.setdiff1d(train, firsts)
+    more: IntArray = rng.choice(rest, size=max(0, n - len(firsts)), replace=False)
+    return np.sort(np.concatenate([firsts, more]))
