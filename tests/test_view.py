@@ -24,6 +24,7 @@ from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.sampling import Answer, archive
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
+from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 PLAN = SamplingPlan.from_generation_kwargs({"n": 2, "n_noisy": 1})
@@ -53,7 +54,7 @@ class Sampled:
         ]
         self.store.put_documents([self.definition], asked)
         self.missing = [
-            (key, document.id)
+            (key, document.id, home(document.key))
             for document in asked
             for key, _ in archive.keyed_answers(self.store, self.definition, document, n, n_noisy)
         ]
@@ -61,7 +62,7 @@ class Sampled:
     def draw(self, number: int) -> None:
         answer = Answer("yes", -0.5, 1, "stop")
         now, self.missing = self.missing[:number], self.missing[number:]
-        self.store.put([FinishedDraw(key, answer, name, "clean", i) for i, (key, name) in enumerate(now)])
+        self.store.put([FinishedDraw(key, answer, name, "clean", i, of) for i, (key, name, of) in enumerate(now)])
 
 
 def test_draws_rate_and_time_left_are_those_of_hand_calculation(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, a_place, add_out, command, show
 from hedge_tasks.numbers import count_of
 
 
 def add(commands: Parser) -> None:
-    parts = commands.add_command("store", "look into an answer store, export, import, merge and verify")
+    parts = commands.add_command("store", "look into an answer store, export, import, merge, compact and verify")
 
     info = command(parts, "info", _info, "say what is in a store, by definition")
     _store_argument(info)
@@ -26,32 +26,40 @@ def add(commands: Parser) -> None:
 
     load = command(parts, "import", _import, "put exported answers into a store")
     load.add_argument("answers", type=Path, metavar="ANSWERS.jsonl")
-    load.add_argument("--into", type=Path, required=True, metavar="STORE", help="made if missing")
+    load.add_argument("--into", type=a_place, required=True, metavar="STORE", help="folder or URL, made if missing")
 
     merge = command(parts, "merge", _merge, "copy the answers of stores into one")
-    merge.add_argument("stores", type=Path, nargs="+", metavar="STORE")
-    merge.add_argument("--into", type=Path, required=True, metavar="STORE", help="made if missing")
+    merge.add_argument("stores", type=a_place, nargs="+", metavar="STORE")
+    merge.add_argument("--into", type=a_place, required=True, metavar="STORE", help="folder or URL, made if missing")
+
+    compact = command(parts, "compact", _compact, "make Parquet of what processes that have ended have written")
+    _store_argument(compact)
+    compact.add_argument(
+        "--all", action="store_true", help="also what other machines have written: you know that none is still writing"
+    )
 
     verify = command(parts, "verify", _verify, "check every record; exit code 1 if something is wrong")
     _store_argument(verify)
 
 
 def _store_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", type=Path, metavar="STORE", help="folder of the store, or lmms-eval's output folder")
+    help_ = "folder or URL of the store, or lmms-eval's output folder"
+    parser.add_argument("store", type=a_place, metavar="STORE", help=help_)
 
 
 def _info(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.io.places import size_of
     from hedge_tasks.sampling import archive
 
     store = archive.open_store(arguments.store)
     definitions = [
         {"id": d.id, **d.model_dump(), **vars(archive.progress(store, d))} for d in store.definitions.values()
     ]
-    files = store.files()
+    files = [*store.files(), *store.segments()]
     facts = {
         "store": str(store.folder),
         "files": len(files),
-        "bytes": sum(file.stat().st_size for file in files),
+        "bytes": sum(size_of(file) for file in files),
         "answers": len(store),
         "without_definition": archive.orphans(store),
         "dropped": len(store.dropped),
@@ -139,6 +147,18 @@ def _report_added(arguments: argparse.Namespace, added: int, conflicts: int) -> 
     if conflicts:
         text += f"; {conflicts} left out, because the store has other answers to the same draws"
     show(arguments, {"into": str(arguments.into), "added": added, "conflicts": conflicts}, text)
+    return 0
+
+
+def _compact(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.sampling.archive import store_place
+    from hedge_tasks.sampling.compaction import compact
+
+    folder = store_place(arguments.store)
+    done = compact(folder, everything=arguments.all)
+    text = f"{folder}: {count_of(done.rows, 'record')} of {count_of(done.replaced, 'file')} in "
+    text += count_of(done.segments, "new segment") if done.segments else "no new segment: there was nothing to do"
+    show(arguments, {"store": str(folder), **vars(done)}, text, *(f"{name}: {why}" for name, why in done.left.items()))
     return 0
 
 

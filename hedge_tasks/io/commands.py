@@ -13,8 +13,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.outside import clean
+from hedge_tasks.io.places import Place, Remote, is_url, place
 
 # Line ends and tabs stay.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -83,6 +84,11 @@ class Parser(argparse.ArgumentParser):
         for word in rest:
             known = unknown("option", word.partition("=")[0], self.options())
             self.error(str(known) if word.startswith("-") else f"unexpected argument {word!r}")
+        for value in vars(namespace).values():
+            for path in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(path, Path) and is_url(str(path)):
+                    url = str(path).replace(":/", "://", 1)
+                    self.error(f"{url}: this has to be a folder or a file of this machine, not a URL")
         return namespace
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -109,6 +115,14 @@ class Parser(argparse.ArgumentParser):
         first, *more = wrap(self.commands[name].summary, _WIDTH - _NAMES_WIDTH)
         lines = [f"  {name:<{_NAMES_WIDTH - 2}}{first}", *(" " * _NAMES_WIDTH + line for line in more)]
         return "\n".join(lines) + "\n"
+
+
+def a_place(text: str) -> Place:
+    """The type of an argument that may also be a URL."""
+    try:
+        return place(text, "place")
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def command(commands: Parser, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Parser:
@@ -189,4 +203,4 @@ def as_json(value: Any) -> Any:
         return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
         return [as_json(item) for item in value]
-    return str(value) if isinstance(value, Path) or (isinstance(value, float) and math.isinf(value)) else value
+    return str(value) if isinstance(value, Path | Remote) or (isinstance(value, float) and math.isinf(value)) else value

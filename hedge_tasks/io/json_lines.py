@@ -63,6 +63,12 @@ def is_sealed(line: bytes) -> bool:
     return _SEAL.search(line) is not None
 
 
+def is_sound(line: bytes) -> bool:
+    """Whether a line is sealed, and its checksum right."""
+    found = _SEAL.search(line)
+    return found is not None and found[1] == b"%08x" % zlib.crc32(line[: found.start()])
+
+
 def unseal(line: bytes) -> Mapping[str, Any]:
     """The record of a sealed line, without its checksum.
 

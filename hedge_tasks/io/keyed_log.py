@@ -1,7 +1,8 @@
 """Append-only records that are found again by a key: stores of answers, labels, replies and scores are made of these.
 
 A folder holds one file a writer, so that several processes and hosts can write to it without a lock. A line is a JSON
-object whose last field is its checksum (`hedge_tasks.io.json_lines.seal`); `key` says what it is the value of.
+object whose last field is its checksum (`hedge_tasks.io.json_lines.seal`); `key` says what it is the value of. On
+object storage, where nothing can be appended to, a writer has a series of files, the last of which is written anew.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Generic, Self, TypeVar
@@ -25,9 +27,18 @@ from loguru import logger
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.json_lines import seal, unseal
 from hedge_tasks.io.outside import raw_lines
+from hedge_tasks.io.places import Place, Remote
 
 SYNC_SECONDS = 1.0
 """Between two syncs to disk at least; a model that takes longer for a batch has every batch synced."""
+
+UPLOAD_SECONDS = 5.0
+"""As `SYNC_SECONDS`, of object storage."""
+
+LARGEST_OBJECT = 4 << 20
+"""Bytes at which a writer goes on with another file on object storage, as each upload sends the whole file."""
+
+_MOST_LISTINGS = 10
 
 T = TypeVar("T")
 
@@ -39,7 +50,7 @@ ReadUpTo = tuple[int, int, int]
 class Line:
     """One line of a log: its place, and the record in it or what is wrong with it."""
 
-    file: Path
+    file: Place
     number: int
     record: Mapping[str, Any] | None
     problem: str | None = None
@@ -52,7 +63,8 @@ class KeyedLog(Generic[T]):
     two values under a key the older one stands.
 
     Args:
-        folder: Where the files are; made when the first value is kept. None keeps the values in memory only.
+        folder: Where the files are, here or on object storage; made when the first value is kept. None keeps the values
+            in memory only.
         kind: First part of the file names.
         contents: What the values are, for messages.
         read: The value of a record. Raises DataError where it is none.
@@ -62,6 +74,8 @@ class KeyedLog(Generic[T]):
     Attributes:
         dropped: Damaged lines.
         conflicts: Values of a key that had another one already, which stands.
+        stems: What the names of the files begin with that this object has written.
+        written: Bytes that it has written to the last one of them.
 
     Raises:
         DataError: A file cannot be read.
@@ -69,7 +83,7 @@ class KeyedLog(Generic[T]):
 
     def __init__(
         self,
-        folder: Path | None,
+        folder: Place | None,
         kind: str,
         contents: str,
         read: Callable[[Mapping[str, Any]], T],
@@ -80,12 +94,14 @@ class KeyedLog(Generic[T]):
         self.folder = folder
         self.dropped: list[Line] = []
         self.conflicts: list[Line] = []
+        self.stems: list[str] = []
+        self.written = 0
         self._kind, self._contents, self._read, self._gives_way = kind, contents, read, gives_way
         self._values: dict[str, T] = {}
         self._lock = threading.Lock()
-        self._file: IO[bytes] | None = None
+        self._file: IO[bytes] | _Upload | None = None
         self._synced = -math.inf
-        self._read_up_to: dict[Path, ReadUpTo] = {}
+        self._read_up_to: dict[Place, ReadUpTo] = {}
         self.refresh(unfinished=not watched)
 
     def __enter__(self) -> Self:
@@ -112,7 +128,7 @@ class KeyedLog(Generic[T]):
     def get(self, key: str) -> T | None:
         return self._values.get(key)
 
-    def files(self) -> list[Path]:
+    def files(self) -> list[Place]:
         """The files of all writers, oldest first: their names begin with the time."""
         return [] if self.folder is None else log_files(self.folder, self._kind)
 
@@ -129,22 +145,45 @@ class KeyedLog(Generic[T]):
             DataError: A file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
         """
         with self._lock:
-            n_lines, dropped = 0, len(self.dropped)
-            for line in read_lines(self.files(), self._read_up_to, unfinished=unfinished):
-                n_lines += 1
-                try:
-                    if line.record is None:
-                        raise DataError(str(line.problem))
-                    self._take(line, line.record)
-                except DataError as error:
-                    self.dropped.append(Line(line.file, line.number, None, str(error)))
+            dropped = len(self.dropped)
+            n_lines = self._read_again(lambda: self._read_new(unfinished))
             new = self.dropped[dropped:]
-        if new:
+        self._warn_of(new)
+        return n_lines
+
+    def _read_again(self, read: Callable[[], int]) -> int:
+        """Read, and once more where a file has gone in between: what was in it has become part of another one."""
+        for _ in range(_MOST_LISTINGS):
+            try:
+                return read()
+            except FileNotFoundError as error:
+                gone = error
+        raise DataError(f"cannot read {gone.filename or self.folder}: {gone.strerror or gone}") from gone
+
+    def _read_new(self, unfinished: bool) -> int:
+        return self._read_lines(read_lines(self.files(), self._read_up_to, unfinished=unfinished))
+
+    def _read_lines(self, lines: Iterable[Line]) -> int:
+        n_lines = 0
+        for n_lines, line in enumerate(lines, start=1):  # noqa: B007
+            self._take_line(line)
+        return n_lines
+
+    def _take_line(self, line: Line) -> None:
+        try:
+            if line.record is None:
+                raise DataError(str(line.problem))
+            self._take(line, line.record)
+        except DataError as error:
+            self.dropped.append(Line(line.file, line.number, None, str(error)))
+
+    def _warn_of(self, dropped: Sequence[Line]) -> None:
+        if dropped:
             logger.warning(
                 "{}: {} damaged {} are left out and made again, the first one at {}:{}: {}",
-                *(self.folder, len(new), self._contents, new[0].file.name, new[0].number, new[0].problem),
+                *(self.folder, len(dropped), self._contents, dropped[0].file.name, dropped[0].number),
+                dropped[0].problem,
             )
-        return n_lines
 
     def keep(self, entries: Iterable[tuple[str, T, Mapping[str, Any]]]) -> None:
         """Keep values; when this returns, the death of the process loses none of them.
@@ -200,33 +239,88 @@ class KeyedLog(Generic[T]):
             return
         try:
             if self._file is None:
-                self._file = _create(self.folder, self._kind)
+                stem = new_stem(self._kind)
+                self._file, self.written = _create(self.folder, stem, self._header()), 0
+                self.stems.append(stem)
+                if not isinstance(self._file, _Upload):
+                    lines = self._header() + lines
+            self.written += len(lines)
             if self._file.write(lines) != len(lines):  # an unbuffered file may take less than it is given
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            if time.monotonic() - self._synced >= SYNC_SECONDS:
+            if time.monotonic() - self._synced >= (SYNC_SECONDS if isinstance(self.folder, Path) else UPLOAD_SECONDS):
                 self._sync(self._file)
         except OSError as error:
-            # Half a line may be at the end of this file: whoever goes on nevertheless starts another one.
-            file, self._file = self._file, None
-            if file is not None:
+            # Half a line may be at the end of this file: whoever goes on nevertheless starts another one. What has not
+            # been uploaded is still in the upload's hands, which tries again with the next lines.
+            if self._file is not None and not isinstance(self._file, _Upload):
+                file, self._file = self._file, None
                 file.close()
             raise self._failure(error) from error
 
-    def _sync(self, file: IO[bytes]) -> None:
-        os.fsync(file.fileno())
+    def _header(self) -> bytes:
+        """The first line of a new file; by default there is none."""
+        return b""
+
+    def _sync(self, file: IO[bytes] | _Upload) -> None:
+        if isinstance(file, _Upload):
+            file.upload()
+        else:
+            os.fsync(file.fileno())
         self._synced = time.monotonic()
 
     def _failure(self, error: OSError) -> HedgeError:
         return HedgeError(f"cannot write {self._contents} to {self.folder}: {error}. Stored {self._contents} are kept.")
 
 
-def log_files(folder: Path, kind: str) -> list[Path]:
+class _Upload:
+    """A series of files on object storage, each with the header, written like one file."""
+
+    def __init__(self, folder: Remote, stem: str, header: bytes) -> None:
+        self._folder, self._stem, self._header = folder, stem, header
+        self._number, self._content, self._uploaded = 1, bytearray(header), 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def write(self, lines: bytes) -> int:
+        self._content += lines
+        return len(lines)
+
+    def upload(self) -> None:
+        """Write what is new. Raises OSError."""
+        if len(self._content) == self._uploaded:
+            return
+        (self._folder / f"{self._stem}-{self._number:05}.jsonl").write(bytes(self._content))
+        self._uploaded = len(self._content)
+        if self._uploaded >= LARGEST_OBJECT:
+            self._number += 1
+            self._content, self._uploaded = bytearray(self._header), len(self._header)
+
+
+def files_of(folder: Place, kind: str, suffix: str) -> list[Place]:
+    """The files of a kind in a folder, oldest first.
+
+    Raises:
+        DataError: The folder cannot be reached.
+    """
+    if isinstance(folder, Path):
+        return list[Place](sorted(folder.glob(f"{kind}-*{suffix}")))
+    try:
+        return list[Place](folder.listed(f"{kind}-", suffix))
+    except OSError as error:
+        raise DataError(f"cannot read {folder}: {error}") from error
+
+
+def log_files(folder: Place, kind: str) -> list[Place]:
     """The files of a log, oldest first."""
-    return sorted(folder.glob(f"{kind}-*.jsonl"))
+    return files_of(folder, kind, ".jsonl")
 
 
 def read_lines(
-    files: Iterable[Path], read_up_to: dict[Path, ReadUpTo] | None = None, *, unfinished: bool = True
+    files: Iterable[Place], read_up_to: dict[Place, ReadUpTo] | None = None, *, unfinished: bool = True
 ) -> Iterator[Line]:
     """The lines of files; a damaged line comes with its problem.
 
@@ -237,24 +331,39 @@ def read_lines(
 
     Raises:
         DataError: A file cannot be read, or is or has a line larger than the bounds of `hedge_tasks.io.outside`.
+        FileNotFoundError: It has gone.
     """
     begins = {} if read_up_to is None else read_up_to
     for file in files:
         at, number, inode = begins.get(file, (0, 0, None))
         try:
-            with file.open("rb") as opened:
-                status = os.fstat(opened.fileno())
-                at, number = (at, number) if at <= status.st_size and inode == status.st_ino else (0, 0)
+            with _opened(file) as opened:
+                size, identity = _status(opened)
+                at, number = (at, number) if at <= size and inode == identity else (0, 0)
                 opened.seek(at)
                 for k, line in raw_lines(opened, str(file)):
                     if unfinished or line.endswith(b"\n"):
                         yield _line(file, number + k, line)
-                        begins[file] = (opened.tell(), number + k, status.st_ino)
+                        begins[file] = (opened.tell(), number + k, identity)
+        except FileNotFoundError:
+            raise
         except OSError as error:
             raise DataError(f"cannot read {file}: {error.strerror or error}") from error
 
 
-def _line(file: Path, number: int, line: bytes) -> Line:
+def _opened(file: Place) -> IO[bytes]:
+    return file.open("rb") if isinstance(file, Path) else BytesIO(file.read_bytes())
+
+
+def _status(opened: IO[bytes]) -> tuple[int, int]:
+    """Size of a file, and which one it is."""
+    if isinstance(opened, BytesIO):
+        return len(opened.getbuffer()), 0
+    status = os.fstat(opened.fileno())
+    return status.st_size, status.st_ino
+
+
+def _line(file: Place, number: int, line: bytes) -> Line:
     try:
         return Line(file, number, unseal(line))
     except DataError as error:
@@ -262,13 +371,34 @@ def _line(file: Path, number: int, line: bytes) -> Line:
         return Line(file, number, None, f"{error}{torn}")
 
 
-def _create(folder: Path, kind: str) -> IO[bytes]:
-    folder.mkdir(parents=True, exist_ok=True)
+def new_stem(kind: str) -> str:
+    """The name of a new file of this process, without its ending; younger ones come later in the alphabet."""
     created = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%f")
-    writer = f"{created}-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    file = (folder / f"{kind}-{writer}.jsonl").open("xb", buffering=0)
+    return f"{kind}-{created}-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def _create(folder: Place, stem: str, header: bytes) -> IO[bytes] | _Upload:
+    """Open a new file, and lock it where that can be done, so that everybody sees that somebody writes."""
+    if not isinstance(folder, Path):
+        return _Upload(folder, stem, header)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = (folder / f"{stem}.jsonl").open("xb", buffering=0)
+    lock(file)
     _sync_folder(folder)
     return file
+
+
+def lock(file: IO[bytes]) -> bool | None:
+    """Lock a file until it is closed or the process dies; False where it is locked, None where that is not known."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -52,7 +52,7 @@ class Documents:
         return Wording(*(str(doc[column] or "") if column else "" for column in columns))
 
     def reference(self, doc: Mapping[str, Any]) -> str:
-        return str(doc[self.settings.answer])
+        return str(doc[self.settings.answer]) if self.settings.answer else ""
 
     def id(self, doc_id: int, doc: Mapping[str, Any]) -> str:
         return str(doc[self.settings.id]) if self.settings.id else str(doc_id)

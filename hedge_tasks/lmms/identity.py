@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.io.places import Place, Remote, check_writable, local, place
+
 STORE = "HEDGE_STORE"
 
 # What the command line says about speed and place, not about answers.
@@ -65,15 +67,32 @@ def _without_place(value: str) -> str:
     return re.split(r"[/\\]", value.rstrip("/\\"))[-1] if is_place else value
 
 
-def store_folder(args: Any) -> Path | None:
-    """Of the answer store: HEDGE_STORE, or a folder in lmms-eval's output folder; None keeps answers in memory."""
-    if folder := os.environ.get(STORE):
-        return Path(folder)
-    output_path = getattr(args, "output_path", None)
-    return Path(output_path) / "hedge_answers" if output_path else None
+def store_folder(args: Any) -> Place | None:
+    """Of the answer store: HEDGE_STORE, or a folder in lmms-eval's output folder; None keeps answers in memory.
+
+    Raises:
+        ConfigError: HEDGE_STORE is a URL that cannot be written, or the output folder is a URL, which lmms-eval would
+            make a folder of.
+    """
+    output = _output_path(args)
+    if named := os.environ.get(STORE):
+        store = place(named, STORE)
+        if isinstance(store, Remote):
+            check_writable(store, STORE)
+        return store
+    return output / "hedge_answers" if output else None
 
 
 def output_folder(args: Any, name: str) -> Path | None:
-    """A folder of this name in lmms-eval's output folder, or in HEDGE_STORE; None where there is neither."""
-    parent = getattr(args, "output_path", None) or os.environ.get(STORE)
-    return Path(parent) / name if parent else None
+    """A folder of this name in lmms-eval's output folder, or in HEDGE_STORE; None where there is neither.
+
+    On object storage there is nothing but the answers.
+    """
+    store = os.environ.get(STORE)
+    parent = _output_path(args) or (place(store, STORE) if store else None)
+    return parent / name if isinstance(parent, Path) else None
+
+
+def _output_path(args: Any) -> Path | None:
+    output = getattr(args, "output_path", None)
+    return local(str(output), "--output_path") if output else None

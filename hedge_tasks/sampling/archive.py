@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Draw, option_logprobs
 from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io.keyed_log import files_of
+from hedge_tasks.io.places import Place
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.forced import CONDITION, forced_keys, made_passes
 from hedge_tasks.sampling.image_check import check_keys
 from hedge_tasks.sampling.jobs import answer_set_of
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
+from hedge_tasks.sampling.segments import SUFFIX, home
+from hedge_tasks.sampling.store import KIND, AnswerStore, FinishedDraw, StoredDocument
 
 FOLDER = "hedge_answers"
 """Of the answer store in lmms-eval's output folder."""
@@ -57,7 +59,7 @@ class Export:
     incomplete: tuple[str, ...]
 
 
-def open_store(folder: Path) -> AnswerStore:
+def open_store(folder: Place) -> AnswerStore:
     """Open a store that must exist.
 
     Args:
@@ -66,11 +68,19 @@ def open_store(folder: Path) -> AnswerStore:
     Raises:
         DataError: there is no answer store.
     """
+    return AnswerStore(store_place(folder))
+
+
+def store_place(folder: Place) -> Place:
+    """Where a store is: in this folder, or in `hedge_answers` in it.
+
+    Raises:
+        DataError: there is none.
+    """
     for place in (folder, folder / FOLDER):
-        store = AnswerStore(place)
-        if store.files():
-            return store
-    raise DataError(f"{folder}: no answer store (answers-*.jsonl, here or in {FOLDER}/)")
+        if files_of(place, KIND, ".jsonl") or files_of(place, KIND, SUFFIX):
+            return place
+    raise DataError(f"{folder}: no answer store (answers-*.jsonl or .parquet, here or in {FOLDER}/)")
 
 
 def choose_definition(store: AnswerStore, chosen: str | None) -> Definition:
@@ -169,13 +179,14 @@ def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any
         draws = definition.plan(document.n, document.n_noisy).draws(document.key)
         records = [
             FinishedDraw(
-                definition.key(document.key, document.question, draw), answer, document.id, draw.condition, draw.index
+                definition.key(document.key, document.question, draw),
+                *(answer, document.id, draw.condition, draw.index, home(document.key)),
             )
             for draw, answer in zip(draws, answer_set.answers, strict=True)
         ]
         keys = _forced_keys(definition, document, answer_set.baseline)
         records += [
-            FinishedDraw(keys[name], answer, document.id, CONDITION, 0)
+            FinishedDraw(keys[name], answer, document.id, CONDITION, 0, home(document.key))
             for name, answer in answer_set.forced.items()
             if name in keys
         ]
@@ -203,7 +214,7 @@ def merge_into(target: AnswerStore, sources: Sequence[AnswerStore]) -> tuple[int
         for key in source:
             known = target.get(key)
             if known is None:
-                new.append(FinishedDraw(key, source[key], *places.get(key, ("", "", -1))))
+                new.append(FinishedDraw(key, source[key], *places.get(key, ("", "", -1, ""))))
             conflicts += known is not None and known != source[key]
         target.put(new)
         added += len(new)
@@ -246,19 +257,20 @@ def _is_complete(answers: _Answers) -> bool:
     return all(answer is not None for of in answers.values() for _, answer in of)
 
 
-def _places(store: AnswerStore) -> dict[str, tuple[str, str, int]]:
-    """(document id, condition, index) of every draw that the definitions account for."""
-    places: dict[str, tuple[str, str, int]] = {}
+def _places(store: AnswerStore) -> dict[str, tuple[str, str, int, str]]:
+    """(document id, condition, index, home) of every draw that the definitions account for."""
+    places: dict[str, tuple[str, str, int, str]] = {}
     for definition in store.definitions.values():
         n, n_noisy = _asked(store, definition)
         for document in documents_of(store, definition).values():
+            of = home(document.key)
             for key, draw in _draws(definition, document, n, n_noisy):
-                places[key] = (document.id, draw.condition, draw.index)
+                places[key] = (document.id, draw.condition, draw.index, of)
                 if draw.condition == "baseline" and (baseline := store.get(key)) is not None:
                     for forced in _forced_keys(definition, document, baseline).values():
-                        places[forced] = (document.id, CONDITION, 0)
+                        places[forced] = (document.id, CONDITION, 0, of)
                     for checked in check_keys(definition, document.key, document.question, draw):
-                        places[checked] = (document.id, "image check", 0)
+                        places[checked] = (document.id, "image check", 0, of)
     return places
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from hedge_tasks.errors import DrawsFailed
@@ -26,7 +25,7 @@ class FailureTally:
         self._documents = {task: len(mine) for task, mine in of_task.items()}
         self._allowed = {task: mine[0].request.plan.allowed_failures(len(mine)) for task, mine in of_task.items()}
         self._lost: dict[str, set[str]] = {task: set() for task in of_task}
-        self._folders = sorted({os.fspath(job.store.folder) for job in jobs if job.store.folder is not None})
+        self._folders = sorted({str(job.store.folder) for job in jobs if job.store.folder is not None})
         self._failed: set[str] = set()
         self.first = ""
 

@@ -34,6 +34,7 @@ from hedge_tasks.sampling.image_check import blank_images
 from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 PASSES: Mapping[str, tuple[str, ...]] = {
@@ -248,7 +249,7 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
         if isinstance(answer, Answer):
             job = passes[key][1]
             _, records = by_store.setdefault(id(job.store), (job.store, []))
-            records.append(FinishedDraw(key, answer, job.request.id, CONDITION, 0))
+            records.append(FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key)))
     for store, records in by_store.values():
         store.put(records)
     return [answer for answer in made.values() if isinstance(answer, str)]

@@ -23,11 +23,12 @@ from hedge_tasks.sampling.failures import FailureTally
 from hedge_tasks.sampling.forced import force, forced_of
 from hedge_tasks.sampling.hidden_states import check_states, keep_states
 from hedge_tasks.sampling.image_check import plan_checks, summary
-from hedge_tasks.sampling.jobs import Job, Stores, keep_documents
+from hedge_tasks.sampling.jobs import Job, Stores, keep_documents, load_documents
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prefetch import NoisyPictures
 from hedge_tasks.sampling.probe import ProbeReport, announce, probe
 from hedge_tasks.sampling.requests import DrawRequest, UnreadablePicture
+from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 from hedge_tasks.serving.secrets import Redactor
 
@@ -154,6 +155,7 @@ def _answer(model: Any, jobs: Sequence[Job], *, known: bool = False) -> dict[str
     """
     if not jobs:
         return {}
+    load_documents(jobs)
     keep_documents(jobs)
     pending = {key: (draw, job.store) for job in jobs for key, draw in job.missing()}
     n_draws = len({key for job in jobs for key in job.draws})
@@ -314,7 +316,8 @@ def _keep(outcome: _Outcome, pending: _Pending) -> None:
         if isinstance(answer, Answer):
             request, store = pending[key]
             stores[id(store)] = store
-            record = FinishedDraw(key, answer, request.request.id, request.draw.condition, request.draw.index)
+            of, draw = request.request, request.draw
+            record = FinishedDraw(key, answer, of.id, draw.condition, draw.index, home(of.key))
             by_store.setdefault(id(store), []).append(record)
     for number, records in by_store.items():
         stores[number].put(records)

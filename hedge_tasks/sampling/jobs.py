@@ -6,11 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import Answer, AnswerSet, Drawn
+from hedge_tasks.io.places import Place
+from hedge_tasks.sampling.compaction import compact_own
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.second_stage import further_requests
@@ -21,7 +22,7 @@ class Stores:
     """The answer stores and definitions of one call: a store a folder, closed together."""
 
     def __init__(self) -> None:
-        self._open: dict[Path | None, AnswerStore] = {}
+        self._open: dict[Place | None, AnswerStore] = {}
         self._definitions: dict[Any, Definition] = {}
 
     def __enter__(self) -> Stores:
@@ -30,10 +31,11 @@ class Stores:
     def __exit__(self, *error: object) -> None:
         for store in self._open.values():
             store.close()
+            compact_own(store)
 
-    def at(self, folder: Path | None) -> AnswerStore:
+    def at(self, folder: Place | None) -> AnswerStore:
         if folder not in self._open:
-            self._open[folder] = AnswerStore(folder)
+            self._open[folder] = AnswerStore(folder, lazy=True)
         return self._open[folder]
 
     def definition(self, identity: str | None, task: str, request: SampleRequest) -> Definition:
@@ -140,6 +142,15 @@ def draws_digest(draws: Sequence[tuple[str, Answer]]) -> str:
     """SHA-256 of draws' keys and answers, in their order."""
     text = json.dumps([[key, answer.to_dict()] for key, answer in draws], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load_documents(jobs: Sequence[Job]) -> None:
+    """Read what the stores have of these documents."""
+    keys: dict[int, tuple[AnswerStore, list[str]]] = {}
+    for job in jobs:
+        keys.setdefault(id(job.store), (job.store, []))[1].append(job.request.key)
+    for store, of in keys.values():
+        store.load(of)
 
 
 def keep_documents(jobs: Sequence[Job]) -> None:

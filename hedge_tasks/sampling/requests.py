@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -12,6 +11,7 @@ from PIL import Image
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.data.pictures import UNREADABLE_ERRORS, at_most, to_rgb8, whole_pictures
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io.places import Place
 from hedge_tasks.perturb import Wording
 from hedge_tasks.perturb.workers import PictureJob, PictureWorkers
 from hedge_tasks.sampling.conversations import Conversation
@@ -66,7 +66,7 @@ class SampleRequest:
     group: str | None = None
     question_type: str | None = None
     model: str | None = None
-    store: Path | None = None
+    store: Place | None = None
     context: str = ""
     distractor: str = ""
     second_stage: SecondStage | None = None

@@ -15,6 +15,7 @@ from loguru import logger
 
 from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
 from hedge_tasks.adjudication.config import ENVIRONMENT
+from hedge_tasks.adjudication.references import NoJudge
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
@@ -27,7 +28,7 @@ from hedge_tasks.lmms.filters import asked_filters
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.stock.aggregations import guarded, stability_metrics, stability_records
 from hedge_tasks.lmms.stock.columns import group_column, id_column, type_column
-from hedge_tasks.lmms.stock.judge import NoJudge, Probes, StockJudge, spread, target_text
+from hedge_tasks.lmms.stock.judge import Probes, StockJudge, spread, target_text
 from hedge_tasks.lmms.stock.numbers import Numbers
 from hedge_tasks.lmms.stock.options import NONE, StockOptions
 from hedge_tasks.lmms.stock.presentation import Presentation

@@ -94,7 +94,7 @@ class Site:
         found: list[Sampling] = []
         for folder in output_folders(self.folder):
             for place in (folder, folder / ANSWERS):
-                if next(place.glob("answers-*.jsonl"), None) is not None:
+                if next(place.glob("answers-*.*"), None) is not None:
                     watch = self._watches.get(place) or self._watches.setdefault(place, Watch(place))
                     found += watch.look()
         return sorted(found, key=lambda one: STATES.index(one.state))
@@ -175,7 +175,7 @@ def _inner(folder: Path) -> list[Path]:
 
 
 def _is_output(folder: Path) -> bool:
-    places = ((folder, "answers-*.jsonl"), (folder / ANSWERS, "answers-*.jsonl"))
+    places = ((folder, "answers-*.*"), (folder / ANSWERS, "answers-*.*"))
     runs = ((folder, "run-*.jsonl"), (folder / FOLDER, "run-*.jsonl"))
     return any(next(place.glob(pattern), None) is not None for place, pattern in (*places, *runs))
 

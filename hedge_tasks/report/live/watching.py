@@ -12,7 +12,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.runs.health import Health, measure
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.store import AnswerStore, StoredDocument
+from hedge_tasks.sampling.store import KIND, AnswerStore, StoredDocument
 
 WINDOW_S = 600.0
 """The rate is that of these last seconds: the first batches of a model are slow, and servers come and go."""
@@ -74,6 +74,7 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
+        self._folder = folder
         self._store = AnswerStore(folder, watched=True)
         self._clock, self._wall = clock, wall
         self._followed: dict[str, _Followed] = {}
@@ -95,7 +96,7 @@ class Watch:
         return sorted(found, key=lambda one: (STATES.index(one.state), one.task, one.model))
 
     def _quiet(self) -> float:
-        times = [file.stat().st_mtime for file in self._store.files()]
+        times = [file.stat().st_mtime for file in self._folder.glob(f"{KIND}-*.*")]
         return max(0.0, self._wall() - max(times)) if times else 0.0
 
     def _sampling(self, followed: _Followed, now: float) -> Sampling:
@@ -108,7 +109,7 @@ class Watch:
             task=definition.task,
             model=definition.model or "",
             prompt=str(definition.prompt.get("name") or ""),
-            folder=self._store.folder or Path(),
+            folder=self._folder,
             documents=len(followed.documents),
             complete=len(sets),
             done=followed.done,

@@ -1,0 +1,187 @@
+"""Places that hold files: folders of this machine, and what fsspec reaches by a URL (`s3://`, `gs://`, `memory://`)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.errors import ConfigError
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^\\]")
+"""A URL, also after `pathlib` has made one slash of two."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A folder or a file that fsspec reaches. There a file is written as a whole, and nothing can be appended to it.
+
+    Attributes:
+        url: Its address, without a slash at the end.
+    """
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str) -> Remote:
+        return Remote(f"{self.url}/{name}")
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def parent(self) -> Remote:
+        return Remote(self.url.rpartition("/")[0])
+
+    def listed(self, prefix: str, suffix: str) -> list[Remote]:
+        """The files in a folder whose names begin and end so, sorted; none where there is no folder.
+
+        Raises:
+            OSError: It cannot be reached.
+        """
+        with _reached():
+            system, path = self._at()
+            system.invalidate_cache()
+            try:
+                found = system.ls(path, detail=False)
+            except FileNotFoundError:
+                return []
+        names = sorted(str(entry).rstrip("/").rpartition("/")[2] for entry in found)
+        return [self / name for name in names if name.startswith(prefix) and name.endswith(suffix)]
+
+    def size(self) -> int:
+        """Bytes. Raises OSError."""
+        with _reached():
+            system, path = self._at()
+            return int(system.info(path)["size"])
+
+    def modified(self) -> float:
+        """Seconds since the epoch; now where nobody tells. Raises OSError."""
+        import time
+
+        with _reached():
+            system, path = self._at()
+            try:
+                return float(system.modified(path).timestamp())
+            except NotImplementedError:
+                return time.time()
+
+    def read_bytes(self) -> bytes:
+        """Raises OSError."""
+        with _reached():
+            system, path = self._at()
+            return bytes(system.cat_file(path))
+
+    def begin(self, n: int) -> bytes:
+        """The first n bytes, or all there are. Raises OSError."""
+        with _reached():
+            system, path = self._at()
+            return bytes(system.cat_file(path, start=0, end=min(n, int(system.info(path)["size"]))))
+
+    def end(self, n: int) -> bytes:
+        """The last n bytes, or all there are. Raises OSError."""
+        with _reached():
+            system, path = self._at()
+            return bytes(system.cat_file(path, start=max(0, int(system.info(path)["size"]) - n)))
+
+    def write(self, content: bytes) -> None:
+        """Write the file, which appears as a whole or not at all. Raises OSError."""
+        with _reached():
+            system, path = self._at()
+            system.pipe_file(path, content)
+
+    def remove(self) -> None:
+        """Raises OSError."""
+        with _reached():
+            system, path = self._at()
+            system.rm_file(path)
+
+    def _at(self) -> tuple[Any, str]:
+        from fsspec.core import url_to_fs
+
+        return url_to_fs(self.url)
+
+
+Place = Path | Remote
+"""A folder or a file, here or elsewhere."""
+
+
+@contextmanager
+def _reached() -> Iterator[None]:
+    """Make an OSError of whatever a protocol's package raises, of which each has errors of its own."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error
+
+
+def size_of(file: Place) -> int:
+    """Bytes of a file. Raises OSError."""
+    return file.stat().st_size if isinstance(file, Path) else file.size()
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the address of something that is not in a folder of this machine."""
+    return _URL.match(text) is not None
+
+
+def place(text: str, setting: str) -> Place:
+    """The place that somebody names.
+
+    Args:
+        setting: What names it, for messages.
+
+    Raises:
+        ConfigError: The URL's protocol is unknown, or its package is not installed.
+    """
+    if not is_url(text):
+        return Path(text)
+    protocol = text.partition(":")[0]
+    if protocol == "file":
+        return Path(re.sub(r"^file:/+", "/", text))
+    import fsspec
+
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except ImportError as error:
+        raise ConfigError(f"{setting}={text}: {error}") from error
+    except ValueError as error:
+        raise ConfigError(f"{setting}={text}: fsspec knows no protocol {protocol!r}") from error
+    return Remote(text.replace(":/", "://", 1).replace(":///", "://", 1).rstrip("/"))
+
+
+@cache
+def check_writable(of: Remote, setting: str) -> None:
+    """Write a small file and remove it: what cannot be reached is found out now and not after hours.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    trial = of / f"writable-{uuid.uuid4().hex}"
+    try:
+        trial.write(b"hedge_tasks\n")
+    except OSError as error:
+        raise ConfigError(f"{setting}={of}: cannot be written: {error}") from error
+    with suppress(OSError):  # who may write need not be allowed to remove
+        trial.remove()
+
+
+def local(text: str, setting: str) -> Path:
+    """A folder or a file of this machine.
+
+    Raises:
+        ConfigError: It is a URL, of which `pathlib` would silently make a folder named after the protocol.
+    """
+    if is_url(text):
+        raise ConfigError(f"{setting}={text}: a URL cannot be written here, only a folder or file of this machine")
+    return Path(text)

@@ -1,0 +1,142 @@
+"""Places named by URLs: they are taken, or refused before the first draw; no folder is named after a protocol."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import fsspec
+import pytest
+from test_segments import DEFINITION, dice_answers, document, draws, held, sample
+
+from hedge_tasks.cli import main
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io import keyed_log, places
+from hedge_tasks.io.places import Remote, is_url, place
+from hedge_tasks.lmms.identity import output_folder, store_folder
+from hedge_tasks.sampling import compaction, store
+from hedge_tasks.sampling.store import AnswerStore
+
+
+@pytest.fixture
+def url() -> str:
+    return f"memory://{uuid.uuid4().hex}/store"
+
+
+@pytest.mark.parametrize("text", ["s3://bucket/x", "gs://b", "memory://x", "hf://datasets/a/b", "s3:/bucket"])
+def test_urls(text: str) -> None:
+    assert is_url(text)
+
+
+@pytest.mark.parametrize("text", ["/data/x", "data", "C:\\data", "C:/data", "a:b", "./s3:/x", "~/x"])
+def test_folders(text: str) -> None:
+    assert not is_url(text)
+    assert place(text, "x") == Path(text)
+
+
+def test_a_url_that_cannot_be_written_is_refused_and_no_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nothing = SimpleNamespace(output_path=None)
+    monkeypatch.setenv("HEDGE_STORE", "s4://bucket/x")
+    with pytest.raises(ConfigError, match=r"HEDGE_STORE=s4://bucket/x: fsspec knows no protocol 's4'"):
+        store_folder(nothing)
+
+    def missing(protocol: str) -> Any:
+        raise ImportError("Install s3fs to access S3")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fsspec, "get_filesystem_class", missing)
+        patch.setenv("HEDGE_STORE", "s3://bucket/x")
+        with pytest.raises(ConfigError, match="Install s3fs"):
+            store_folder(nothing)
+
+    def unreachable(self: Remote, content: bytes) -> None:
+        raise OSError("Could not connect to the endpoint")
+
+    monkeypatch.setattr(Remote, "write", unreachable)
+    monkeypatch.setenv("HEDGE_STORE", f"memory://{uuid.uuid4().hex}")
+    with pytest.raises(ConfigError, match=r"HEDGE_STORE=memory://.*cannot be written: Could not connect"):
+        store_folder(nothing)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lmms_evals_output_folder_is_on_this_machine(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    with pytest.raises(ConfigError, match="--output_path=s3://bucket/out: a URL"):
+        store_folder(SimpleNamespace(output_path="s3://bucket/out"))
+    monkeypatch.setenv("HEDGE_STORE", url)
+    with pytest.raises(ConfigError, match="--output_path"):
+        store_folder(SimpleNamespace(output_path="s3://bucket/out"))
+    assert store_folder(SimpleNamespace(output_path="out")) == Remote(url)
+    assert output_folder(SimpleNamespace(output_path="out"), "labels") == Path("out/labels")
+    assert output_folder(SimpleNamespace(output_path=None), "labels") is None
+
+
+@pytest.mark.parametrize(
+    "command", [["report", "s3://b/run"], ["show", "s3://b/run", "--id", "q"], ["score", "x", "--out", "s3://b/o"]]
+)
+def test_commands_refuse_urls_where_they_take_none(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(command)
+    assert "s3://b/" in capsys.readouterr().err
+
+
+def test_on_object_storage_the_store_holds_the_same(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be appended there: a writer has several files, of which it writes the last one again."""
+    monkeypatch.setattr(keyed_log, "LARGEST_OBJECT", 4000)
+    monkeypatch.setattr(keyed_log, "UPLOAD_SECONDS", 0.0)
+    remote = Remote(url)
+    for seed, of in enumerate((range(5), range(3, 9))):
+        sample(tmp_path, of, seed)
+        sample(remote, of, seed)
+    here, there = held(tmp_path), held(remote)
+    assert len(keyed_log.log_files(remote, store.KIND)) > 2
+    same = ("answers", "documents", "definitions", "reports", "exported", "dropped")
+    assert {name: there[name] for name in same} == {name: here[name] for name in same}
+    assert len(there["problems"]) == len(here["problems"]) > 0
+    assert next(iter(compaction.compact(remote).left.values())) == "somebody may be writing to it"
+    compaction.compact(remote, everything=True)
+    assert keyed_log.log_files(remote, store.KIND) == []
+    assert held(remote) == there
+    mine = AnswerStore(remote, lazy=True)
+    mine.load([document(4).key])
+    assert (len(mine), [d.id for d in mine.documents]) == (5, ["q4"])
+
+
+def test_a_connection_that_is_cut_loses_nothing_of_a_living_process(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed_log, "UPLOAD_SECONDS", 0.0)
+    remote, answers = Remote(url), dice_answers(0)
+    written = AnswerStore(remote)
+    written.put_documents([DEFINITION], [document(0), document(1)])
+
+    def cut(self: Remote, content: bytes) -> None:
+        raise OSError("Connection reset by peer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Remote, "write", cut)
+        with pytest.raises(HedgeError, match=r"cannot write answers to memory://.*Connection reset"):
+            written.put(draws(0, answers))
+    assert len(AnswerStore(remote)) == 0
+    written.put(draws(1, answers))
+    written.close()
+    assert len(AnswerStore(remote)) == 10
+
+
+def test_the_commands_of_the_store_take_urls(tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sample(Remote(url), range(4))
+    assert main(["store", "info", url]) == 0
+    assert "20 answers in 1 files" in capsys.readouterr().out
+    assert main(["store", "verify", url]) == 0
+    assert main(["store", "compact", url, "--all"]) == 0
+    assert main(["store", "merge", url, "--into", str(tmp_path / "here")]) == 0
+    assert main(["store", "export", url, "--out", str(tmp_path / "answers.jsonl")]) == 0
+    assert main(["store", "import", str(tmp_path / "answers.jsonl"), "--into", f"{url}2"]) == 0
+    assert held(tmp_path / "here")["answers"] == held(Remote(url))["answers"] == held(Remote(f"{url}2"))["answers"]
+
+
+def test_the_trial_of_writing_leaves_nothing(url: str) -> None:
+    places.check_writable(Remote(url), "HEDGE_STORE")
+    assert Remote(url).listed("", "") == []
