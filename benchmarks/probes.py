@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
-from hedge_tasks.probes.crossfit import cross_fitted
+from hedge_tasks.probes.crossfit import cross_fitted, shuffled
 from hedge_tasks.probes.registry import fitted
 
 CELLS = list(itertools.product(("linear_probe", "relative_mahalanobis"), (120, 400), (0.0, 0.5, 1.5)))
@@ -33,10 +33,11 @@ def one_run(cell: tuple[str, int, float], seed: int) -> tuple[float, float, floa
     states = rng.normal(size=(n, 1, WIDTH)) + 0.5 * rng.normal(size=(n // IMAGE, 1, WIDTH))[images]
     states[:, 0, 0] += shift * labels
     groups = [str(i) for i in images]
-    found = cross_fitted(fitted(name), states, labels, labels, groups, seed=seed)
+    values = cross_fitted(fitted(name), states, labels, labels, groups, seed=seed)
+    error = shuffled(fitted(name), states, labels, labels, groups, seed=seed).error
     scores = [
-        Scores(str(i), int(y), g, None, {name: float(v)}, "uniform", (0,), choice_errors={name: found.error})
-        for i, (y, g, v) in enumerate(zip(labels, groups, found.values, strict=True))
+        Scores(str(i), int(y), g, None, {name: float(v)}, "uniform", (0,), choice_errors={name: error})
+        for i, (y, g, v) in enumerate(zip(labels, groups, values, strict=True))
     ]
     estimate = detection_auroc(scores, name)
     if estimate.value is None or estimate.interval is None:

@@ -14,7 +14,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
-from hedge_tasks.probes.crossfit import cross_fitted
+from hedge_tasks.probes.crossfit import cross_fitted, shuffled
 from hedge_tasks.sampling.hidden_states import PLACES, States
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
@@ -224,10 +224,11 @@ def _fitted_row(
     if fit_on is not None:
         index = np.unique(np.asarray(fit_on.groups, dtype=object).astype(str), return_inverse=True)[1]
         arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), index)
-        values, error, n_labels = detector.score(arrays, states), 0.0, len(fit_on.labels)
+        values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
     else:
-        found = cross_fitted(detector, states, targets, *shared, seed=seed)
-        values, error, n_labels = found.values, found.error, round(len(data.labels) * 0.8)
+        values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
+        control = shuffled(detector, states, targets, *shared, seed=seed)
+    error = control.error if control else 0.0
     scores = [
         replace(s, numbers={detector.name: float(v)}, choice_errors={detector.name: error} if error else {})
         for s, v in zip(data.scores, values, strict=True)
@@ -239,30 +240,23 @@ def _fitted_row(
         n_labels if detector.target == "labels" else 0,
         detection_auroc(scores, detector.name),
     )
+    if control is not None:
+        row = replace(row, shuffled=control.mean)
     if controls and fit_on is None:
-        shuffled, foreign = _controls(data, detector, states, targets, seed)
-        row = replace(row, shuffled=shuffled, foreign=foreign)
+        row = replace(row, foreign=_foreign(data, detector, states, targets, seed))
     if prices and fit_on is None:
         row = replace(row, prices=_prices(data, detector, states, targets, seed))
     return row, labelled(scores, detector.name)
 
 
-def _controls(
-    data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int
-) -> tuple[float, float]:
-    """Shuffled labels, and the states of another image's document: both have to be near 0.5."""
-    rng = np.random.default_rng([seed, 1])
-    shuffled, foreign = [], []
+def _foreign(data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int) -> float:
+    """ROC-AUC with the states of another image's document, the mean over draws of these."""
+    rng, areas = np.random.default_rng([seed, 2]), []
     for _ in range(_CONTROLS):
-        folds = int(rng.integers(1 << 30))
-        order = rng.permutation(len(targets))
-        labels = data.labels[order]
-        found = cross_fitted(detector, states, targets[order], labels, data.groups, repeats=1, seed=folds)
-        shuffled.append(_area(found.values, labels))
-        elsewhere = states[_of_another(data.groups, rng)]
-        found = cross_fitted(detector, elsewhere, targets, data.labels, data.groups, repeats=1, seed=folds)
-        foreign.append(_area(found.values, data.labels))
-    return float(np.mean(shuffled)), float(np.mean(foreign))
+        elsewhere, folds = states[_of_another(data.groups, rng)], int(rng.integers(1 << 30))
+        values = cross_fitted(detector, elsewhere, targets, data.labels, data.groups, repeats=1, seed=folds)
+        areas.append(_area(values, data.labels))
+    return float(np.mean(areas))
 
 
 def _of_another(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
@@ -291,7 +285,7 @@ def _prices(
         if n >= len(targets) * 0.8:
             break
         try:
-            values = cross_fitted(detector, states, targets, data.labels, data.groups, n_labels=n, seed=seed).values
+            values = cross_fitted(detector, states, targets, data.labels, data.groups, n_labels=n, seed=seed)
         except DataError:  # so few documents that the method has nothing to stand on: no number at this price
             continue
         found[n] = _area(values, data.labels)

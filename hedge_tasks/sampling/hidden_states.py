@@ -160,6 +160,8 @@ def check_states(model: Any, requests: Sequence[SampleRequest]) -> None:
             raise ConfigError(f"hidden_states: {type(model).__name__} does not tell them; hedge_hf and hedge_tiny do")
         if request.store is None:
             raise ConfigError("hidden_states: there is no folder to keep them in; give --output_path or HEDGE_STORE")
+        if not isinstance(request.store, Path):
+            raise ConfigError(f"hidden_states: files are mapped, and {request.store} is no folder of this machine")
 
 
 def keep_states(model: Any, jobs: Sequence[Job]) -> None:
@@ -170,7 +172,7 @@ def keep_states(model: Any, jobs: Sequence[Job]) -> None:
     """
     folders: dict[Path, list[Job]] = {}
     for job in jobs:
-        if job.request.plan.hidden_states and job.store.folder is not None:
+        if job.request.plan.hidden_states and isinstance(job.store.folder, Path):
             folders.setdefault(job.store.folder, []).append(job)
     for folder, mine in folders.items():
         with StateStore(folder) as store:
