@@ -19,7 +19,11 @@ from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.probes.crossfit import cross_fitted, shuffled
 from hedge_tasks.probes.registry import fitted
 
-CELLS = list(itertools.product(("linear_probe", "relative_mahalanobis"), (120, 400), (0.0, 0.5, 1.5)))
+CELLS = [
+    *itertools.product(("linear_probe",), (120,), (0.0, 0.5, 1.5)),
+    *itertools.product(("linear_probe",), (400,), (0.0, 0.5)),
+    *itertools.product(("relative_mahalanobis",), (120,), (0.0, 1.5)),
+]
 WIDTH, IMAGE = 24, 4
 
 
