@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedge_tasks.adjudication.designed import ExpertAudit
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.measures.comparisons import compare_two_scores
-from hedge_tasks.measures.known import detector_auroc, known_measures
+from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.measures.measure import apart
 from hedge_tasks.measures.of_run import documents_of, scored_documents
 from hedge_tasks.numbers import WHOLE, Column, Number, Table
@@ -85,6 +86,12 @@ def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit
     documents = scored_documents(scores, measure)
     labels = audit.on([document.id for document in documents])
     return measure.estimate([d.record for d in documents], [d.group for d in documents], labels)
+
+
+def rate_by_experts(answer_sets: Sequence[AnswerSet], audit: ExpertAudit) -> Number:
+    """Return the hallucination rate of answers against experts."""
+    records = [{"value": answers.label, "group": answers.group} for answers in answer_sets]
+    return HALLUCINATION_RATE.estimate(records, None, audit.on([answers.id for answers in answer_sets]))
 
 
 def auroc_if_independent(scores: Sequence[Scores], detector: str, check: KeptCheck) -> Number:
@@ -237,7 +244,8 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
     """Return whose labels these are, and what is to be known of them."""
     people = "1 person" if audit.raters == 1 else f"{audit.raters} people"
     notes = [
-        f"Experts: {audit.n_labels} labels by {people}, of {len(audit.of)} documents in {len(audit.strata)} strata.",
+        f"Experts: {audit.n_labels} labels by {audit.by or people}, of {len(audit.of)} documents in "
+        f"{len(audit.strata)} strata.",
         "Intervals are for documents like these; `this run alone` is for these very documents. `worth labels`: as many",
         "of a simple random sample, without a judge, would be as sure of this run.",
     ]

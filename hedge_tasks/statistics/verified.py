@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -214,9 +214,28 @@ def compare_audited_runs(
         ValueError: the runs differ in their groups.
     """
     check_confidence(confidence)
+    n, name = len(labels_a.judged), f"{labels_a.n_labels} and {labels_b.n_labels} labels of experts, paired by document"
+    gap = audited_gap(scores_a, labels_a, scores_b, labels_b)
+    if isinstance(gap, str):
+        return Comparison(None, None, None, None, None, None, n, name, gap)
+    return _compared(gap.a, gap.b, gap.variance, gap.degrees, n, name, confidence)
+
+
+class Gap(NamedTuple):
+    """Numbers of two runs, and the variance of their difference with its degrees of freedom."""
+
+    a: float
+    b: float
+    variance: float
+    degrees: float
+
+
+def audited_gap(
+    scores_a: npt.ArrayLike | None, labels_a: Verified, scores_b: npt.ArrayLike | None, labels_b: Verified
+) -> Gap | str:
+    """Return what `compare_audited_runs` tests; the reason where a number is undefined."""
     if not np.array_equal(labels_a.groups, labels_b.groups):
         raise ValueError("the two runs differ in their groups")
-    n, name = len(labels_a.judged), f"{labels_a.n_labels} and {labels_b.n_labels} labels of experts, paired by document"
     fits, errors, reasons = [], [], []
     for side, scores, labels in (("a", scores_a, labels_a), ("b", scores_b, labels_b)):
         x = None if scores is None else _scores(scores, labels)
@@ -228,14 +247,14 @@ def compare_audited_runs(
         fits.append(fit)
         errors.append(_error(fit.effects, labels, fit.predicted))
     if reasons:
-        return Comparison(None, None, None, None, None, None, n, name, "; ".join(reasons))
+        return "; ".join(reasons)
     first, second = errors
     run = first.run + second.run
     noise, least = first.noise + second.noise, min(first.least, second.least)
     total, degrees = _total(
         run, min(first.run_degrees, second.run_degrees), first.sums - second.sums, noise, least, labels_a.groups
     )
-    return _compared(fits[0].value, fits[1].value, total, degrees, n, name, confidence)
+    return Gap(fits[0].value, fits[1].value, total, degrees)
 
 
 def _compared(
