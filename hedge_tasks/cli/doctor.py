@@ -18,7 +18,7 @@ _TOLERANCE = 5e-5
 
 
 @dataclass(frozen=True)
-class Fact:
+class DoctorFact:
     """Something that was looked at.
 
     Attributes:
@@ -53,40 +53,40 @@ def run(arguments: argparse.Namespace) -> int:
     return PROBLEMS_FOUND if problems else 0
 
 
-def _versions() -> Iterator[Fact]:
+def _versions() -> Iterator[DoctorFact]:
     import platform
 
-    yield Fact("Versions", "Python", platform.python_version())
+    yield DoctorFact("Versions", "Python", platform.python_version())
     for names, needed in ((PACKAGES, False), (OPTIONAL, None)):
         for name in names:
             try:
-                yield Fact("Versions", name, version(name))
+                yield DoctorFact("Versions", name, version(name))
             except PackageNotFoundError:
-                yield Fact("Versions", name, "not installed", needed)
+                yield DoctorFact("Versions", name, "not installed", needed)
 
 
-def _devices() -> Iterator[Fact]:
+def _devices() -> Iterator[DoctorFact]:
     import torch
 
-    yield Fact("Devices", "CPU cores", str(os.cpu_count()))
+    yield DoctorFact("Devices", "CPU cores", str(os.cpu_count()))
     n = torch.cuda.device_count() if torch.cuda.is_available() else 0
     for i in range(n):
         about = torch.cuda.get_device_properties(i)
-        yield Fact("Devices", f"GPU {i}", f"{about.name}, {about.total_memory // 2**30} GiB")
+        yield DoctorFact("Devices", f"GPU {i}", f"{about.name}, {about.total_memory // 2**30} GiB")
     if not n:
-        yield Fact("Devices", "GPU", "none: models run on the CPU")
+        yield DoctorFact("Devices", "GPU", "none: models run on the CPU")
 
 
-def _models() -> Iterator[Fact]:
+def _models() -> Iterator[DoctorFact]:
     """Yield the models that answers are clustered with, and whether a run would have to download them."""
     from hedge_tasks.runs.trust import default_models
 
     chosen = {variable: os.environ.get(variable) for variable in ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL")}
     for variable, model in chosen.items():
         if model:
-            yield Fact("Models", variable, f"{model}, {_where(model, None)}")
+            yield DoctorFact("Models", variable, f"{model}, {_where(model, None)}")
     for model, revision in dict.fromkeys(default_models()):
-        yield Fact("Models", model, _where(model, revision if isinstance(revision, str) else None))
+        yield DoctorFact("Models", model, _where(model, revision if isinstance(revision, str) else None))
 
 
 def _where(model: str, revision: str | None) -> str:
@@ -100,7 +100,7 @@ def _where(model: str, revision: str | None) -> str:
     return "downloaded" if isinstance(found, str) else "not here: a run downloads it"
 
 
-def _data() -> Iterator[Fact]:
+def _data() -> Iterator[DoctorFact]:
     """Yield where the data sets of our tasks come from."""
     from hedge_tasks.data.splits import DATA_DIR, local_files
     from hedge_tasks.errors import DataError
@@ -109,8 +109,10 @@ def _data() -> Iterator[Fact]:
     from hedge_tasks.runs.trust import DocumentSource, installed_tasks
 
     root = os.environ.get(DATA_DIR)
-    yield Fact("Data", DATA_DIR, root or "not set", None if root is None else Path(root).is_dir())
-    yield Fact("Data", "without network", _names([t.task for t in list_tasks() if t.data == PACKAGE and not t.variant]))
+    yield DoctorFact("Data", DATA_DIR, root or "not set", None if root is None else Path(root).is_dir())
+    yield DoctorFact(
+        "Data", "without network", _names([t.task for t in list_tasks() if t.data == PACKAGE and not t.variant])
+    )
     if root is not None and Path(root).is_dir():
         here = []
         for source in dict.fromkeys(filter(None, map(DocumentSource.of, installed_tasks()))):
@@ -118,8 +120,8 @@ def _data() -> Iterator[Fact]:
                 if not source.path.startswith(PACKAGE_SCHEME) and local_files(source.path, source.name, source.split):
                     here.append(source.path)
             except DataError as error:
-                yield Fact("Data", source.path, str(error), False)
-        yield Fact("Data", f"in {DATA_DIR}", _names(here))
+                yield DoctorFact("Data", source.path, str(error), False)
+        yield DoctorFact("Data", f"in {DATA_DIR}", _names(here))
 
 
 def _names(names: Sequence[str], most: int = 6) -> str:
@@ -128,7 +130,7 @@ def _names(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(shown[:most]) + more or "none"
 
 
-def _checks() -> Iterator[Fact]:
+def _checks() -> Iterator[DoctorFact]:
     """Yield small computations whose results are known."""
     import math
 
@@ -141,11 +143,11 @@ def _checks() -> Iterator[Fact]:
     left = AnswerSet("q", baseline=Answer("left"), clean=(Answer("left"), Answer("Left."), Answer("right")))
     value = score_answers(left, clustering="exact")["se"] or 0.0
     expected = math.log(3) - 2 / 3 * math.log(2)
-    yield Fact("Self-check", "semantic entropy", f"{value:.4g} nats", abs(value - expected) < _TOLERANCE)
+    yield DoctorFact("Self-check", "semantic entropy", f"{value:.4g} nats", abs(value - expected) < _TOLERANCE)
     try:
         ids = cluster_by_nli(["left", "on the left", "right"], model="package://hedge_tasks.models.tiny/nli")
-        yield Fact("Self-check", "clustering by NLI", f"clusters {list(ids)}", ids[0] == ids[1] != ids[2])
+        yield DoctorFact("Self-check", "clustering by NLI", f"clusters {list(ids)}", ids[0] == ids[1] != ids[2])
     except HedgeError as error:
-        yield Fact("Self-check", "clustering by NLI", str(error), False)
+        yield DoctorFact("Self-check", "clustering by NLI", str(error), False)
     lacking = install()
-    yield Fact("Self-check", "plug-in of lmms-eval", ", ".join(lacking) or "all additions made", not lacking)
+    yield DoctorFact("Self-check", "plug-in of lmms-eval", ", ".join(lacking) or "all additions made", not lacking)
