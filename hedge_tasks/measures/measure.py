@@ -190,12 +190,14 @@ class OfSums(Measure):
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
         try:
-            counts = [self.counts([self.with_label(record, label) for record in records]) for label in (1, 0, None)]
+            wrong, right, none = (
+                self.counts([self.with_label(record, label) for record in records]) for label in (1, 0, None)
+            )
         except LookupError:
             return super().by_experts(records, groups, audit)
         of = [self.group_of(record) for record in records] if groups is None else groups
         labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(of))
-        return replace(audited_sums(*counts, self.statistic, labels), unit=self.unit)
+        return replace(audited_sums(wrong, right, none, self.statistic, labels), unit=self.unit)
 
     def group_of(self, record: Record) -> Hashable:
         """Return the group that a record names; None where the document is alone."""
