@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
-_ESTIMATE = {"fewest": "requests from", "most": "to", "fewest_tokens": "prompt tokens from", "most_tokens": "to", "completion": "completion tokens at most"}
+_ESTIMATE = {
+    "fewest": "requests from",
+    "most": "to",
+    "fewest_tokens": "prompt tokens from",
+    "most_tokens": "to",
+    "completion": "completion tokens at most",
+}
 
 
 def add(commands: Parser) -> None:
@@ -52,7 +58,10 @@ def _add_medhallu(commands: Parser) -> None:
     )
     parser.add_argument("--no-fallback", action="store_true", help="leave out answers that deceive no judge")
     parser.add_argument(
-        "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right (default: 0.75)"
+        "--floor",
+        type=float,
+        metavar="SHARE",
+        help="of the set that solvers without skill may get right (default: 0.75)",
     )
     parser.add_argument("--critic", metavar=_MODEL, help="says what gives an answer away (default: the generator)")
     parser.add_argument("--refiner", default="critique", help="way to a better answer (default: critique)")
@@ -140,8 +149,13 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
     knowledge = sum(len(passage) for q in questions for passage in q.knowledge) / len(questions)
     checked = 2 * mean + knowledge
     shown = {
-        "verify": checked, "control": checked, "candidate": mean + knowledge, "rewrite": mean + knowledge, "critique": 2 * mean, "judge": 1.5 * mean
-    }  # fmt: skip
+        "candidate": mean + knowledge,
+        "verify": checked,
+        "control": checked,
+        "rewrite": mean + knowledge,
+        "critique": 2 * mean,
+        "judge": 1.5 * mean,
+    }
     rows, facts = [], {}
     for stage, (fewest, most) in counts.items():
         template = _prompt(stage)
@@ -152,9 +166,8 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
         numbers = zip(_ESTIMATE, (fewest, most, *tokens, completion), strict=True)
         rows.append({"stage": stage, **{key: f"{n:,}" for key, n in numbers}})
     columns = [Column("stage"), *(Column(key, heading) for key, heading in _ESTIMATE.items())]
-    note = (
-        "Tokens at four characters each; replies are as long as they may be. From: every first candidate passes; to: none ever does."
-    )
+    note = "Tokens at four characters each; replies are as long as they may be. From: every first candidate passes; "
+        "to: none ever does."
     show(arguments, {"questions": len(questions), "stages": facts}, Table(columns, rows, notes=[note]))
     return 0
 

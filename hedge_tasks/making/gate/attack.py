@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.making.gate.refuse import _DECLINES, _MARKER, folded
+from hedge_tasks.making.gate.refuse import DECLINES, MARKER, folded
 from hedge_tasks.numbers import FOUR_DIGITS, Number, format_number
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.statistics.rates import estimate_rate
@@ -242,7 +242,7 @@ SOLVERS: Mapping[str, Solver] = {
     "length": _column(lambda item: len(item.answer or item.question), lambda item: True),
     "copy of the reference": _column(_copies, lambda item: item.reference and item.answer),
     "refusal words": _column(
-        lambda item: bool(unanswered(item.answer) or _DECLINES.search(item.answer) or _MARKER.search(item.answer)),
+        lambda item: bool(unanswered(item.answer) or DECLINES.search(item.answer) or MARKER.search(item.answer)),
         lambda item: item.answer,
     ),
     "negation": _column(lambda item: len(_NEGATION.findall(item.answer or item.question)), lambda item: True),

@@ -31,7 +31,9 @@ def kept_rows(
     rejected = Counter(made.rejected)
     rejected.update(found.values())
     rows = [row for place, row in enumerate(made.rows) if place not in found]
-    fallbacks = sorted((row for row in rows if row.get("Fallback")), key=lambda row: (-(row["Similarity"] or 0), row["Id"]))
+    fallbacks = sorted(
+        (row for row in rows if row.get("Fallback")), key=lambda row: (-(row["Similarity"] or 0), row["Id"])
+    )
     most = len(fallbacks)
     if most_fallbacks < 1:
         most = int(most_fallbacks / (1 - most_fallbacks) * (len(rows) - len(fallbacks)) + 1e-9)

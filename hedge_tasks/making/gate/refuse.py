@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.replies.declining import unanswered
@@ -25,48 +27,15 @@ _LIKE_LATIN = str.maketrans(
 """Cyrillic and Greek letters that look like Latin ones."""
 
 _NOTHING = re.compile(r"(?:n a|na|null|none|nil|nan|unknown|undefined|tbd|todo|no answer|empty|blank|not available)?")
-_PLACEHOLDER = re.compile(
-    r"<[a-z][a-z _-]*>|\[(?:your|insert|the|an?|hallucinated|wrong|incorrect|answer|name|value|drug|x)\b[^\]]*\]|\{+ *[a-z_ ]*\}+|\$\{"
-    r"|lorem ipsum|\binsert\b.{0,40}\bhere\b|\b(?:your|the) (?:\w+ )?(?:answer|text) (?:goes )?here\b|\bx{3,}\b|_{3,}"
-    r"|\b(?:example|sample|dummy) (?:text|answer)\b|\bplaceholder\b|\btodo\b|\btbd\b|\A\W*(?:string|answer|text|example|foo|bar|test)\W*\Z",
-    re.IGNORECASE,
-)
-_MARKER = re.compile(
-    r"hallucinat\w*|\bfabricat\w*|\bfake\b|\bmade[ -]up\b|\bfictitious\b|\bfictional\b|\bcounterfactual\b|\bdistractor\b|\buntrue\b"
-    r"|\b(?:in|un)correct(?:ly)?\b|\bwrong(?:ly)?\b|\bfalse(?:ly|hood)?\b|\binaccurate\b|\bnot (?:true|correct|accurate)\b"
-    r"|\b(?:deliberate|intentional|purpose)ly\b|\bmisleading\b|\berroneous\w*|\(sic\)|❌|✗|⚠",
-    re.IGNORECASE,
-)
-_ABOUT_ITSELF = re.compile(
-    r"\bas requested\b|\b(?:here|below|this|following) (?:is|are|goes)\b.{0,40}\b(?:answer|version|statement|sentence|response|candidate)"
-    r"|\bi (?:have |'ve |will |would |'ll |'d )?(?:just |now )?(?:chang|swap|replac|alter|modif|writ|wrote|produc|creat|generat|us|pick|chose)\w*"
-    r"|\bi (?:am|was|'m) (?:asked|told|instructed|given)\b|\bground truth\b"
-    r"|\b(?:the|your) (?:true|correct|right|real|actual|original|reference|requested|expected) answer\b"
-    r"|\b(?:benchmark|the prompt|this prompt|the instructions?|the user|test item|plausible[- ]sounding|json|the detail|swapped)\b"
-    r"|\(\W*note\b|\bnote that this\b|\b(?:provided|given) (?:knowledge|context|passage|answer)\b|\A\W*(?:sure|certainly|of course|okay|ok)\b\W|</?think|```|\"\s*:\s*[\"{\[]",
-    re.IGNORECASE,
-)
-_DECLINES_ABROAD = re.compile(
-    r"\bno puedo\b|\blo siento\b|\bdésolée?\b|\bje (?:ne )?(?:peux|puis|suis pas)\b|\btut mir (?:sehr )?leid\b|\bich kann\b.{0,60}\bnicht\b"
-    r"|\bes tut mir\b|\bnon posso\b|\bmi dispiace\b|\bdesculpe\b|\bnão posso\b|\blamento\b|\bhet spijt\b|\bik kan\b.{0,60}\bniet\b"
-    r"|\bnie mogę\b|\bprzykro mi\b|\bprzepraszam\b|\büzgünüm\b|\byapamam\b|не могу|извините|простите|к сожалению|抱歉|对不起|無法|无法|不能"
-    r"|申し訳|できません|お手伝い|죄송|없습니다|آسف|عذرا|لا أستطيع|لا يمكنني|माफ़|क्षमा|नहीं कर सकता|\bxin lỗi\b|\bmaaf\b|\bbeklager\b|\btyvärr\b",
-    re.IGNORECASE,
-)
-_DECLINES = re.compile(
-    r"\b(?:i|we) (?:can ?not|can['’]?t|won['’]?t|will not|must not|should not|do not|don['’]?t|am unable|am not able|['’]m unable|['’]m not able|prefer not|would rather not)\b"
-    r"|\b(?:unable|not able|not allowed|not comfortable|not willing|against (?:my|our) (?:policy|policies|guidelines|principles))\b.{0,30}"
-    r"\b(?:help|assist|provide|produce|write|generate|create|fulfil\w*|comply|do|answer|request|policy)\b"
-    r"|\bas an? (?:ai|language model|assistant)\b|\b(?:request|content) (?:was |is |has been )?(?:refused|declined|blocked|filtered)\b"
-    r"|\bi['’]?(?: woul)?d rather not\b|\b(?:conflict\w*|against|violat\w*)\b.{0,40}\b(?:policy|policies|guidelines|rules)\b|\bsorry\b|\bapologi[sz]e\b|\bpolicy\b.{0,40}\b(?:prevents?|forbids?|prohibits?)\b|\A\W*(?:refused|declined|refusal)\W*\Z",
-    re.IGNORECASE,
-)
-_EITHER = re.compile(
-    r"\beither\b.+\bor\b|\bmay or may not\b|\bit (?:really )?depends\b|\b(?:more|further) (?:research|studies|information|data|evidence) (?:is|are|may be) (?:needed|required)\b"
-    r"|\b(?:hard|difficult|impossible|too early) to (?:say|tell|know|judge)\b|\b(?:possibly|perhaps|maybe)\b|\b(?:opinions|sources|studies|experts) (?:differ|vary|disagree)\b|\b(?:some|many) (?:sources|studies|people|experts) (?:say|claim|think)\b|\bothers (?:disagree|do not|deny)\b|\b(?:could|might|may) (?:be|have|also)\b"
-    r"|\bnot (?:entirely |quite |completely )?(?:clear|certain|sure)\b|\bcannot be (?:ruled out|excluded|said)\b|\bin some (?:cases|ways|sense)\b|\bvar(?:y|ies)\b",
-    re.IGNORECASE,
-)
+_PHRASES: Mapping[str, Sequence[str]] = json.loads((resources.files(__package__) / "phrases.json").read_text("utf-8"))
+
+
+def _any_of(kind: str) -> re.Pattern[str]:
+    return re.compile("|".join(_PHRASES[kind]), re.IGNORECASE)
+
+
+PLACEHOLDER, MARKER, DECLINES = _any_of("placeholder"), _any_of("marker"), _any_of("declines")
+_ABOUT_ITSELF, _DECLINES_ABROAD, _EITHER = _any_of("about_itself"), _any_of("declines_abroad"), _any_of("indefinite")
 _NEGATION = re.compile(r"\b(?:no|not|never|none|neither|nor|without|cannot)\b|n't\b", re.IGNORECASE)
 _UNITS = {
     **dict.fromkeys(("mm", "millimetre", "millimeter", "millimetres", "millimeters"), (1.0, "length")),
@@ -84,7 +53,9 @@ _UNITS = {
 }
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\b")
 _LITTLE = frozenset(("a", "an", "the", "of", "is", "are", "was", "were", "it", "that", "this", "and", "to", "in"))
-_DIRECTED = frozenset(("before", "after", "than", "to", "from", "by", "above", "below", "over", "under", "left", "right"))
+_DIRECTED = frozenset(
+    ("before", "after", "than", "to", "from", "by", "above", "below", "over", "under", "left", "right")
+)
 _NEAR = 6
 _EXACT = 3
 """Words from which on a text that stands in another is no chance."""
@@ -99,8 +70,12 @@ def folded(text: str) -> str:
         >>> folded("Answer: \\u200b“Ｌeft” lung, 0.5 cm"), folded("left lung 5 mm")
         ('left lung 5 length', 'left lung 5 length')
     """
-    seen = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace())
-    plain = "".join(c for c in unicodedata.normalize("NFKD", seen.translate(_LIKE_LATIN)) if not unicodedata.combining(c))
+    seen = "".join(
+        c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()
+    )
+    plain = "".join(
+        c for c in unicodedata.normalize("NFKD", seen.translate(_LIKE_LATIN)) if not unicodedata.combining(c)
+    )
     low = re.sub(r"\A\W*(?:the )?(?:\w+ )?answer(?: is)?\W*[:=]\s*", "", " ".join(plain.casefold().split()))
     low = _QUANTITY.sub(_in_one_unit, low)
     return " ".join(re.findall(r"\d+(?:\.\d+)?|\w+", low.replace("_", " ")))
@@ -125,21 +100,36 @@ def refused(text: str, truth: str, question: str = "", instructions: str = "", *
     said, true = folded(text), folded(truth)
     if _NOTHING.fullmatch(said):
         return "empty"
-    if _is_new(_PLACEHOLDER, text, truth):
+    if _is_new(PLACEHOLDER, text, truth):
         return "placeholder"
     if said == folded(question) or (instructions and _copied(said, folded(instructions)) > _MOST_COPIED):
         return "echo"
     why = None if unanswered(truth) else unanswered(text)
     abroad = _is_new(_DECLINES_ABROAD, text, truth)
-    if abroad or _is_new(_DECLINES, text, truth) or (declines(text) and not declines(truth)) or (why not in (None, DOUBT)):
+    if (
+        abroad
+        or _is_new(DECLINES, text, truth)
+        or (declines(text) and not declines(truth))
+        or (why not in (None, DOUBT))
+    ):
         return "refusal"
     if _is_new(_ABOUT_ITSELF, text, f"{truth} {question}"):
         return "about itself"
-    if _is_new(_MARKER, text, f"{truth} {question}"):
+    if _is_new(MARKER, text, f"{truth} {question}"):
         return "marker"
     if why or (doubts(text) and not doubts(truth)) or _is_new(_EITHER, text, truth):
         return "says nothing definite"
     return _copy(said, true, text, least)
+
+
+def no_answer(text: str) -> str | None:
+    """Why a text that somebody judged is nothing to judge: empty, or a placeholder.
+
+    What refuses or doubts may be judged: that is an answer of a model, and judges meet them.
+    """
+    if _NOTHING.fullmatch(folded(text)):
+        return "empty"
+    return "placeholder" if PLACEHOLDER.search(text) else None
 
 
 _MOST_COPIED = 0.6

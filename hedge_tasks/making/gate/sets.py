@@ -53,7 +53,9 @@ def judged_answers(rows: Iterable[tuple[str, str, str, str, str]]) -> list[Attac
     ]
 
 
-def read_released(path: Path, *, label: str = "label", group: str | None = None, stratum: str | None = None) -> list[AttackedItem]:
+def read_released(
+    path: Path, *, label: str = "label", group: str | None = None, stratum: str | None = None
+) -> list[AttackedItem]:
     """Items of a table: in MedHallu's columns, or question, answer, reference and label.
 
     Args:

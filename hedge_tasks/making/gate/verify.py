@@ -1,4 +1,4 @@
-"""Open-book verifiers: a text that is to be wrong has to be contradicted by the evidence, in a sentence that is quoted."""
+"""Open-book verifiers: the evidence has to contradict a text that is to be wrong, in a sentence that is quoted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Finding:
 
     Attributes:
         verifier: Its name.
-        verdict: `CONTRADICTED`, `SUPPORTED` or `UNDECIDED`; the last also where no sentence was named or the control failed.
+        verdict: `CONTRADICTED`, `SUPPORTED` or `UNDECIDED`; the last also without a sentence or after a failed control.
         quote: The sentence of the evidence that decides.
         control: Whether it found the truth itself supported; None where it was not asked.
     """

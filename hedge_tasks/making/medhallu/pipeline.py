@@ -1,9 +1,9 @@
 """MedHallu's pipeline, question by question (paper: section 3 and algorithm 1; numbers: section 4).
 
-A wrong answer is written; it is checked for being an answer at all (`gate.refuse`), for its length, that it does not mean
-the same as the true answer, that the knowledge contradicts it (`gate.verify`), and that it deceives judges. What fails is
-criticised and written again, five attempts in all. Where none passes, the candidate most like the true answer is taken and
-marked, provided that it fails nothing but to deceive.
+A wrong answer is written; it is checked for being an answer at all (`gate.refuse`), for its length, that it does not
+mean the same as the true answer, that the knowledge contradicts it (`gate.verify`), and that it deceives judges. What
+fails is criticised and written again, five attempts in all. Where none passes, the candidate most like the true answer
+is taken and marked, provided that it fails nothing but to deceive.
 
 Where this differs from the paper: the length rule is a check (of the released rows many break it); a judge counts as
 deceived where it prefers the wrong answer in both orders (the reference always shows the wrong one second); what means
