@@ -166,8 +166,10 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
         numbers = zip(_ESTIMATE, (fewest, most, *tokens, completion), strict=True)
         rows.append({"stage": stage, **{key: f"{n:,}" for key, n in numbers}})
     columns = [Column("stage"), *(Column(key, heading) for key, heading in _ESTIMATE.items())]
-    note = "Tokens at four characters each; replies are as long as they may be. From: every first candidate passes; "
+    note = (
+        "Tokens at four characters each; replies are as long as they may be. From: every first candidate passes; "
         "to: none ever does."
+    )
     show(arguments, {"questions": len(questions), "stages": facts}, Table(columns, rows, notes=[note]))
     return 0
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.making.gate.refuse import DECLINES, MARKER, folded
-from hedge_tasks.numbers import FOUR_DIGITS, Number, format_number
+from hedge_tasks.numbers import FOUR_DIGITS, Number, format_number, format_value
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.statistics.rates import estimate_rate
 
@@ -111,7 +111,7 @@ def check_floors(attacks: Sequence[Attack]) -> None:
             where = f" of {one.stratum}" if one.stratum else ""
             raise DataError(
                 f"solver {name!r} gets {format_number(score, FOUR_DIGITS, interval=True)} of the {one.n} items{where} "
-                f"right without skill; at most {one.bound:.3g} is allowed (--floor raises it)"
+                f"right without skill; at most {format_value(one.bound, FOUR_DIGITS)} is allowed (--floor raises it)"
             )
 
 
@@ -121,7 +121,16 @@ def floor_rows(attacks: Sequence[Attack]) -> tuple[Sequence[str], list[list[str]
     for one in attacks:
         name, score = one.floor or ("none", Number(None, reason=f"fewer than {FEWEST} items"))
         shown = format_number(score, FOUR_DIGITS, interval=True) if score.value is not None else str(score.reason)
-        rows.append([one.stratum or "all", str(one.n), f"{one.chance:.3f}", name, shown, f"{one.bound:.3f}"])
+        rows.append(
+            [
+                one.stratum or "all",
+                str(one.n),
+                format_value(one.chance, FOUR_DIGITS),
+                name,
+                shown,
+                format_value(one.bound, FOUR_DIGITS),
+            ]
+        )
     return ("stratum", "items", "guessing", "best solver without skill", "floor", "bound"), rows
 
 

@@ -23,8 +23,8 @@ _FEWEST_CONTROLS = 10
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Finding of one verifier about one text.
+class EvidenceVerdict:
+    """EvidenceVerdict of one verifier about one text.
 
     Attributes:
         verifier: Its name.
@@ -44,7 +44,7 @@ class Finding:
 
 def findings(
     question: str, truth: str, knowledge: Sequence[str], candidate: str, verifiers: Sequence[Model], asking: Asking
-) -> tuple[Finding, ...]:
+) -> tuple[EvidenceVerdict, ...]:
     """What each verifier finds. One that says "contradicted" is also shown the truth, and must find it supported.
 
     Raises:
@@ -58,7 +58,7 @@ def findings(
         if verdict == CONTRADICTED:
             control = _ask(question, truth, sentences, truth, verifier, asking, "control")[0] == SUPPORTED
             verdict = CONTRADICTED if control and quote else UNDECIDED
-        found.append(Finding(verifier.name, verdict, quote, control))
+        found.append(EvidenceVerdict(verifier.name, verdict, quote, control))
     return tuple(found)
 
 
@@ -74,7 +74,7 @@ def _ask(
     return str(reply["verdict"]), sentences[number - 1] if 1 <= number <= len(sentences) else ""
 
 
-def outcome(found: Sequence[Finding]) -> str:
+def outcome(found: Sequence[EvidenceVerdict]) -> str:
     """`CONTRADICTED` where more than half of the verifiers say so and none finds the text supported."""
     said = [finding.verdict for finding in found]
     if SUPPORTED in said:

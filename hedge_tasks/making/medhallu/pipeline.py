@@ -21,7 +21,7 @@ from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.refuse import refused
-from hedge_tasks.making.gate.verify import CONTRADICTED, Finding, findings, outcome
+from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, findings, outcome
 from hedge_tasks.making.medhallu.checks import (
     SAME_MEANING,
     MutualEntailment,
@@ -56,7 +56,7 @@ class Checked:
     votes: tuple[Vote, ...] = ()
     faults: tuple[str, ...] = ()
     step: str = ""
-    found: tuple[Finding, ...] = ()
+    found: tuple[EvidenceVerdict, ...] = ()
 
     @property
     def is_wrong(self) -> bool:
