@@ -22,7 +22,11 @@ from hedge_tasks.data.media import PictureFiles, medium_of
 from hedge_tasks.data.own_data import look_at, picture_columns, write_data
 from hedge_tasks.data.tables import StoredTable, read_table, table_of_frame
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.medhallu import documents as medhallu
+from hedge_tasks.evaluations.vqarad import documents as vqarad
+from hedge_tasks.lmms import documents
 from hedge_tasks.lmms.own_task.files import judge_of
+from hedge_tasks.lmms.settings import DocumentSettings
 
 Made = list[dict[str, Any]]
 COLORS = ("red", "blue", "green", "black")
@@ -406,3 +410,30 @@ def test_configs_of_a_readme(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="which of its configs, small, large"):
         read_table(tmp_path)
     assert read_table(tmp_path, config="large").values("question") == ["large"]
+
+
+# --- data of tasks ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"question": ["q", "r"], "answer": ["a", None]}, "the column 'answer' is null in 1 rows (1)"),
+        ({"question": [{"a": "q"}, None], "answer": ["a", "b"]}, "the column 'question' is null in 1 rows (1)"),
+        ({"question": [["q"], ["r"]], "answer": ["a", "b"]}, "the column 'question' is no text in 2 rows (0, 1)"),
+    ],
+)
+def test_a_cell_that_would_be_asked_as_python_writes_it_is_named(columns: Any, told: str) -> None:
+    settings = DocumentSettings(prompt="plain/question", images=())
+    with pytest.raises(DataError) as caught:
+        documents._check_texts(Dataset.from_dict(columns), settings, "mine")
+    assert str(caught.value) == f"mine: {told}"
+
+
+def test_a_row_of_vqa_rad_or_medhallu_that_lacks_something_is_named() -> None:
+    answers = Dataset.from_dict({"question": ["q", "r"], "answer": ["yes", None]})
+    with pytest.raises(DataError, match=r"VQA-RAD: 1 rows have no answer \(rows 1\)"):
+        vqarad.process_docs(answers)
+    for knowledge in (None, {"a": "b"}, [], [None]):
+        with pytest.raises(DataError, match="MedHallu: row 3: Knowledge is "):
+            medhallu._knowledge(knowledge, "lines", 3)
