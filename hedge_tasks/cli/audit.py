@@ -100,12 +100,13 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _scarce(run: Run, n: int) -> str:
     """A note where labels of the rarer kind will be few."""
     from hedge_tasks.audit.strata import SCARCE, expected_rarer
+    from hedge_tasks.numbers import WHOLE
 
     rarer = expected_rarer([answers.label for answers in run.answer_sets], n)
     if rarer >= SCARCE:
         return ""
     return (
-        f"Of {n} labels at random about {rarer:.0f} would be of the rarer kind, which is few: the interval will be on "
+        f"Of {n} labels at random about {WHOLE(rarer)} would be of the rarer kind, which is few: the interval will be on "
         "the long side, longer than that of the labels alone would be, which holds too seldom there. More labels help "
         "most."
     )
