@@ -106,9 +106,9 @@ def _scarce(run: Run, n: int) -> str:
     if rarer >= SCARCE:
         return ""
     return (
-        f"Of {n} labels at random about {WHOLE(rarer)} would be of the rarer kind, which is few: the interval will be on "
-        "the long side, longer than that of the labels alone would be, which holds too seldom there. More labels help "
-        "most."
+        f"Of {n} labels at random about {WHOLE(rarer)} would be of the rarer kind, which is few: the interval will be "
+        "on the long side, longer than that of the labels alone would be, which holds too seldom there. More labels "
+        "help most."
     )
 
 
