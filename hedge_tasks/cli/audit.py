@@ -131,6 +131,7 @@ def _next(files: Sequence[Path]) -> str:
 def _apply(arguments: argparse.Namespace) -> int:
     from hedge_tasks.audit.plan import basis_of
     from hedge_tasks.measures.audited import (
+        audited_curves,
         audited_differences,
         audited_numbers,
         differences_table,
@@ -145,7 +146,8 @@ def _apply(arguments: argparse.Namespace) -> int:
     scorer = scorer.with_detectors(chosen_detectors(arguments, scorer.detectors))
     detectors = list(scorer.detectors)
     scores = scorer.score(run.answer_sets)
-    numbers = numbers_table(audited_numbers(run, scores, detectors, audit), audit)
+    found = [*audited_numbers(run, scores, detectors, audit), *audited_curves(scores, detectors, audit)]
+    numbers = numbers_table(found, audit)
     differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
     quality = quality_table(judge_by_experts(run, audit, basis_of))
     facts = {"task": run.task, "model": run.model, "numbers": numbers, "differences": differences, "judge": quality}
