@@ -147,7 +147,7 @@ def matched(submission: Json, *, scores: bool = True, health: bool = True) -> Js
             _rescore(submission, name)
         of["aggregates"] = aggregates_of(stored_scores(submission, name))
     sets = [answer_set_of(document) for document in documents]
-    submission["summary"] = summary_of(sets)
+    submission["summary"] = summary_of(sets, submission["documents"])
     submission["labels"]["store"] = label_digest(documents)
     if health:
         submission["health"]["unreliable"] = unreliable_again(submission, sets)

@@ -224,7 +224,9 @@ def matched(submission: Json) -> None:
                 submission["suite"][metric.name] = stated(metric, estimate_of(metric, documents))
             except Exception:
                 continue
-    submission["summary"] = summary_of([answer_set_of(document) for document in submission["documents"]])
+    submission["summary"] = summary_of(
+        [answer_set_of(document) for document in submission["documents"]], submission["documents"]
+    )
     for name, of in submission["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(submission, name))
 

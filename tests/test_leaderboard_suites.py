@@ -179,7 +179,7 @@ def forged(submission: Json, change: Callable[[Json], None]) -> Json:
     change(other)
     for metric in metrics_of(other):
         other["suite"][metric.name] = stated(metric, estimate_of(metric, documents_in(other, metric)))
-    other["summary"] = summary_of([answer_set_of(document) for document in other["documents"]])
+    other["summary"] = summary_of([answer_set_of(document) for document in other["documents"]], other["documents"])
     for name, of in other["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(other, name))
     return {**other, "digest": digest_of(other)}

@@ -32,7 +32,7 @@ def add(commands: Parser) -> None:
     making.add_argument(
         "--texts",
         action=argparse.BooleanOptionalAction,
-        help="put questions, references and answers into it, so that labels and clusters can be verified "
+        help="put questions, references and answers into it, so that labels and clusters can be computed again "
         "(default: where the task's licence allows it)",
     )
     add_task(making)
@@ -113,7 +113,7 @@ def submit(arguments: argparse.Namespace) -> int:
     facts["suite"] = {metric: number["value"] for metric, number in submission["suite"].items()}
     facts["audit"] = experts = whose(submission)
     audit_note = "" if experts is None else f", {experts}"
-    texts_note = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
+    texts_note = "with its texts" if texts else "without texts, so that labels and clusters cannot be computed again"
     show(
         arguments,
         facts,
@@ -183,10 +183,10 @@ def lines_of(path: str, findings: ValidationFindings) -> list[str]:
         **{what: findings.claims[key] for key, what in CLAIM_PARTS.items() if key in findings.claims},
     }
     for what, part in parts.items():
-        lines.append(f"  {what}: {'verified' if part.verified else 'self-reported'} ({part.reason})")
+        lines.append(f"  {what}: {'recomputed' if part.verified else 'self-reported'} ({part.reason})")
     for name, of in findings.detectors.items():
         reported = [detector for detector, part in of.items() if not part.verified]
-        lines += [f"  scores of {name}: {len(of) - len(reported)} of {len(of)} detectors verified"]
+        lines += [f"  scores of {name}: {len(of) - len(reported)} of {len(of)} detectors recomputed"]
         lines += [f"    self-reported: {', '.join(reported)}"] if reported else []
     return lines
 

@@ -22,7 +22,7 @@ class _Side(NamedTuple):
 
     columns: EntryColumns
     experts: ExpertLabels
-    scores: FloatArray | None
+    scores: FloatArray
     kept: BoolArray
 
 
@@ -34,7 +34,7 @@ def with_audits(pairs: Pairs, entries: Sequence[EntryColumns], key: tuple[str, s
     Args:
         pairs: of the entries, by their judges.
         entries: in the order of the pairs.
-        key: kind, clustering and name of the number; only AUROCs and the hallucination rate are audited.
+        key: kind, clustering and name of the number; only AUROCs are audited.
     """
     sides = {i: side for i, columns in enumerate(entries) if (side := _side(columns, *key)) is not None}
     if len(sides) < 2:
@@ -56,19 +56,17 @@ def with_audits(pairs: Pairs, entries: Sequence[EntryColumns], key: tuple[str, s
 
 def _side(columns: EntryColumns, kind: str, clustering: str, name: str) -> _Side | None:
     """An entry's documents that count; None where it has no audit, or the number is none that experts correct."""
-    if columns.experts is None or kind not in ("auroc", "rate"):
+    if columns.experts is None or kind != "auroc":
         return None
-    if kind == "rate":
-        return _Side(columns, columns.experts, None, np.ones(len(columns.ids), dtype=bool))
     scores = columns.scores.get((clustering, name))
     if scores is None:
         return None
     return _Side(columns, columns.experts, scores, ~np.isnan(scores) & ~columns.held_out[clustering])
 
 
-def _labels(side: _Side, ids: IntArray, groups: IntArray) -> tuple[FloatArray | None, Verified]:
+def _labels(side: _Side, ids: IntArray, groups: IntArray) -> tuple[FloatArray, Verified]:
     """Scores of some documents, and what experts and the judge say of them."""
     at = np.searchsorted(side.columns.ids, ids)
     judged = [label if label in (0, 1) else None for label in side.columns.labels[at].tolist()]
     labels = side.experts.verified(at.tolist(), judged, groups.tolist())
-    return None if side.scores is None else side.scores[at], labels
+    return side.scores[at], labels

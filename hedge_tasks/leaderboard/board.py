@@ -26,14 +26,15 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
 from hedge_tasks.statistics import ratio
 
-Kind = Literal["auroc", "suite", "rate", "price"]
+Kind = Literal["auroc", "suite", "supported", "rate", "price"]
 
 MOST_MEASURES = 60
 """A task shows no more: a stranger's file may name a thousand detectors."""
 
 ABOUT: Mapping[Kind, str] = {
     "auroc": "How well a detector tells this model's hallucinated answers from the others: ROC-AUC, 0.5 is chance.",
-    "rate": HALLUCINATION_RATE.about,
+    "supported": "Share of all answers that are supported: hallucinated, declined and unlabelled ones are not.",
+    "rate": f"{HALLUCINATION_RATE.about} Nobody is ranked by it: it falls by declining.",
     "suite": "What the task's own suite measures.",
     "price": "Answers that are sampled of a question besides the one that is judged: what detectors cost here.",
 }
@@ -47,7 +48,8 @@ class BoardNumber:
     """A number that entries have.
 
     Attributes:
-        kind: ROC-AUC of a detector, a suite's own number, the hallucination rate, or the answers a question costs.
+        kind: ROC-AUC of a detector, a suite's own number, the share of supported or of hallucinated answers, or the
+            answers a question costs.
         title: for people.
         higher_is_better: whether it is.
         name: of the detector or the suite's metric.
@@ -116,6 +118,7 @@ class EntryNumber:
         return [(what, part.reason) for what, part in self.checked if not part.verified]
 
 
+SUPPORTED = BoardNumber("supported", "supported answers", True)
 RATE = BoardNumber("rate", HALLUCINATION_RATE.title, HALLUCINATION_RATE.higher_is_better)
 PRICE = BoardNumber("price", "price: answers a question", False)
 
@@ -137,9 +140,9 @@ def entry_page_name(content: Mapping[str, Any]) -> str:
 
 
 def measures_of(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """The suite's numbers, the hallucination rate, and every detector under every clustering, as any entry has them."""
+    """The suite's numbers, shares of answers, and every detector under every clustering, as any entry has them."""
     found = list(suite_measures(entries))
-    found += [RATE] if any(entry.rate is not None for entry in entries) else []
+    found += [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
     return [*found, *auroc_measures(entries)][:MOST_MEASURES]
 
 
@@ -202,6 +205,8 @@ def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
             return None
         checked = [documents, labels, ("value", findings.suite[measure.name])]
         return EntryNumber(entry, measured_of(entry.content["suite"][measure.name]), None, checked)
+    if measure.kind == "supported":
+        return EntryNumber(entry, entry.supported, None, [documents, labels])
     if measure.kind == "rate":
         if entry.rate is None:
             return None
@@ -229,10 +234,11 @@ def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> 
 
 
 def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
-    """Every two entries by a measure; None where it cannot be tested: a price, a number that is not installed here."""
+    """Every two entries by a measure; None where nobody is ranked by it (a price, the hallucination rate), or it is not
+    installed here."""
     if measure.kind == "auroc":
         return auroc_pairs([entry.columns.labelled(measure.clustering, measure.name) for entry in entries])
-    if measure.kind == "rate":
+    if measure.kind == "supported":
         return sum_pairs([entry.columns.of_labels() for entry in entries], ratio)
     if measure.kind == "suite":
         metric = suite_titles([entry.content for entry in entries])[measure.name][2]

@@ -62,10 +62,9 @@ class EntryColumns:
         return Counted(self.ids, parts, groups)
 
     def of_labels(self) -> Counted:
-        """Return what the hallucination rate is made of: the label and one, for every labelled document."""
-        kept = self.labels != _UNLABELLED
-        parts = np.stack([self.labels[kept] == 1, np.ones(int(kept.sum()))], axis=1).astype(np.float64)
-        return Counted(self.ids[kept], parts, self.groups[kept])
+        """Return what the share of supported answers is made of: whether it is supported and one, of every document."""
+        parts = np.stack([self.labels == 0, np.ones(len(self.labels))], axis=1).astype(np.float64)
+        return Counted(self.ids, parts, self.groups)
 
 
 def columns_of(submission: Mapping[str, Any]) -> EntryColumns:

@@ -21,7 +21,7 @@ from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import FindManifests, check, read_submission
-from hedge_tasks.measures.curves import rate_of
+from hedge_tasks.measures.curves import rate_of, supported_of
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests) -> Entry
     findings = check(content, manifests=manifests, thorough=thorough)
     if findings.problems:
         raise DataError("; ".join(findings.problems))
-    rate = rate_of([answer_set_of(document) for document in content["documents"]])
+    sets = [answer_set_of(document) for document in content["documents"]]
+    rate = rate_of(sets)
     return Entry(
         file=file.name,
         content={key: value for key, value in content.items() if key != "documents"},
@@ -105,6 +106,7 @@ def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests) -> Entry
         columns=columns_of(content),
         detectors=priced(content),
         rate=rate,
+        supported=supported_of(sets),
         answers=_answers_digest(content),
         html=entry_page(content, findings, file.name, rate),
     )

@@ -30,7 +30,8 @@ class Entry:
         findings: what its validation found.
         columns: its documents.
         detectors: by price and clustering, ROC-AUC of each detector; see `detector_ranks.priced`.
-        rate: share of hallucinated answers.
+        rate: share of hallucinated answers among the labelled ones.
+        supported: share of supported answers among all.
         answers: digest of its answers, the same for a submission under another name.
         html: its page.
     """
@@ -41,6 +42,7 @@ class Entry:
     columns: EntryColumns
     detectors: Mapping[str, Mapping[str, Mapping[str, Priced]]]
     rate: Number | None
+    supported: Number
     answers: str
     html: str
 

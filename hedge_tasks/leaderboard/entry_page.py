@@ -128,6 +128,6 @@ def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator
             named = ", ".join(name for name, its in of.items() if its == part)
             parts[f"scores of {clustering}: {named}"] = part
     for what, part in parts.items():
-        yield what, "verified" if part.verified else "self-reported", part.verified, part.reason
+        yield what, "recomputed" if part.verified else "self-reported", part.verified, part.reason
     told = "that the answers are this model's is nobody's to see in a file; see the threat model in the documentation"
     yield "answers and log-probabilities", "self-reported", False, told

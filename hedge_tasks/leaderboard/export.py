@@ -132,7 +132,7 @@ def _numbers(submission: Mapping[str, Any], findings: ValidationFindings) -> Ite
 def _metric(number: _Number) -> dict[str, Any]:
     estimate = number.estimate
     interval = {"low": estimate.interval[0], "high": estimate.interval[1]} if estimate.interval else {}
-    checked = "verified" if number.verified else "self-reported"
+    checked = "recomputed" if number.verified else "self-reported"
     return {
         "type": number.kind,
         "name": number.title,

@@ -9,6 +9,7 @@ from typing import Any
 from hedge_tasks.leaderboard.board import (
     PRICE,
     RATE,
+    SUPPORTED,
     Board,
     BoardNumber,
     EntryNumber,
@@ -78,7 +79,7 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
     measures = _measures(entries)
     pages = {measure: f"models-{measure.slug}.html" if i else "index.html" for i, measure in enumerate(measures)}
     aside = [entry for entry in entries if not entry.findings.ranked]
-    for measure in measures or [RATE]:
+    for measure in measures or [SUPPORTED]:
         tasks = {task: own for task, of in boards.items() if (own := _in_task(measure, of)) is not None}
         rows = _rows(entries, boards, tasks)
         yield (
@@ -105,9 +106,9 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
 
 
 def _measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """Return what the front page can show: detectors, the hallucination rate, the suites' numbers, the price."""
-    found: list[BoardNumber] = auroc_measures(entries)[:MOST]
-    found += [RATE] if any(entry.rate is not None for entry in entries) else []
+    """Return what the front page can show: shares of answers, detectors, the suites' numbers, the price."""
+    shares = [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
+    found: list[BoardNumber] = [*shares, *auroc_measures(entries)[:MOST]]
     found += [SUITE] if any(entry.content["suite"] for entry in entries) else []
     return [*found, PRICE] if entries else []
 

@@ -62,6 +62,7 @@ class _Kept(Record):
     columns: dict[str, Any]
     detectors: dict[str, dict[str, dict[str, Priced]]]
     rate: Number | None
+    supported: Number
     answers: str
     html: str
 
@@ -77,7 +78,7 @@ def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
         columns = _columns(about.columns, arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         return None  # nothing kept, or written by another version
-    rest = (about.detectors, about.rate, about.answers, about.html)
+    rest = (about.detectors, about.rate, about.supported, about.answers, about.html)
     return Entry(file.name, about.content, about.findings, columns, *rest)
 
 
@@ -95,6 +96,7 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
         columns=told,
         detectors=entry.detectors,
         rate=entry.rate,
+        supported=entry.supported,
         answers=entry.answers,
         html=entry.html,
     )

@@ -79,6 +79,7 @@ class Summary(Record):
     documents: Annotated[int, Field(ge=1)]
     labelled: Count
     hallucinated: Count
+    declined: Annotated[Count, Field(description="Answers that claim nothing: refusals, doubts, nothing.")]
     hallucination_rate: Share | None
     n_clean: Count
     n_noisy: Count

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.outcomes import DECLINED, outcome_of
 from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, Thought
 from hedge_tasks.data.manifests import text_digest
@@ -117,7 +118,7 @@ def make_submission(
         "settings": settings,
         "labels": {"judge": (settings.get("documents") or {}).get("judge"), "store": label_digest(documents)},
         "health": health_record(health_of(run)),
-        "summary": summary_of(run.answer_sets),
+        "summary": summary_of(run.answer_sets, documents),
         "suite": own.numbers,
         "documents": documents,
         **({} if claims is None else {"claims": dict(claims.facts)}),
@@ -180,13 +181,14 @@ def health_record(health: Health) -> dict[str, Any]:
     return {"unreliable": health.unreliable, "findings": findings, "settings": settings}
 
 
-def summary_of(answer_sets: Sequence[AnswerSet]) -> dict[str, Any]:
-    """How many documents, labels, hallucinations and answers there are."""
+def summary_of(answer_sets: Sequence[AnswerSet], documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many documents, labels, hallucinations, declined answers and draws there are."""
     labels = [a.label for a in answer_sets if a.label is not None]
     return {
         "documents": len(answer_sets),
         "labelled": len(labels),
         "hallucinated": sum(labels),
+        "declined": sum(outcome_of({**d["judged"], "label": d["label"]}) == DECLINED for d in documents),
         "hallucination_rate": round(sum(labels) / len(labels), DECIMALS) if labels else None,
         "n_clean": min(len(a.clean) for a in answer_sets),
         "n_noisy": min(len(a.noisy) for a in answer_sets),

@@ -209,7 +209,7 @@ def _statements(submission: Mapping[str, Any]) -> Iterator[str]:
     if (digest := digest_of(submission)) != submission["digest"]:
         yield f"digest: the content's is {digest}, so it was changed after it was written"
     sets = [answer_set_of(document) for document in documents]
-    yield from _differences("summary", summary_of(sets), submission["summary"])
+    yield from _differences("summary", summary_of(sets, documents), submission["summary"])
     if (ours := label_digest(documents)) != submission["labels"]["store"]:
         yield f"labels.store: stated {submission['labels']['store']}, computed {ours}"
     recorded = submission["settings"].get("documents")

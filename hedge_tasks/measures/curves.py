@@ -14,6 +14,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.measures.known import HALLUCINATION_RATE
+from hedge_tasks.measures.measure import Rate
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Calibration,
@@ -91,6 +92,13 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
     ):
         return None
     return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
+
+
+def supported_of(answer_sets: Sequence[AnswerSet]) -> Number:
+    """Share of all baseline answers that are supported: neither declining nor a judge that cannot tell adds to it."""
+    return Rate(name="supported", about="").estimate(
+        [{"value": int(a.label == 0), "group": a.group} for a in answer_sets]
+    )
 
 
 def rate_of(answer_sets: Sequence[AnswerSet]) -> Number | None:
