@@ -19,7 +19,7 @@ from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.detectors.scorer import Scorer, score_all
-from hedge_tasks.leaderboard import make_submission
+from hedge_tasks.leaderboard import blind, make_submission
 from hedge_tasks.leaderboard.recomputation import health_again, settings_again, unreliable_again
 from hedge_tasks.leaderboard.submission import (
     aggregates_of,
@@ -149,6 +149,7 @@ def matched(submission: Json, *, scores: bool = True, health: bool = True) -> Js
     sets = [answer_set_of(document) for document in documents]
     submission["summary"] = summary_of(sets, submission["documents"])
     submission["labels"]["store"] = label_digest(documents)
+    match_blind(submission)
     if health:
         submission["health"]["unreliable"] = unreliable_again(submission, sets)
         again = settings_again(submission, sets, health_again(submission, sets))
@@ -156,6 +157,22 @@ def matched(submission: Json, *, scores: bool = True, health: bool = True) -> Js
             of_setting["state"] = again.get(of_setting["setting"], of_setting["state"])
     submission["digest"] = digest_of(submission)
     return submission
+
+
+def match_blind(submission: Json) -> None:
+    """Blind baselines that follow from texts and labels; without texts, from the scores that are there."""
+    documents = submission["documents"]
+    sets = [answer_set_of(document) for document in documents]
+    if all("texts" in document for document in documents):
+        for document, of in zip(documents, blind.scores_by_document(sets), strict=True):
+            document["blind"] = of
+    for document in documents:
+        if document["label"] is not None and "length" in document.get("blind", {}) and document.get("n_tokens"):
+            document["blind"]["length"] = float(document["n_tokens"][0])
+        if document["label"] is None:
+            document["blind"] = dict.fromkeys(document.get("blind", {}))
+    scores = {name: stored_scores(submission, name) for name in submission["clusterings"]}
+    submission["blind"] = blind.record_of(submission, scores)
 
 
 def _rescore(submission: Json, name: str) -> None:

@@ -214,7 +214,7 @@ def test_answers_scored_by_a_support_that_is_only_said_are_not_verified(
         exported = as_model_index(submission, replace(read.findings, labels=PartStatus(True, "")))
         [result] = yaml.safe_load(exported.strip().strip("-"))["model-index"][0]["results"]
         aurocs = [one["args"]["checked"] for one in result["metrics"] if "of claims" in one["name"]]
-        assert set(aurocs) == {"verified" if verified else "self-reported"}
+        assert set(aurocs) == {"recomputed" if verified else "self-reported"}
 
 
 def test_draws_of_another_image_are_asked_about_again(submissions: dict[bool, Json]) -> None:

@@ -187,7 +187,7 @@ def test_a_model_card_is_read_by_the_hubs_library() -> None:
     f1 = found["f1", "F1"]
     assert f1.metric_value == SUITE["suite"]["f1"]["value"]
     assert f1.metric_args["low"] == SUITE["suite"]["f1"]["low"]
-    assert f1.metric_args["checked"] == "verified"
+    assert f1.metric_args["checked"] == "recomputed"
     assert f1.source_url == "https://example.org/m"
     assert (f1.task_type, f1.dataset_name) == ("visual-question-answering", "own_medhallu")
     se = found["roc_auc", "ROC-AUC of SE (verdict)"]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from finished_runs import suite_run
+from tampered_submissions import match_blind
 
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
@@ -229,6 +230,7 @@ def matched(submission: Json) -> None:
     )
     for name, of in submission["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(submission, name))
+    match_blind(submission)
 
 
 TAMPERS = [

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from finished_runs import EXACT
+from tampered_submissions import match_blind
 
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.config import verdict_record
@@ -182,6 +183,7 @@ def forged(submission: Json, change: Callable[[Json], None]) -> Json:
     other["summary"] = summary_of([answer_set_of(document) for document in other["documents"]], other["documents"])
     for name, of in other["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(other, name))
+    match_blind(other)
     return {**other, "digest": digest_of(other)}
 
 

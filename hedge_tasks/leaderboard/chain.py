@@ -117,8 +117,9 @@ def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> I
     of_run = {a.id: a for a in run.answer_sets}
     own, replies = suite_of_run(run), reads_replies(judge_of(run))
     claims = claims_of_run(run, texts=any("texts" in document for document in documents))
-    # They are kept in a file of their own beside the run file, which nobody need have been lent.
-    left_out = {"clusterings", *(["claims"] if claims is None else [])}
+    # Scores are computed again, of blind baselines too. Claims and audits are kept in files of their own beside the run
+    # file, which nobody need have been lent.
+    left_out = {"clusterings", "blind", "audit", *(["claims"] if claims is None else [])}
     stated = {document["id"] for document in documents}
     for id in of_run.keys() - stated:
         yield f"documents: {id[:80]!r} of the run file is missing"
