@@ -91,7 +91,7 @@ def fill(folder: Path, questions: range, n: int) -> None:
     plan, definition = plan_of(n)
     dice = random.Random(questions.start)
     documents = [document(i, definition, n) for i in questions]
-    with AnswerStore(folder) as store:
+    with AnswerStore(folder, lazy=True) as store:  # as a run does
         store.put_documents([definition], documents)
         for start in range(0, len(documents), _AT_ONCE):
             some = documents[start : start + _AT_ONCE]
