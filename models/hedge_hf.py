@@ -34,6 +34,7 @@ from hedge_tasks.models.base import (
 )
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs, reply_logprob
+from hedge_tasks.models.hidden import hidden_states
 from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
     LOGPROB_DECIMALS,
@@ -55,6 +56,7 @@ from hedge_tasks.models.weights import (
     warn_of_offloading,
 )
 from hedge_tasks.perturb.workers import PictureWorkers
+from hedge_tasks.sampling.hidden_states import States
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.serving.fingerprints import identity_of
@@ -411,6 +413,25 @@ class HedgeHF(ChatAdapter):
             rows = slice(start, start + self.batch_size)
             tokens = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
             found += forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
+        return found
+
+    def hidden_states(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[States | str]:
+        """What the model holds while it reads a question and its own answer; see `hedge_tasks.sampling.hidden_states`.
+
+        The text is what the tokenizer makes of it, in the spelling (with a blank in front, or none) that is likelier.
+        """
+        found: list[States | str] = []
+        for start in range(0, len(texts), self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            inputs = self._inputs(list(conversations[rows]))
+            plain, indented = (
+                [self._tokenizer(blank + text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
+                for blank in SPELLINGS
+            )
+            likely = (forced_logprobs(self._model, inputs, tokens) for tokens in (plain, indented))
+            # As `forced_logprobs` takes an answer, so that both are of the same tokens.
+            tokens = [a if sum(x) >= sum(y) else b for a, b, x, y in zip(plain, indented, *likely, strict=True)]
+            found += hidden_states(self._model, inputs, tokens, self._image_token)
         return found
 
     def image_attention(self, conversation: list[dict[str, Any]], text: str) -> list[tuple[int, int, float]]:

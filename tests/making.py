@@ -39,7 +39,8 @@ def attempt_of(text: str) -> int:
 
 def wrong_answer(fields: dict[str, Any], rewritten: int) -> str:
     """Of the length that is asked for, with a mark for each rewriting."""
-    body = f"Wrong answer {number_of(fields)} says that it raises it " + "~" * rewritten
+    true = fields["true_answer"].rstrip("x").replace("lowers", "raises")
+    body = f"{true} " + "~" * rewritten
     return body.ljust(fields["length"]["least"] + 1, "y")
 
 
@@ -59,11 +60,15 @@ def play(body: dict[str, Any]) -> str:
     """A reply of whatever part is asked for, by the prompt's words and the model's name."""
     fields = asked_of(body)
     if "answer_1" in fields:
-        wrong = 1 if fields["answer_1"].startswith("Wrong") else 2
+        wrong = 1 if "raises" in fields["answer_1"] else 2
         text = fields[f"answer_{wrong}"]
         judge = int(body["model"].removeprefix("judge-"))
         deceived = judge < fooled_judges(number_of(fields), attempt_of(text))
         return json.dumps({"more_accurate": wrong if deceived else 3 - wrong})
+    if "candidate_answer" in fields:
+        return json.dumps(
+            {"verdict": "contradicted" if "raises" in fields["candidate_answer"] else "supported", "sentence": 1}
+        )
     if "failed_checks" in fields:
         return json.dumps({"feedback": f"Too obvious: {fields['failed_checks'][0]}"})
     rewritten = attempt_of(fields["earlier_answer"]) + 1 if "earlier_answer" in fields else 0

@@ -26,6 +26,7 @@ ORDER = [
     "evaluations",
     "lmms",
     "measures",
+    "probes",
     "scoring",
     "runs",
     "adjudication",

@@ -15,6 +15,9 @@ import pytest
 from finished_runs import finished_run, hostile_run
 
 from hedge_tasks.adjudication.designed import (
+    MEANINGS,
+    NO_ANSWER,
+    ExpertLabels,
     ExpertSaid,
     plan_at_random,
     put_together,
@@ -24,12 +27,20 @@ from hedge_tasks.adjudication.designed import (
 from hedge_tasks.audit.plan import basis_of, make_plan, write_plan
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.audited import audited_differences, audited_numbers, judge_by_experts
+from hedge_tasks.evaluation import installed_measures
+from hedge_tasks.measures.audited import (
+    audited_curves,
+    audited_differences,
+    audited_numbers,
+    compare_rates_by_experts,
+    judge_by_experts,
+)
 from hedge_tasks.measures.known import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.measures.of_run import scored_documents
 from hedge_tasks.runs.audit_files import audit_file, audit_of
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.statistics.curves import area_under_risk_coverage, average_precision
 
 WORDS = {1: "hallucinated", 0: "supported", None: "no answer"}
 
@@ -373,3 +384,63 @@ def test_the_report_tells_both(tmp_path: Path) -> None:
     assert "80 labels of experts" in rows["labels"]
     assert "against experts" in rows["se_auroc, exact"]
     assert "against the judge" in rows["hallucination_rate"]
+
+
+# --- F1, AUPRC, AURC, rates of two runs -------------------------------------------------------------------------------
+
+
+def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
+    """Experts who label every answer leave nothing of the readings."""
+    chance = random.Random(2)
+    [f1] = [measure for measure in installed_measures("medhallu") if measure.name == "f1"]
+    records, said = [], []
+    for i in range(60):
+        truth, right = chance.randrange(2), chance.random() < 0.7
+        read = truth if right else 1 - truth
+        label = (not right) if i % 4 else right  # every fourth was misread
+        records.append({"said": read, "truth": truth, "row": i // 2})
+        said.append((MEANINGS[0 if label else 1],))
+    said[7] = (NO_ANSWER,)
+    corrected = [
+        {**r, "said": None if of == (NO_ANSWER,) else r["truth"] ^ (of == (MEANINGS[0],))}
+        for r, of in zip(records, said, strict=True)
+    ]
+    found = f1.estimate(records, None, ExpertLabels((0,) * 60, tuple(said)))
+    assert found.value == pytest.approx(f1.estimate(corrected).value)
+    assert found.value != pytest.approx(f1.estimate(records).value)
+    parts = {measure.name: measure for measure in installed_measures("medhallu")}
+    by_level = next(measure for name, measure in parts.items() if name.startswith("f1_easy"))
+    assert not by_level.estimate(records, None, ExpertLabels((0,) * 60, tuple(said))).defined
+
+
+def test_curves_and_rates_are_told_against_experts(tmp_path: Path) -> None:
+    run, truth = misjudged()
+    scores = scores_of(run)
+    plan = planned(run, n=len(run.answer_sets)).plan
+    audit = put_together(plan, answers_of(plan, truth))
+    by_name = {each.name: each for each in audited_curves(scores, ["se"], audit)}
+    x = [float(s["se"]) for s in scores]
+    y = [float(truth[s.id]) for s in scores]
+    assert by_name["se_auprc"].experts.value == pytest.approx(average_precision(x, y))
+    assert by_name["se_aurc"].experts.value == pytest.approx(area_under_risk_coverage(x, [1 - v for v in y]))
+    assert by_name["se_auprc"].judge.value != pytest.approx(by_name["se_auprc"].experts.value)
+    found = compare_rates_by_experts(run.answer_sets, audit, run.answer_sets, audit)
+    assert found is not None
+    assert found.a == pytest.approx(sum(y) / len(y))
+    assert found.difference == 0
+
+
+def test_a_plan_says_where_labels_are_too_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = misjudged()
+    path = save_run(run, tmp_path / "run")
+    for n, said in ((20, True), (120, False)):
+        assert main(["audit", "plan", str(path), "--budget", str(n), "--out", str(tmp_path / f"audit{n}")]) == 0
+        assert ("on the long side" in " ".join(capsys.readouterr().out.split())) is said
+
+
+def test_a_plan_for_a_policy_is_in_proportion() -> None:
+    run, _ = misjudged()
+    plan = planned(run, n=120, purpose="policy").plan
+    shares = [s.take / s.size for s in plan.strata]
+    assert all(share >= 0.5 - 1.01 / s.size for share, s in zip(shares, plan.strata, strict=True))
+    assert max(shares) < 0.75

@@ -83,7 +83,9 @@ def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     folder.mkdir(parents=True)
     dataset(("a?", "yes", RED)).to_parquet(folder / "train-00000.parquet")
     assert splits.load_split("org/set", "small", "train")[0]["question"] == "a?"
-    with pytest.raises(DataError, match=r"no test\*.parquet or test.jsonl in .*\(there: train-00000.parquet\)"):
+    with pytest.raises(
+        DataError, match=r"no file of config 'small', split 'test' in .*\(there: small/train-00000.parquet\)"
+    ):
         splits.load_split("org/set", "small", "test")
 
 
@@ -97,7 +99,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("folders", "message"),
-    [([], "cannot be loaded.*put a copy at DIR/org__set/test"), (["org__set"], "holds no parquet file")],
+    [([], "cannot be loaded.*put a copy at DIR/org__set/test"), (["org__set"], "there: no parquet file")],
 )
 def test_a_missing_data_set_says_how_to_provide_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: list[str], message: str

@@ -198,9 +198,9 @@ def test_the_command_prints_and_tells_by_its_exit_code(tmp_path: Path, capsys: A
     save_run(replace(run, verdicts={a.id: {"label": a.label} for a in run.answer_sets}), good)
     save_run(run_of(*(asked(str(i), "a", "a") for i in range(50))), bad)
     assert main(["health", str(good)]) == 0
-    assert "nothing to remark" in capsys.readouterr().out
+    assert "Trust: green, no objection" in capsys.readouterr().out
     assert main(["health", str(bad)]) == 1
-    assert "UNRELIABLE: 100 % of the documents" in capsys.readouterr().out
+    assert "red: The numbers of this run are unreliable. 100 % of the documents" in capsys.readouterr().out
     assert main(["health", str(bad), "--json"]) == 1
     [row] = json.loads(capsys.readouterr().out)
     assert row["same_clean"] == 1.0

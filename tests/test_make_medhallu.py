@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from datasets import Dataset
-from making import attempt_of, play, question
+from making import asked_of, attempt_of, play, question
 from once import python
 from openai_server import Response, Script, serve
 
@@ -87,8 +87,15 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "fallback": 2,
     }
     candidates = 10 + 12
-    assert made.account.of("requests") == {"candidate": 10, "judge": candidates * 3 * 2, "critique": 12, "rewrite": 12}
-    assert not made.account.of("cached")
+    assert made.account.of("requests") == {
+        "candidate": 10,
+        "verify": candidates * 3,
+        "control": 10 * 3,  # each truth once a verifier
+        "judge": candidates * 3 * 2,
+        "critique": 12,
+        "rewrite": 12,
+    }
+    assert made.account.of("cached") == {"control": (candidates - 10) * 3}
     assert not made.rejected
     assert Counter(row["Difficulty Level"] for row in made.rows) == {"hard": 2, "medium": 4, "easy": 2 + 2}
     assert [row["Fallback"] for row in made.rows] == [False] * 4 + [True] + [False] * 4 + [True]
@@ -109,7 +116,11 @@ def test_what_was_said_is_never_asked_again(tmp_path: Path) -> None:
         moved = make(elsewhere, tmp_path)
     assert not asked
     assert list(again.rows) == list(first.rows) == list(moved.rows)
-    assert again.account.of("cached") == first.account.of("requests")
+    replies = first.account.of("requests")
+    assert again.account.of("cached") == {
+        **replies,
+        "control": replies["control"] + first.account.of("cached")["control"],
+    }
     assert not again.account.of("requests")
 
 
@@ -185,7 +196,7 @@ def test_a_length_at_the_bounds_is_taken() -> None:
 
 def test_a_judge_that_goes_by_the_place_is_not_deceived(tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> str:
-        return '{"more_accurate": 2}' if body["model"].startswith("judge") else play(body)
+        return '{"more_accurate": 2}' if "answer_1" in asked_of(body) else play(body)
 
     with serve(reply) as url:
         made = make(url, tmp_path, count=1)
@@ -214,7 +225,7 @@ def test_replies_that_cannot_be_read_are_asked_again_and_counted(tmp_path: Path)
 
     with serve(reply) as url:
         made = make(url, tmp_path, count=1)
-    assert made.account.of("unreadable") == {"candidate": 1, "judge": 1}
+    assert made.account.of("unreadable") == {"candidate": 1, "verify": 1}
     assert made.rows[0]["Difficulty Level"] == "hard"
 
 
@@ -349,6 +360,8 @@ def test_a_dry_run_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     # Three judges in two orders; five attempts; one candidate, and four times critique and rewriting.
     assert {name: stage["requests"] for name, stage in stages.items()} == {
         "candidate": [10, 10],
+        "verify": [30, 150],
+        "control": [30, 30],
         "judge": [60, 300],
         "critique": [0, 40],
         "rewrite": [0, 40],

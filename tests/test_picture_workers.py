@@ -142,7 +142,9 @@ PROGRAM = """
     import sys, threading, time
     sys.path[:] = {path!r}
     from PIL import Image
+    import signal
     from hedge_tasks.perturb import Perturbation, Wording, workers
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it
     workers.LARGE = 1
     pool = workers.PictureWorkers(1)
     pool.do(workers.PictureJob(Perturbation(p_affine=0, p_color=0), Wording("?"), 1), [Image.new("RGB", (30, 20))])

@@ -29,7 +29,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
 def made(tmp_path: Path) -> Path:
     rows = [{"Question": "q", "Ground Truth": "a"}, {"Question": "r", "Ground Truth": "b"}]
     production = Production(rows, {"accepted": 2}, {}, {}, Account(), 2)
-    write_set(tmp_path, production, CardText("A set", "mit", "Made in a test.", {"seed": 0}))
+    write_set(tmp_path, production, CardText("A set", "mit", "Made in a test.", {"seed": 0}, ()))
     (tmp_path / "ledger").mkdir()
     (tmp_path / "ledger" / "replies.jsonl").write_text("what models said")
     return tmp_path

@@ -1,4 +1,4 @@
-"""What the README says is run: its commands, its Python, its JSON, and the numbers it shows."""
+"""What the README and docs/running.md say is run: its commands, its Python, its JSON, and the numbers it shows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from PIL import Image
 from hedge_tasks.cli import main
 from hedge_tasks.data.answer_files import read_answer_sets
 
-README = (REPOSITORY / "README.md").read_text("utf-8")
+PAGES = {place: (REPOSITORY / place).read_text("utf-8") for place in ("README.md", "docs/running.md")}
+README = "\n".join(PAGES.values())
 
 NEEDS = (
-    "this repository's address",
-    "the clone as its folder",
+    "the repository as its folder",
     "a GPU and network",
     "a chat server",
     "a browser",
@@ -92,9 +92,18 @@ def test_make_does_what_it_is_said_to_do() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", README)
-    assert len(targets) > 15
-    assert [target for target in targets if not (REPOSITORY / target).exists()] == []
+    for place, text in PAGES.items():
+        targets = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+        assert len(targets) > 10
+        assert [target for target in targets if not ((REPOSITORY / place).parent / target).exists()] == []
+
+
+def test_the_first_page_is_short_and_names_every_room() -> None:
+    first = PAGES["README.md"]
+    assert first.count("\n") < 120
+    rooms = {path.name for path in (REPOSITORY / "hedge_tasks").iterdir() if (path / "__init__.py").exists()}
+    [row] = [line for line in first.splitlines() if line.startswith("| `hedge_tasks/` |")]
+    assert set(re.findall(r"`(\w+)`", row)) == rooms
 
 
 def test_the_example_of_a_line_is_one_line(tmp_path: Path) -> None:
@@ -172,6 +181,8 @@ def test_the_demo_prints_the_table_that_is_shown(demo: tuple[Path, str]) -> None
         assert error is None or printed[key][1] == pytest.approx(error, abs=0.002), key
     [said] = re.findall(r"^Next: .*$", README, re.MULTILINE)
     assert said in demo[1].splitlines()
+    finding = " ".join(re.findall(r"^> (.*)$", PAGES["README.md"], re.MULTILINE))
+    assert f"Finding: {finding}" in demo[1].splitlines()
 
 
 @pytest.mark.slow

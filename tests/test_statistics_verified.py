@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import auroc, ratio
 from hedge_tasks.statistics.base import UndefinedStatistic
+from hedge_tasks.statistics.curves import area_under_risk_coverage, average_precision
 from hedge_tasks.statistics.designs import LEAST, Design, allocate, simple_random
 from hedge_tasks.statistics.verified import (
     OfPairs,
+    _Precision,
+    _RiskCoverage,
     audited_auroc,
+    audited_precision,
     audited_rate,
+    audited_risk_coverage,
     audited_sums,
     compare_audited_runs,
     compare_audited_scores,
@@ -267,3 +272,68 @@ def test_strata_of_a_plan():
         strata_of(x, judged, basis, 3)
     with pytest.raises(ConfigError, match="auroc"):
         strata_of(x, judged, basis, 50, purpose="aurok")
+
+
+# --- precision and risk by rank ---------------------------------------------------------------------------------------
+
+
+def ranked(n, seed, groups=None, wrong=0.2):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.35).astype(float)
+    x = np.round(2 * (rng.normal(size=n) + 0.9 * y)) / 2
+    judged = np.where(rng.random(n) < wrong, 1 - y, y)
+    return x, y, judged
+
+
+@pytest.mark.parametrize(
+    ("audited", "plain"),
+    [
+        (audited_precision, lambda x, y: average_precision(x, y)),
+        (audited_risk_coverage, lambda x, y: area_under_risk_coverage(x, 1 - y)),
+    ],
+)
+def test_by_rank_a_census_is_the_plain_number(audited, plain):
+    x, y, judged = ranked(80, 3)
+    design = simple_random(np.ones(80, dtype=bool))
+    found = audited(x, labels_of(y, judged, design))
+    assert found.value == pytest.approx(plain(x, y))
+    assert found.run_interval == (found.value, found.value)
+
+
+@pytest.mark.parametrize("audited", [audited_precision, audited_risk_coverage])
+def test_by_rank_effects_are_derivatives(audited):
+    statistic = {audited_precision: _Precision, audited_risk_coverage: _RiskCoverage}[audited]
+    x, _, _ = ranked(30, 4)
+    rng = np.random.default_rng(0)
+    labels = rng.uniform(0.1, 0.9, 30), rng.uniform(0.1, 0.9, 30)
+    of, nothing = statistic(x), (np.zeros(30), np.zeros(30))
+    design = simple_random(np.ones(30, dtype=bool))
+    value = of.value(labels, nothing, design)
+    effects = of.effects(labels, value)
+    for kind, i in itertools.product((0, 1), range(0, 30, 5)):
+        moved = [part.copy() for part in labels]
+        moved[kind][i] += 1e-6
+        slope = (of.value(tuple(moved), nothing, design) - value) / 1e-6
+        # A document's own square is no part of the derivative, and of order 1 / n**2.
+        assert effects[kind][i] == pytest.approx(slope, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("audited", "plain"),
+    [
+        (audited_precision, average_precision),
+        (audited_risk_coverage, lambda x, y: area_under_risk_coverage(x, 1 - y)),
+    ],
+)
+def test_by_rank_a_bad_judge_does_no_harm(audited, plain):
+    """The mean over many draws is the experts' number, and intervals hold it about as often as they say."""
+    x, y, judged = ranked(300, 5, wrong=0.35)
+    rng, found = np.random.default_rng(1), []
+    for _ in range(80):
+        drawn = np.zeros(300, dtype=bool)
+        drawn[rng.choice(300, 100, replace=False)] = True
+        found.append(audited(x, labels_of(y, judged, simple_random(drawn))))
+    truth = plain(x, y)
+    values = np.array([f.value for f in found])
+    assert abs(values.mean() - truth) < 3 * values.std() / math.sqrt(len(values)) + 0.005
+    assert np.mean([f.run_interval[0] <= truth <= f.run_interval[1] for f in found]) > 0.87

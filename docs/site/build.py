@@ -82,11 +82,15 @@ def with_known_links(text: str, path: Path, source: Path) -> str:
     def link(match: re.Match[str]) -> str:
         image, words, target = match.groups()
         place = target.partition("#")[0]
-        if image or not place or re.match(r"[a-z]+:", target):
+        if not place or re.match(r"[a-z]+:", target):
             return match.group(0)
         found = (path.parent / place).resolve()
         if not found.exists():
             raise FileNotFoundError(f"{path.relative_to(ROOT)}: {target} is not there")
+        if image:
+            (source / found.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(found, source / found.relative_to(ROOT))
+            return match.group(0)
         if found in pages:
             is_notebook = found.parent == ROOT / "docs" / "notebooks"
             return match.group(0).replace(".md", ".ipynb") if is_notebook else match.group(0)

@@ -134,6 +134,9 @@ JUDGES: Registry[Judge] = Registry(
         "hf": "hedge_tasks.adjudication.hf:HFJudge",
         "labels": "hedge_tasks.adjudication.labels:LabelsJudge",
         "panel": "hedge_tasks.adjudication.panel:Panel",
+        "option": "hedge_tasks.adjudication.options:OptionJudge",
+        "any_of": "hedge_tasks.adjudication.references:AnyReference",
+        "none": "hedge_tasks.adjudication.references:NoJudge",
     },
     also=brought("judges"),
 )

@@ -203,6 +203,7 @@ class ExpertAudit:
         kappa: Cohen's, of two people on what both labelled; None where there are not two.
         controls: answers whose label is known, and how many of them people got right.
         lost: documents that were drawn and have no label.
+        by: who labelled, in roles and numbers such as "2 radiologists"; empty where nobody says.
     """
 
     strata: tuple[str, ...]
@@ -212,6 +213,7 @@ class ExpertAudit:
     kappa: Agreement | None = None
     controls: tuple[int, int] = (0, 0)
     lost: int = 0
+    by: str = ""
 
     @property
     def n_labels(self) -> int:
@@ -274,8 +276,11 @@ def _share(said: Sequence[str], counts: Any) -> float:
     return sum(map(counts, said)) / len(said) if said else 0.0
 
 
-def put_together(plan: AuditPlan, said: Sequence[ExpertSaid]) -> ExpertAudit:
+def put_together(plan: AuditPlan, said: Sequence[ExpertSaid], by: str = "") -> ExpertAudit:
     """Join a plan and what experts said.
+
+    Args:
+        by: who labelled, in roles and numbers.
 
     Raises:
         DataError: a code is unknown, or one person labelled an item twice.
@@ -309,6 +314,7 @@ def put_together(plan: AuditPlan, said: Sequence[ExpertSaid]) -> ExpertAudit:
         _kappa([each for code, each in by_item.items() if items[code].id is not None]),
         (len(controls), sum(controls)),
         max(0, sum(stratum.take for stratum in plan.strata) - len(documents)),
+        by,
     )
 
 

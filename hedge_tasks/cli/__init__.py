@@ -20,6 +20,7 @@ from hedge_tasks.cli import (
     completion,
     data,
     detectors,
+    doctor,
     health,
     import_,
     init,
@@ -29,6 +30,7 @@ from hedge_tasks.cli import (
     manifest,
     paper,
     plot,
+    probes,
     question,
     report,
     rescore,
@@ -47,9 +49,9 @@ from hedge_tasks.io.progress import show_progress
 from hedge_tasks.serving.secrets import Redactor
 
 COMMANDS = {
-    "start here (tasks, data and answers of your own)": (init, tasks, score, completion),
+    "start here (tasks, data and answers of your own)": (init, tasks, score, doctor, completion),
     "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
-    "compare (detectors, runs, settings)": (detectors, compare, sweep, tune),
+    "compare (detectors, runs, settings)": (detectors, probes, compare, sweep, tune),
     "decide (label answers, and say which are safe to use)": (judge, audit, calibrate, ask, serve),
     "publish (a leaderboard)": (leaderboard, manifest, verify),
     "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.run_files import Run
 
+_LONGEST = 100
+"""Characters that say who labelled."""
+
 _PURPOSES = ("auroc", "compare", "policy", "rate")
 
 
@@ -54,6 +57,12 @@ def add(commands: Parser) -> None:
     apply.add_argument(
         "--random", action="store_true", help="no plan: the documents are a simple random sample of the run"
     )
+    apply.add_argument(
+        "--by",
+        default="",
+        metavar="TEXT",
+        help='who labelled, in roles and numbers, such as "2 radiologists"; no names',
+    )
     add_detectors(apply, "those of the run's table")
     add_task(apply)
     add_scorer(apply)
@@ -83,8 +92,24 @@ def _plan(arguments: argparse.Namespace) -> int:
     folder = arguments.out or Path(f"audit-{run.task}")
     files = write_plan(planned, folder, {document.id: document.files for document in stored})
     facts = {"plan": planned.plan.model_dump(), "widths": planned.widths, "files": files}
-    show(arguments, facts, *_planned(planned), note, _next(files))
+    notes = [text for text in (_scarce(run, arguments.budget), note) if text]
+    show(arguments, facts, *_planned(planned), *notes, _next(files))
     return 0
+
+
+def _scarce(run: Run, n: int) -> str:
+    """A note where labels of the rarer kind will be few."""
+    from hedge_tasks.audit.strata import SCARCE, expected_rarer
+    from hedge_tasks.numbers import WHOLE
+
+    rarer = expected_rarer([answers.label for answers in run.answer_sets], n)
+    if rarer >= SCARCE:
+        return ""
+    return (
+        f"Of {n} labels at random about {WHOLE(rarer)} would be of the rarer kind, which is few: the interval will be "
+        "on the long side, longer than that of the labels alone would be, which holds too seldom there. More labels "
+        "help most."
+    )
 
 
 def _planned(planned: Planned) -> list[Table]:
@@ -122,6 +147,7 @@ def _next(files: Sequence[Path]) -> str:
 def _apply(arguments: argparse.Namespace) -> int:
     from hedge_tasks.audit.plan import basis_of
     from hedge_tasks.measures.audited import (
+        audited_curves,
         audited_differences,
         audited_numbers,
         differences_table,
@@ -136,7 +162,8 @@ def _apply(arguments: argparse.Namespace) -> int:
     scorer = scorer.with_detectors(chosen_detectors(arguments, scorer.detectors))
     detectors = list(scorer.detectors)
     scores = scorer.score(run.answer_sets)
-    numbers = numbers_table(audited_numbers(run, scores, detectors, audit), audit)
+    found = [*audited_numbers(run, scores, detectors, audit), *audited_curves(scores, detectors, audit)]
+    numbers = numbers_table(found, audit)
     differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
     quality = quality_table(judge_by_experts(run, audit, basis_of))
     facts = {"task": run.task, "model": run.model, "numbers": numbers, "differences": differences, "judge": quality}
@@ -165,7 +192,9 @@ def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
         plan = read_plan(path)
         check_plan(run, plan, path)
     said = [each for file in arguments.files for each in read_experts(file)]
-    audit = put_together(plan, said)
+    if len(arguments.by) > _LONGEST or not (arguments.by.isprintable()):
+        raise ConfigError(f"--by: expected a text of at most {_LONGEST} characters on one line")
+    audit = put_together(plan, said, arguments.by)
     if run.path is not None and is_run_file(run.path):
-        keep_audit(run, plan, said)
+        keep_audit(run, plan, said, arguments.by)
     return audit

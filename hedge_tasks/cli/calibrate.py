@@ -12,9 +12,11 @@ from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
+    from hedge_tasks.adjudication.designed import ExpertAudit
+    from hedge_tasks.guard.by_experts import RunByExperts
     from hedge_tasks.guard.calibrate import PolicyCheck, PolicySearch
     from hedge_tasks.guard.policy import Policy
-    from hedge_tasks.numbers import Table
+    from hedge_tasks.numbers import Number, Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics.risk_control import RiskControl
 
@@ -38,6 +40,12 @@ def add(commands: Parser) -> None:
     )
     how = "keep no question and picture in the policy, by which the guard would check the server"
     parser.add_argument("--no-sentinels", action="store_true", help=how)
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="go by labels of experts, which `hedge audit apply` has put beside RUN: the promise is then about "
+        "hallucinations, and not about what the judge calls so",
+    )
     how = "instead: what so many labels may be hoped to give, such as 200,500,1000; RUN is a pilot with some labels"
     parser.add_argument("--plan", metavar="N,...", help=how)
     add_trust(parser)
@@ -67,7 +75,9 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     options["epsilon"] = arguments.epsilon
     pictures, without = _pictures(arguments, finished)
     options["pictures"] = pictures
-    calibration = calibrate(finished, scorer_asked_for(arguments, finished), detectors, **options)
+    scorer = scorer_asked_for(arguments, finished)
+    experts = _experts(arguments, finished)
+    calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
     if arguments.out is not None:
         calibration = _noted(arguments, finished, calibration, detectors)
         if calibration.policy is not None:
@@ -80,8 +90,49 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if (policy := calibration.policy) is not None:
         facts["watched"] = len(policy.sentinels)
         facts["policy"]["sentinels"] = f"{len(policy.sentinels)} questions"
-    show(arguments, facts, _text(finished, calibration, arguments.out, without))
+    text = _text(finished, calibration, arguments.out, without)
+    if experts is not None:
+        estimate = _risk_by_experts(finished, calibration.policy)
+        facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
+        text += f"\n{_of_labels(experts, estimate)}"
+    show(arguments, facts, text)
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
+
+
+def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
+    """The run with labels of experts in place of the judge's, where that is asked for."""
+    from hedge_tasks.guard.by_experts import labelled_by_experts
+
+    return labelled_by_experts(finished, _audit(finished), arguments.seed) if arguments.audit else None
+
+
+def _audit(finished: Run) -> ExpertAudit:
+    from hedge_tasks.errors import DataError
+    from hedge_tasks.runs.audit_files import audit_of
+
+    audit = audit_of(finished)
+    if audit is None:
+        raise DataError(f"{finished.title}: no labels of experts stand beside it; first: hedge audit apply RUN LABELS")
+    return audit
+
+
+def _risk_by_experts(finished: Run, policy: Policy | None) -> Number | None:
+    from hedge_tasks.guard.calibrate import accepted, risk_by_experts
+
+    return None if policy is None else risk_by_experts(finished, _audit(finished), accepted(policy, finished))
+
+
+def _of_labels(experts: RunByExperts, estimate: Number | None) -> str:
+    from hedge_tasks.numbers import PERCENT, format_number
+
+    text = (
+        f"Of {experts.labels} labels of experts {experts.kept} are tested, so that every document had the same chance: "
+        "a test for finite samples has little power with the plan's weights."
+    )
+    if estimate is None:
+        return text
+    number = format_number(estimate, PERCENT, interval=True)
+    return f"{text} By all of them, doubly robust and asymptotic, the share is {number}."
 
 
 def _noted(
@@ -226,11 +277,19 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.policy import load_policy
 
     policy = load_policy(arguments.check, trust=arguments.trust_policy)
-    checked = check(policy, finished)
+    checked = check(policy, finished, _audit(finished) if arguments.audit else None)
     facts: dict[str, Any] = {"risk": checked.risk, "accepted": checked.accepted}
     facts |= {"held": checked.held, "refuted": checked.refuted, "shifted": checked.shifted}
     show(arguments, facts, _checked(finished, policy, checked))
     return PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
+
+
+def _counted(risk: Number) -> str:
+    from hedge_tasks.statistics.verified import Audited
+
+    if isinstance(risk, Audited):
+        return f"accepted answers are hallucinated by {risk.n_labels} labels of experts (doubly robust, asymptotic)"
+    return f"{risk.n_positive} of {risk.n} accepted answers are hallucinated"
 
 
 def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
@@ -242,7 +301,7 @@ def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
     else:
         words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
         lines.append(
-            f"The promise {words}: {checked.risk.n_positive} of {checked.risk.n} accepted answers are hallucinated, "
+            f"The promise {words}: {_counted(checked.risk)}, "
             f"{format_number(checked.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
             "promised."
         )

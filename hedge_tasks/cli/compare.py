@@ -78,7 +78,7 @@ _Found = tuple[str, _Rows, _Rows, dict[str, Any]]
 def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.audited import compare_runs_by_experts, whose_labels
+    from hedge_tasks.measures.audited import compare_rates_by_experts, compare_runs_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
     from hedge_tasks.measures.of_run import compare_documents, documents_of
     from hedge_tasks.runs.audit_files import audit_of
@@ -106,6 +106,9 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
             continue
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(first.answer_sets, second.answer_sets)))
+            if audits[0] is not None and audits[1] is not None:
+                rates = (first.answer_sets, audits[0], second.answer_sets, audits[1])
+                by_experts.append((name, compare_rates_by_experts(*rates)))
         elif name in own:
             sides = (documents_of(each, own[name]) for each in (first, second))
             rows.append((name, compare_documents(own[name], *sides)))

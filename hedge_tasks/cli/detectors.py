@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
     from hedge_tasks.measures.fusion import fuse
     from hedge_tasks.measures.kept_units import kept_numbers
+    from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.plots import check_format, draw, price_chart
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
@@ -99,16 +100,20 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.html, build_detector_page(tables, ranks, **about))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
+    findings = [finding_of(each_run) for each_run in finished]
     claims = [claim_block(each_run) for each_run in kept_claims]
     rank_table = _ranks(ranks, len(tables)) if len(tables) > 1 else None
     facts = {
         **options,
-        "runs": [{**_facts(a, b), **more} for a, b, (_, more) in zip(tables, fusions, claims, strict=True)],
+        "runs": [
+            {**_facts(a, b), **more, **finding.to_dict()}
+            for a, b, (_, more), finding in zip(tables, fusions, claims, findings, strict=True)
+        ],
         "ranks": rank_table or [],
     }
     parts: list[object] = []
-    for table, fusion, (claim_text, _) in zip(tables, fusions, claims, strict=True):
-        parts += [_table(table), _fusion(fusion) if fusion else "", claim_text]
+    for table, fusion, (claim_text, _), finding in zip(tables, fusions, claims, findings, strict=True):
+        parts += ["\n".join(finding.lines()), _table(table), _fusion(fusion) if fusion else "", claim_text]
     written = [f"{path}: written" for path in (*kept, arguments.html, arguments.plot) if path]
     show(arguments, facts, *parts, rank_table or "", "\n".join(written))
     return 0

@@ -9,24 +9,31 @@ from hedge_tasks.cli.choices import add_run, add_task
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
+    from hedge_tasks.measures.trust_state import TrustState
     from hedge_tasks.runs.health import Health
     from hedge_tasks.runs.run_files import Run
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "health", run, "check how sound runs are: greedy servers, cut answers, missing labels")
+    parser = command(
+        commands, "health", run, "check runs for technical problems: greedy servers, cut answers, missing labels"
+    )
     add_run(parser)
     add_task(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.measures.run_finding import trust_of_run
     from hedge_tasks.runs.health import health_of
     from hedge_tasks.runs.run_files import load_runs
 
-    results = [(run, health_of(run)) for run in load_runs(arguments.run, arguments.task)]
-    rows = [{"task": run.task, "model": run.model, **health.to_dict()} for run, health in results]
-    show(arguments, rows, "\n\n".join(_text(run, health) for run, health in results))
-    return PROBLEMS_FOUND if any(health.unreliable for _, health in results) else 0
+    results = [(run, health_of(run), trust_of_run(run)) for run in load_runs(arguments.run, arguments.task)]
+    rows = [
+        {"task": run.task, "model": run.model, **health.to_dict(), "trust": trust.to_dict()}
+        for run, health, trust in results
+    ]
+    show(arguments, rows, "\n\n".join(_text(run, health, trust) for run, health, trust in results))
+    return PROBLEMS_FOUND if any(health.unreliable for _, health, _ in results) else 0
 
 
 def _groups(health: Health) -> dict[str, object]:
@@ -45,7 +52,7 @@ def _groups(health: Health) -> dict[str, object]:
     }
 
 
-def _text(run: Run, health: Health) -> str:
+def _text(run: Run, health: Health, trust: TrustState) -> str:
     from hedge_tasks.adjudication.outcomes import readings_line
     from hedge_tasks.numbers import PERCENT, Format, format_value
     from hedge_tasks.runs.health import draws_line
@@ -64,9 +71,6 @@ def _text(run: Run, health: Health) -> str:
     }
     width = max(map(len, values))
     rows = [f"{name:<{width}}  {value!s:>10}" for name, value in values.items()]
-    findings = [f"{'UNRELIABLE' if f.unreliable else 'note'}: {f.text}" for f in health.findings] or [
-        "nothing to remark"
-    ]
     # Below the table: they are long, and would push the numbers off the screen.
     asked = health.decoding.get("asked")
     decoding = [f"decoding: {asked}, T {health.decoding.get('temperature')}"] if asked else []
@@ -75,4 +79,4 @@ def _text(run: Run, health: Health) -> str:
         decoding.append(f"readings: {readings}")
     if health.draws_verdict is not None:
         decoding.append(f"draws against their own log-probabilities: {draws_line(health.draws_verdict)}")
-    return "\n".join([run.title, *rows, *decoding, "", *findings])
+    return "\n".join([run.title, *rows, *decoding, "", trust.text])

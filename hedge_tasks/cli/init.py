@@ -14,87 +14,97 @@ from hedge_tasks.io.commands import Parser, add_out, command, say, show
 from hedge_tasks.numbers import count_of
 
 if TYPE_CHECKING:
-    from hedge_tasks.data.columns import Roles
+    from hedge_tasks.data.columns import ColumnSettings, Roles
     from hedge_tasks.data.own_data import RowFindings
     from hedge_tasks.data.tables import StoredTable
     from hedge_tasks.lmms.own_task.files import OwnTask
     from hedge_tasks.lmms.own_task.trial import Trial
 
 _EXAMPLES = """\
-DATA is a table with one question a row: CSV (commas, semicolons or tabs), JSON lines, a JSON list, parquet, or a folder
-that holds one of these with the pictures. Pictures are names of files (from the table's folder), https:// addresses,
-the bytes of files, or {bytes, path} as pandas and datasets write them.
+DATA is one of these:
+  a table, a question a row      CSV (commas, semicolons or tabs), JSON lines, JSON, parquet, a book of one sheet
+  a folder with one of these     and the pictures beside it, or with a table in train/, test/, ...
+  a repository of the hub        its id (org/name), or the folder that `hf download` writes
+  a saved data set               the folder that `save_to_disk` writes
+Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64, {bytes, path} as
+pandas and datasets write them, or lists of these. Options stand in a list, in columns A, B, C, ... or in the question;
+the right one is named by letter, number or text. Several right answers are a list, or stand in a cell with --separator.
 
 examples:
   hedge init chest_xray xrays/questions.csv
   hedge init polyps polyps.parquet --answer reference --group patient_id
   hedge init trivia trivia.jsonl --image none
+  hedge init unlabelled scans/ --answer none
 """
-TINY_NLI = "package://hedge_tasks.models.tiny/nli"
-"""The NLI model inside this package."""
-
 _LONGEST = 70
 _MOST_VALUES = 4
+_FEW = 10
 
 
 def add(commands: Parser) -> None:
     parser = command(commands, "init", run, "make a task of your own data, check it, and say how to run it")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
     parser.add_argument("task", help="name of the task, and of the folder that is made")
-    parser.add_argument("data", type=Path, metavar="DATA", help="file or folder")
+    parser.add_argument("data", metavar="DATA", help="file, folder, or data set of the hub")
+    parser.add_argument("--split", metavar="NAME", help="split of the data (default: the only one, or test)")
+    parser.add_argument("--config", metavar="NAME", help="config of a data set of the hub that has several")
     parser.add_argument("--question", metavar="COLUMN", help="column with the questions")
-    parser.add_argument("--answer", metavar="COLUMN", help="column with the right answers")
+    parser.add_argument("--answer", metavar="COLUMN", help="column with the right answers; none: nobody judges")
     parser.add_argument(
         "--image", action="append", default=[], metavar="COLUMN", help="column with pictures; again for more; none"
     )
+    parser.add_argument(
+        "--options", action="append", default=[], metavar="COLUMN", help="column with options; again for one each; none"
+    )
+    parser.add_argument(
+        "--first-option", type=int, choices=(0, 1), help="number of the first option, where numbers are"
+    )
+    parser.add_argument("--separator", metavar="TEXT", help="between several right answers in a cell; none")
+    parser.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="column that is not to be read")
     parser.add_argument("--group", metavar="COLUMN", help="column that questions share that belong together; none")
     parser.add_argument("--id", metavar="COLUMN", help="column with ids; none numbers the rows")
     parser.add_argument("--question-type", metavar="COLUMN", help="column with the kind of question; none")
     parser.add_argument("--images", type=Path, metavar="DIR", help="folder that names of pictures count from")
-    parser.add_argument("--prompt", default="plain/question", metavar="FILE/VARIANT", help="default: %(default)s")
+    parser.add_argument("--outside", action="store_true", help="names of pictures may lead out of that folder")
+    parser.add_argument("--prompt", metavar="FILE/VARIANT", help="default: plain/question; plain/options with options")
     parser.add_argument("--drop", action="store_true", help="leave out rows without a question, answer or picture")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
     add_out(parser, "folder of the task, which must not exist (default: the task's name)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.data.columns import ColumnSettings, find_roles
+    from hedge_tasks.data.columns import find_roles
+    from hedge_tasks.data.media import PictureFiles
     from hedge_tasks.data.own_data import look_at, write_data
     from hedge_tasks.data.tables import read_table
-    from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, write_files
+    from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, prompt_of, write_files
+    from hedge_tasks.lmms.own_task.names import check_free
     from hedge_tasks.sampling.prompts import load_prompt
 
     check_name(arguments.task)
-    load_prompt(arguments.prompt)
     out = arguments.out or Path(arguments.task)
     _check_folder(out)
-    table = read_table(arguments.data)
-    roles = find_roles(
-        table,
-        ColumnSettings(
-            arguments.question,
-            arguments.answer,
-            tuple(arguments.image),
-            arguments.group,
-            arguments.id,
-            arguments.question_type,
-        ),
-    )
-    folder = arguments.images or table.folder
-    findings = look_at(table, roles, folder)
-    facts = _facts(table, roles, findings)
-    say(
-        "\n".join([f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}", *(f"  {f}" for f in facts)]),
-        sys.stderr,
-    )
+    check_free(arguments.task)
+    table = read_table(arguments.data, split=arguments.split, config=arguments.config)
+    files = PictureFiles(arguments.images or table.folder, outside=arguments.outside)
+    roles = find_roles(table, _settings(arguments), files)
+    prompt = arguments.prompt or prompt_of(roles)
+    load_prompt(prompt)
+    say("\n".join(_plan(table, roles, arguments.task, out)), sys.stderr)
+    findings = look_at(table, roles, files)
+    facts = [*_facts(table, roles), *_found(roles, findings)]
+    say("\n".join(f"  {fact}" for fact in _found(roles, findings)), sys.stderr)
     left_out = _left_out(findings, table, arguments.drop)
-    task = OwnTask(arguments.task, table.name, roles, arguments.prompt, tuple(facts), table.n_rows - len(left_out))
-    say("Checking with lmms-eval (half a minute) ...", sys.stderr)
+    task = OwnTask(arguments.task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
+    if arguments.dry_run:
+        show(arguments, {"task": task.name, "documents": task.n_documents, "roles": roles, "facts": facts}, "")
+        return 0
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as parent:
         folder_of_task = Path(parent) / out.name
         folder_of_task.mkdir()
-        write_data(table, roles, folder, left_out, folder_of_task / DATA)
+        write_data(table, roles, files, left_out, folder_of_task / DATA)
         write_files(folder_of_task, task)
-        trial = _tried(folder_of_task, task.name)
+        trial = try_task(folder_of_task, task)
         shutil.move(folder_of_task, out)
     next_commands = commands(task.name, str(out))
     value = {
@@ -106,11 +116,27 @@ def run(arguments: argparse.Namespace) -> int:
         "facts": facts,
         "first": trial.shown,
         "judged": trial.judged,
-        "missing_models": trial.missing,
         "commands": next_commands,
     }
     show(arguments, value, "\n".join(_report(task, out, trial, next_commands)))
     return 0
+
+
+def _settings(arguments: argparse.Namespace) -> ColumnSettings:
+    from hedge_tasks.data.columns import ColumnSettings
+
+    return ColumnSettings(
+        arguments.question,
+        arguments.answer,
+        tuple(arguments.image),
+        arguments.group,
+        arguments.id,
+        arguments.question_type,
+        tuple(arguments.options),
+        arguments.first_option,
+        arguments.separator,
+        tuple(arguments.ignore),
+    )
 
 
 def _check_folder(out: Path) -> None:
@@ -137,26 +163,62 @@ def _left_out(findings: RowFindings, table: StoredTable, drop: bool) -> list[int
     return list(findings.faults)
 
 
-def _facts(table: StoredTable, roles: Roles, findings: RowFindings) -> list[str]:
-    """Return how each column was taken, a line each."""
-    kinds = [f"question: column {roles.question!r}", f"answer: column {roles.answer!r}{_values(table, roles.answer)}"]
-    columns = " and ".join(map(repr, roles.images))
-    kinds.append(f"pictures: column {columns}, {findings.pictures} different" if roles.images else "pictures: none")
+def _plan(table: StoredTable, roles: Roles, name: str, out: Path) -> list[str]:
+    """What is going to be made, before all rows and pictures are read."""
+    head = f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}"
+    return [head, f"Becomes the task {name} in {out}/:", *(f"  {fact}" for fact in _facts(table, roles))]
+
+
+def _facts(table: StoredTable, roles: Roles) -> list[str]:
+    """Return how each column is taken, a line each."""
+    kinds = [*table.notes, f"question: column {roles.question!r}"]
+    if roles.choices:
+        kinds.append(f"options: {_options_fact(roles)}, shown behind letters")
+    kinds.append(_answer_fact(table, roles))
+    columns = ", ".join(map(repr, roles.images))
+    shown = "several a question, in this order" if roles.listed else "one a question"
+    kinds.append(f"pictures: column {columns}, {shown}" if roles.images else "pictures: none")
     if roles.group:
-        kinds.append(f"group: column {roles.group!r}, {count_of(findings.groups, 'group')}")
-    elif roles.images:
-        kinds.append(f"group: questions that show the same, {count_of(findings.groups, 'group')}")
+        kinds.append(f"group: column {roles.group!r}")
     else:
-        kinds.append(f"group: questions in the same words, {count_of(findings.groups, 'group')}")
+        kinds.append("group: questions that show the same" if roles.images else "group: questions in the same words")
     kinds.append(f"id: column {roles.id!r}" if roles.id else "id: the number of the row, from 0")
     kind = f"column {roles.question_type!r}{_values(table, roles.question_type)}" if roles.question_type else "none"
     kinds.append(f"question type: {kind}")
     if unused := roles.unused(table):
         listed = ", ".join(f"{column!r}{_values(table, column)}" for column in unused)
         kinds.append(f"not used, and not seen by the model: {listed}")
-    if findings.repeated:
-        kinds.append(f"repeated: {count_of(findings.repeated, 'row')} with question and pictures of one before")
     return kinds
+
+
+def _options_fact(roles: Roles) -> str:
+    columns = ", ".join(map(repr, roles.choices.columns)) if roles.choices else ""
+    return f"column {columns}" if columns else "they stand in the question"
+
+
+def _answer_fact(table: StoredTable, roles: Roles) -> str:
+    from hedge_tasks.lmms.own_task.files import judge_of
+
+    if roles.answer is None:
+        return "answer: none, so that nothing is labelled (`hedge audit` asks people, HEDGE_JUDGE names a judge)"
+    how = ""
+    if roles.choices:
+        first = f", counted from {roles.choices.first}" if roles.choices.naming == "number" else ""
+        how = f", the {roles.choices.naming} of the right option{first}"
+    elif roles.several or roles.separator:
+        how = f", several references a question{f' between {roles.separator!r}' if roles.separator else ''}"
+    judge = judge_of(roles)
+    judge = judge if isinstance(judge, str) else judge["name"]
+    return f"answer: column {roles.answer!r}{_values(table, roles.answer)}{how}; judge: {judge}"
+
+
+def _found(roles: Roles, findings: RowFindings) -> list[str]:
+    """Return what was counted in all rows, a line each."""
+    counts = [f"different pictures: {findings.pictures}"] if roles.images else []
+    counts.append(f"groups: {findings.groups}")
+    if findings.repeated:
+        counts.append(f"repeated: {count_of(findings.repeated, 'row')} with question and pictures of one before")
+    return counts
 
 
 def _values(table: StoredTable, column: str | None) -> str:
@@ -178,11 +240,10 @@ def _short(text: str) -> str:
     return repr(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...")
 
 
-def _tried(folder: Path, name: str) -> Trial:
-    from hedge_tasks.lmms.own_task.trial import check_free, try_task
+def try_task(folder: Path, task: OwnTask) -> Trial:
+    from hedge_tasks.lmms.own_task import trial
 
-    check_free(name)
-    return try_task(folder, name)
+    return trial.try_task(folder, task)
 
 
 def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:
@@ -194,15 +255,17 @@ def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]
     for document in trial.shown:
         pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""
         lines.append(f"  {pictures}{_short(document.text)} -> {_short(document.reference)}")
-    lines.append(
-        f"The rule judge calls {judged.right} of {judged.n} right answers right, and {judged.wrong} of {judged.n} "
-        "answers to other questions wrong; what it cannot tell is unlabelled."
-    )
-    if min(judged.right, judged.wrong) < judged.n / 2:
+    if judged is not None:
         lines.append(
-            "That is little: such answers need a reader, HEDGE_JUDGE=llm:model=NAME (a chat server), or people."
+            f"The judge calls {judged.right} of {judged.n} right answers right, and {judged.wrong} of {judged.n} "
+            "wrong ones wrong; what it cannot tell is unlabelled."
         )
-    if trial.missing:
-        lines.append(f"Before it can run here: {trial.missing}")
-        lines.append(f"To try it without: HEDGE_NLI_MODEL={TINY_NLI} (a model of a few words)")
+        if min(judged.right, judged.wrong) < judged.n / 2:
+            lines.append(
+                "That is little: such answers need a reader, HEDGE_JUDGE=llm:model=NAME (a chat server), or people."
+            )
+    if task.n_documents < _FEW:
+        lines.append(
+            f"{count_of(task.n_documents, 'document')} measure nothing: no interval is narrower than the scale."
+        )
     return [*lines, "Run it with:", *(f"  {line}" for line in next_commands)]

@@ -36,6 +36,9 @@ def add(commands: Parser) -> None:
         help="question, answer, image a row: tasks to learn besides",
     )
     parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
+    parser.add_argument(
+        "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
+    )
     parser.add_argument("--hold-out", type=float, default=0.2, metavar="SHARE", help="of the pictures (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the pictures held out")
     parser = command(commands, "train", run_train, "train a judge on the conversations of `hedge judge data`")
@@ -55,21 +58,47 @@ def add(commands: Parser) -> None:
 
 def run_data(arguments: argparse.Namespace) -> int:
     from hedge_tasks.adjudication.prompt import load_judge_prompt
+    from hedge_tasks.making.gate.attack import attack, floor_rows
+    from hedge_tasks.making.gate.sets import judged_answers
     from hedge_tasks.making.judging import examples as made
+    from hedge_tasks.numbers import Table
 
     prompt = load_judge_prompt(arguments.prompt)
     judged = [example for path in arguments.labels for example in _judged(arguments, path, prompt)]
     right = made.from_references(judged, prompt) + (made.from_reports(judged, prompt) if arguments.reports else [])
     tasks = [example for path in arguments.vqa for example in _tasks(arguments, path)]
-    parts = made.split([*made.balanced(judged, right, prompt), *tasks], arguments.hold_out, arguments.seed)
-    about = {"sources": [path.name for path in (*arguments.labels, *arguments.vqa)], "seed": arguments.seed}
-    facts = made.write_examples(arguments.out, parts, prompt, about)
+    kept, refused = _candidates(judged)
+    chosen = made.balanced([*kept, *made.wrong_twins(right, prompt)], right, prompt)
+    parts = made.split([*chosen, *tasks], arguments.hold_out, arguments.seed)
+    attacks = attack(
+        judged_answers((e.case.question, e.case.answer, e.case.reference, str(e.outcome), e.group) for e in chosen),
+        bound=arguments.floor,
+    )
+    about = {
+        "sources": [path.name for path in (*arguments.labels, *arguments.vqa)],
+        "seed": arguments.seed,
+        "refused": refused,
+    }
+    facts = made.write_examples(arguments.out, parts, prompt, about, attacks)
     lines = [f"{part}: {counts.pop('examples')} conversations, {counts.pop('groups')} pictures or questions; "
              + ", ".join(f"{count} {name}" for name, count in counts.items())
              for part, counts in ((part, dict(counts)) for part, counts in facts["parts"].items())]  # fmt: skip
     next_step = f"Next: hedge judge train {arguments.out} --base Qwen/Qwen2.5-VL-3B-Instruct --out judge"
-    show(arguments, facts, "\n".join([*lines, next_step]))
+    lines += [f"refused: {count} × {why}" for why, count in refused.items()]
+    floors = Table.of(*floor_rows(attacks), title="Floor: what is solved without skill")
+    show(arguments, facts, "\n".join(lines), floors, next_step)
     return 0
+
+
+def _candidates(judged: list[TrainingExample]) -> tuple[list[TrainingExample], dict[str, int]]:
+    """Judged answers that are answers, and how many are not, by reason."""
+    from collections import Counter
+
+    from hedge_tasks.making.gate.refuse import no_answer
+
+    reasons = [no_answer(example.case.answer) for example in judged]
+    counts = Counter(reason for reason in reasons if reason)
+    return [e for e, reason in zip(judged, reasons, strict=True) if reason is None], dict(sorted(counts.items()))
 
 
 def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[TrainingExample]:

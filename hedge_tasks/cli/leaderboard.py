@@ -93,6 +93,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 def submit(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard import make_submission, write_submission
+    from hedge_tasks.leaderboard.audits import whose
     from hedge_tasks.leaderboard.repository import commands_for, place_of
 
     run = chosen_run(arguments)
@@ -110,13 +111,15 @@ def submit(arguments: argparse.Namespace) -> int:
         **submission["summary"],
     }
     facts["suite"] = {metric: number["value"] for metric, number in submission["suite"].items()}
+    facts["audit"] = experts = whose(submission)
+    audit_note = "" if experts is None else f", {experts}"
     texts_note = "with its texts" if texts else "without texts, so that labels and clusters cannot be verified"
     show(
         arguments,
         facts,
         "\n".join(
             [
-                f"{out}: {run.title}, {count_of(len(run.answer_sets), 'document')}, {texts_note}, "
+                f"{out}: {run.title}, {count_of(len(run.answer_sets), 'document')}, {texts_note}{audit_note}, "
                 f"{submission['digest']}",
                 "The pull request:",
                 *(f"  {line}" for line in commands),
@@ -158,6 +161,7 @@ def facts_of(findings: ValidationFindings) -> dict[str, Any]:
         "clusterings": findings.clusterings,
         "detectors": findings.detectors,
         "claims": findings.claims,
+        "audit": findings.audit,
     }
 
 
@@ -173,6 +177,7 @@ def lines_of(path: str, findings: ValidationFindings) -> list[str]:
     lines += [f"  {whole}"] if whole else []
     parts = {
         "labels": findings.labels,
+        **({} if findings.audit is None else {"labels of experts": findings.audit}),
         **findings.suite,
         **{f"clusters of {n}": part for n, part in findings.clusterings.items()},
         **{what: findings.claims[key] for key, what in CLAIM_PARTS.items() if key in findings.claims},

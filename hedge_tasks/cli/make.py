@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.evaluation import brought_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
+    from hedge_tasks.asking.template import Template
+    from hedge_tasks.making.gate.refuse import Written
     from hedge_tasks.making.medhallu.pipeline import MedHallu
     from hedge_tasks.making.medhallu.questions import SourceQuestion
     from hedge_tasks.making.output import CardText
@@ -17,7 +20,13 @@ if TYPE_CHECKING:
 
 _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
-_ESTIMATE = {"fewest": "requests from", "most": "to", "fewest_tokens": "prompt tokens from", "most_tokens": "to"}
+_ESTIMATE = {
+    "fewest": "requests from",
+    "most": "to",
+    "fewest_tokens": "prompt tokens from",
+    "most_tokens": "to",
+    "completion": "completion tokens at most",
+}
 
 
 def add(commands: Parser) -> None:
@@ -40,6 +49,20 @@ def _add_medhallu(commands: Parser) -> None:
     parser.add_argument(
         "--judge", action="append", default=[], metavar=_MODEL, help="is to be deceived; at least three times"
     )
+    parser.add_argument(
+        "--verifier",
+        action="append",
+        default=[],
+        metavar=_MODEL,
+        help="says with the knowledge before it whether an answer is wrong (repeat for several; default: the judges)",
+    )
+    parser.add_argument("--no-fallback", action="store_true", help="leave out answers that deceive no judge")
+    parser.add_argument(
+        "--floor",
+        type=float,
+        metavar="SHARE",
+        help="of the set that solvers without skill may get right (default: 0.75)",
+    )
     parser.add_argument("--critic", metavar=_MODEL, help="says what gives an answer away (default: the generator)")
     parser.add_argument("--refiner", default="critique", help="way to a better answer (default: critique)")
     parser.add_argument("--attempts", type=int, default=5, help="candidates a question at most (default: 5)")
@@ -60,6 +83,7 @@ def _add_medhallu(commands: Parser) -> None:
 def run_medhallu(arguments: argparse.Namespace) -> int:
     from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.io import options
+    from hedge_tasks.making.gate.passing import kept_rows
     from hedge_tasks.making.medhallu.questions import read_questions
     from hedge_tasks.making.output import LEDGER, push_set, write_set
     from hedge_tasks.making.production import produce, share, worker_of
@@ -82,6 +106,7 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
             _text(made) + "\nOnce all workers are done, the same command without --worker writes the set.",
         )
         return 0 if made.complete else PROBLEMS_FOUND
+    made = kept_rows(made, _written)
     about = _about(arguments, pipeline, made)
     path = write_set(arguments.out, made, about)
     _write_review(arguments.out, made)
@@ -105,7 +130,15 @@ def _pipeline(arguments: argparse.Namespace) -> MedHallu:
         similarity=EmbeddingSimilarity(arguments.embedding),
         refiner=arguments.refiner,
         attempts=arguments.attempts,
+        verifiers=[model_from(verifier) for verifier in arguments.verifier],
+        fallback=not arguments.no_fallback,
     )
+
+
+def _written(row: Mapping[str, Any]) -> Written:
+    from hedge_tasks.making.gate.refuse import Written
+
+    return Written(row["Hallucinated Answer"], " ".join([row["Question"], row["Ground Truth"], *row["Knowledge"]]))
 
 
 def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[SourceQuestion]) -> int:
@@ -114,31 +147,44 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
     counts = pipeline.requests(len(questions))
     mean = sum(len(q.question) + len(q.answer) for q in questions) / len(questions)
     knowledge = sum(len(passage) for q in questions for passage in q.knowledge) / len(questions)
+    checked = 2 * mean + knowledge
     shown = {
-        "candidate": mean + knowledge, "rewrite": mean + knowledge, "critique": 2 * mean, "judge": 1.5 * mean
-    }  # fmt: skip
+        "candidate": mean + knowledge,
+        "verify": checked,
+        "control": checked,
+        "rewrite": mean + knowledge,
+        "critique": 2 * mean,
+        "judge": 1.5 * mean,
+    }
     rows, facts = [], {}
     for stage, (fewest, most) in counts.items():
-        prompt = (_instructions(stage) + shown[stage]) / _CHARACTERS_A_TOKEN
+        template = _prompt(stage)
+        prompt = (len(template.system) + shown[stage]) / _CHARACTERS_A_TOKEN
         tokens = [round(fewest * prompt), round(most * prompt)]
-        facts[stage] = {"requests": [fewest, most], "prompt_tokens": tokens}
-        numbers = zip(_ESTIMATE, (fewest, most, *tokens), strict=True)
+        completion = round(most * template.decoding["max_tokens"])
+        facts[stage] = {"requests": [fewest, most], "prompt_tokens": tokens, "most_completion_tokens": completion}
+        numbers = zip(_ESTIMATE, (fewest, most, *tokens, completion), strict=True)
         rows.append({"stage": stage, **{key: f"{n:,}" for key, n in numbers}})
     columns = [Column("stage"), *(Column(key, heading) for key, heading in _ESTIMATE.items())]
     note = (
-        "Tokens at four characters each, replies not counted. From: every first candidate passes; to: none ever does."
+        "Tokens at four characters each; replies are as long as they may be. From: every first candidate passes; "
+        "to: none ever does."
     )
     show(arguments, {"questions": len(questions), "stages": facts}, Table(columns, rows, notes=[note]))
     return 0
 
 
-def _instructions(stage: str) -> int:
+def _prompt(stage: str) -> Template:
     from hedge_tasks.asking.template import load_template
 
-    return len(load_template("hedge_tasks.making.medhallu", stage).system)
+    if stage in ("verify", "control"):
+        return load_template("hedge_tasks.making.gate", "verify")
+    return load_template("hedge_tasks.making.medhallu", stage)
 
 
 def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> CardText:
+    from hedge_tasks.making.gate.attack import attack
+    from hedge_tasks.making.gate.sets import answer_pairs
     from hedge_tasks.making.output import CardText
     from hedge_tasks.making.shortcuts import alarms, shortcuts
 
@@ -153,7 +199,8 @@ def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) 
     )
     measured = {name: e if isinstance(e, str) else [e.value, e.interval] for name, e in found.items()}
     settings = {**pipeline.settings(), "seed": arguments.seed, "source": arguments.source, "shortcuts_auroc": measured}
-    return CardText("MedHallu, made again", arguments.licence, summary, settings, alarms(found))
+    attacks = attack(answer_pairs(made.rows), bound=arguments.floor)
+    return CardText("MedHallu, made again", arguments.licence, summary, settings, attacks, alarms(found))
 
 
 def _write_review(folder: Path, made: Production) -> None:

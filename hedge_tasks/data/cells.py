@@ -120,5 +120,10 @@ def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: 
     raise DataError(f"{where}: {unknown(f'{what} column', names[0], map(str, row))}")
 
 
+def plain_name(name: str) -> str:
+    """Return the name of a column in lower case with underscores: `patientID` and `Patient Id` are `patient_id`."""
+    return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+
+
 def _words(value: str) -> str:
     return " ".join(re.findall(r"\w+", value.replace("_", " ").casefold()))

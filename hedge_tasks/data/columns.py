@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.pictures import PICTURE_FILES, UNREADABLE_ERRORS, picture_of
+from hedge_tasks.data.cells import plain_name
+from hedge_tasks.data.choices import OptionColumns, find_choices
+from hedge_tasks.data.conversations import COLUMNS as CONVERSATIONS
+from hedge_tasks.data.media import PictureFiles, medium_of
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.outside import shown
@@ -15,17 +18,26 @@ from hedge_tasks.io.outside import shown
 NONE = "none"
 """What a user says for "no such column"."""
 
-QUESTIONS = ("question", "query", "prompt", "instruction", "problem", "question_text")
+QUESTIONS = (
+    "question",
+    *("frage", "问题", "問題", "质问", "質問", "pregunta", "domanda", "pergunta", "вопрос", "질문", "vraag", "pytanie"),
+    *("query", "prompt", "instruction", "problem", "question_text"),
+)
 ANSWERS = (
     "answer",
-    "reference",
-    "ground_truth",
-    "gt",
-    "gold",
-    "target",
-    "correct_answer",
-    "gt_answer",
-    "reference_answer",
+    *("antwort", "答案", "回答", "respuesta", "réponse", "reponse", "risposta", "resposta", "ответ", "정답", "답변"),
+    *(
+        "answers",
+        "reference",
+        "references",
+        "ground_truth",
+        "gt",
+        "gold",
+        "target",
+        "correct_answer",
+        "correct_answers",
+    ),
+    *("gt_answer", "gt_answers", "reference_answer", "reference_answers", "gold_answer", "richtige_antwort"),
 )
 """Names of columns with questions, and with right answers. The first one counts most, the others where there is one."""
 
@@ -40,10 +52,11 @@ GROUPS = (
     "img_id",
     "video_id",
     "scene_id",
+    *("paciente", "paciente_id", "patienten_id", "患者", "病人", "患者id", "paziente"),
 )
 """Names of columns that say which questions belong together, where some share a value."""
 
-IDS = ("question_id", "id", "qid", "questionId", "questionID", "index", "idx")
+IDS = ("question_id", "id", "qid", "questionId", "questionID", "index", "idx", "Nr", "编号")
 """Names of columns that are ids where no two documents share one."""
 
 QUESTION_TYPES = (
@@ -60,10 +73,29 @@ QUESTION_TYPES = (
 )
 """Names of columns with the kind of question, where they hold a few values."""
 
+PICTURES = (
+    *("image", "images", "img", "imgs", "picture", "pictures", "photo", "photos", "figure", "scan", "xray"),
+    *("bild", "bilder", "imagen", "imagenes", "imágenes", "foto", "fotos", "图片", "图像", "影像", "画像"),
+    *("image_path", "image_paths", "img_path", "image_file", "picture_path", "image_url", "image_urls", "dicom", "dcm"),
+)
+"""Names of columns that can hold nothing but pictures, also where their values do not show it."""
+
+MEDIA = {
+    "video": "video",
+    "videos": "video",
+    "video_path": "video",
+    "clip": "video",
+    "audio": "audio",
+    "sound": "audio",
+}
+"""Names of columns with what is not read -> what it is."""
+
 MOST_TYPES = 50
 """More kinds than this are no kinds: too few questions of each could be compared."""
 
 _LOOKED_AT = 50
+_NAME_LIKE = re.compile(r"[^\s?][^\n?]{0,200}")
+_MAYBE_NAMES = ("image_id", "img_id", "file_name", "filename", "file", "path", "image_name", "img_name")
 
 
 @dataclass(frozen=True)
@@ -72,6 +104,11 @@ class ColumnSettings:
 
     Attributes:
         images: the columns with pictures; an empty one is for us to find out.
+        options: the columns with options; an empty one is for us to find out.
+        first_option: number of the first option where the right one is given by its number; None to find out.
+        separator: what stands between several references in a cell; None refuses what looks like it, "none" takes
+            cells as they are.
+        ignore: columns that are left unread knowingly.
     """
 
     question: str | None = None
@@ -80,99 +117,262 @@ class ColumnSettings:
     group: str | None = None
     id: str | None = None
     question_type: str | None = None
+    options: tuple[str, ...] = ()
+    first_option: int | None = None
+    separator: str | None = None
+    ignore: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column is what; None where there is none of the kind."""
+    """Which column is what; None where there is none of the kind.
+
+    Attributes:
+        images: in the order in which they are shown.
+        choices: options and how the answer names the right one; None for free answers.
+        separator: what stands between several references in a cell; None for cells as they are.
+        several: whether a cell of the answers may be a list of references.
+        listed: whether documents show several pictures, which are written as a list.
+        optional: whether a document may lack some of its pictures.
+    """
 
     question: str
-    answer: str
+    answer: str | None
     images: tuple[str, ...]
     group: str | None
     id: str | None
     question_type: str | None
+    choices: OptionColumns | None = None
+    separator: str | None = None
+    several: bool = False
+    listed: bool = False
+    optional: bool = False
 
     def texts(self) -> list[str]:
-        """All columns but those of pictures, each once."""
+        """All columns but those of pictures and options, each once."""
         columns = (self.id, self.question, self.answer, self.group, self.question_type)
         return list(dict.fromkeys(column for column in columns if column))
 
+    def used(self) -> list[str]:
+        """All columns that are read, each once."""
+        return list(dict.fromkeys([*self.texts(), *self.images, *(self.choices.columns if self.choices else ())]))
+
     def unused(self, table: StoredTable) -> list[str]:
-        return [column for column in table.columns if column not in (*self.texts(), *self.images)]
+        return [column for column in table.columns if column not in self.used()]
 
 
-def find_roles(table: StoredTable, asked: ColumnSettings) -> Roles:
+def find_roles(table: StoredTable, asked: ColumnSettings, files: PictureFiles | None = None) -> Roles:
     """Which column is what: as the user says, else by names and values.
 
+    Args:
+        files: the pictures that names may mean; None for those of the table's folder.
+
     Raises:
-        ConfigError: the user names a column that is not there, or several or no columns could be it; says which option
-            answers that.
+        ConfigError: the user names a column that is not there, several or no columns could be it, or a column of
+            pictures, video, sound or options would stay unread; says which option answers that.
     """
-    for name in (asked.question, asked.answer, asked.group, asked.id, asked.question_type, *asked.images):
+    named = (asked.question, asked.answer, asked.group, asked.id, asked.question_type, *asked.images, *asked.options)
+    for name in (*named, *asked.ignore):
         if name not in (None, NONE, *table.columns):
             raise unknown(f"column of {table.name}", str(name), table.columns)
-    images = _images(table, asked.images)
-    texts = [column for column in table.columns if column not in images]
+    files = files or PictureFiles(table.folder)
+    columns = [column for column in table.columns if column not in asked.ignore]
+    pictures = _images(table, columns, asked, files)
+    texts = [column for column in columns if column not in pictures]
+    if (talk := next((c for c in texts if plain_name(c) in CONVERSATIONS), None)) and not (asked.question):
+        raise ConfigError(
+            f"{table.name}: the column {talk!r} holds conversations that are not all one question and one answer; "
+            "write a table with the columns question and answer"
+        )
     question = asked.question or _by_name(table, texts, QUESTIONS, "questions", "--question")
-    answer = asked.answer or _by_name(table, [c for c in texts if c != question], ANSWERS, "right answers", "--answer")
-    for role, column in (("question", question), ("answer", answer)):
-        if column == NONE:
-            raise ConfigError(f"--{role}: a task needs one; answers that are labelled already are for `hedge score`")
+    if question == NONE:
+        raise ConfigError("--question: a task needs one; answers that are labelled already are for `hedge score`")
+    offered = NONE not in asked.options
+    found = find_choices(table, [c for c in texts if c != question], asked.options, question) if offered else None
+    rest = [c for c in texts if c != question and not (found and c in found.columns)]
+    answer = asked.answer or _by_name(
+        table, rest, ANSWERS, "right answers", "--answer", ", or --answer none (no labels)"
+    )
     if question == answer:
         raise ConfigError(f"--question and --answer are both {question!r}")
-    rest = [column for column in texts if column not in (question, answer)]
+    answer_column = None if answer == NONE else answer
+    choices = _with_answers(table, found, answer_column, question, asked)
+    rest = [column for column in rest if column != answer]
     id_ = asked.id or next((c for c in rest if c in IDS and _distinct(table, c) == table.n_rows), None)
     group = asked.group or _group(table, [column for column in rest if column != id_])
     kind = asked.question_type or next((c for c in rest if c not in (id_, group) and _is_kind(table, c)), None)
     if id_ not in (None, NONE) and _distinct(table, str(id_)) < table.n_rows:
         raise ConfigError(f"--id {id_}: rows share a value of it, or have none; --id none numbers them")
-    return Roles(question, answer, images, *(None if column == NONE else column for column in (group, id_, kind)))
+    group, id_, kind = (None if column == NONE else column for column in (group, id_, kind))
+    listed = len(pictures) > 1 or any(isinstance(v, list) for c in pictures for v in table.there(c, _LOOKED_AT))
+    optional = len(pictures) > 1 and _numbered(pictures)
+    roles = Roles(question, answer_column, pictures, group, id_, kind, choices, listed=listed, optional=optional)
+    return roles if answer_column is None or choices else _with_references(table, roles, asked)
 
 
-def _images(table: StoredTable, asked: Sequence[str]) -> tuple[str, ...]:
-    if NONE in asked:
+def _with_answers(
+    table: StoredTable, found: OptionColumns | None, answer: str | None, question: str, asked: ColumnSettings
+) -> OptionColumns | None:
+    if found is None or answer is None:
+        return found
+    if found.in_text and not found.fits(table, question, answer):
+        return None
+    return found.answered_by(table, answer, question, asked.first_option)
+
+
+def _with_references(table: StoredTable, roles: Roles, asked: ColumnSettings) -> Roles:
+    """How references stand in the cells: one, a list, or several in one text."""
+    answer = str(roles.answer)
+    values = table.there(answer, table.n_rows)
+    if any(isinstance(value, (list, tuple)) for value in values):
+        return replace(roles, several=True)
+    if asked.separator is not None:
+        return roles if asked.separator == NONE else replace(roles, separator=asked.separator)
+    texts = [str(value) for value in values]
+    for separator in ("||", "|", ";"):
+        if sum(separator in text for text in texts) * 2 > len(texts):
+            raise ConfigError(
+                f"{table.name}: most values of {answer!r} have {separator!r} in them ({shown(texts[0])}). Are these "
+                f"several right answers? Say --separator '{separator}', or --separator none"
+            )
+    if (
+        texts
+        and {text.strip() for text in texts} <= {"0", "1", "0.0", "1.0"}
+        and _asks_yes_or_no(table, roles.question)
+    ):
+        raise ConfigError(
+            f"{table.name}: the values of {answer!r} are 0 and 1, and the questions ask for yes or no. Which is yes? "
+            "Write yes and no in their place"
+        )
+    return roles
+
+
+def _asks_yes_or_no(table: StoredTable, question: str) -> bool:
+    first = [str(value).strip().lower().split(" ")[0] for value in table.there(question, _LOOKED_AT)]
+    polar = {"is", "are", "was", "were", "do", "does", "did", "can", "has", "have", "ist", "sind", "hat", "gibt", "any"}
+    return sum(word in polar for word in first) * 2 > len(first)
+
+
+def _images(table: StoredTable, columns: Sequence[str], asked: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
+    media = {column: medium for column in columns if (medium := _medium(table, column))}
+    for column, medium in media.items():
+        if medium != "pictures":
+            raise ConfigError(
+                f"{table.name}: the column {column!r} holds {medium}, which is not read; a task without it would ask "
+                f"about something that is not shown. Leave it out knowingly with --ignore {column}"
+            )
+    found = list(media)
+    if NONE in asked.images:
         return ()
-    if asked:
-        return tuple(dict.fromkeys(asked))
-    found = [column for column in table.columns if _holds_pictures(table.values(column, _LOOKED_AT))]
-    if len(found) > 1:
+    if asked.images:
+        if left := [column for column in found if column not in asked.images]:
+            raise ConfigError(
+                f"{table.name}: the column {left[0]!r} holds pictures as well; show it with --image {left[0]}, or "
+                f"leave it out knowingly with --ignore {left[0]}"
+            )
+        return tuple(dict.fromkeys(asked.images))
+    if not found and (maybe := _by_file(table, columns, files)):
+        found = [maybe]
+    if len(found) > 1 and not _belong_together(found):
         both = " ".join(f"--image {column}" for column in found)
         raise ConfigError(
-            f"{table.name}: the columns {_listed(found)} all hold pictures. Which are shown? --image {found[0]}, or "
-            f"several: {both}; or --image none"
+            f"{table.name}: the columns {_listed(found)} all hold pictures. Which are shown, and in which order? "
+            f"{both}, or one of them and --ignore for the others; or --image none"
         )
-    return tuple(found)
+    return tuple(sorted(found, key=_number_in) if len(found) > 1 and _numbered(found) else found)
 
 
-def _holds_pictures(values: Iterable[object]) -> bool:
-    there = [value for value in values if value]
-    return bool(there) and all(map(_is_picture, there))
+def _medium(table: StoredTable, column: str) -> str | None:
+    """What a column holds that is no text; None for texts and numbers.
+
+    Raises:
+        ConfigError: some of its rows hold pictures and most do not, or its name says pictures and its values do not.
+    """
+    there = table.there(column, _LOOKED_AT)
+    kinds = [medium_of(value) for value in there]
+    known = [kind for kind in kinds if kind]
+    name = plain_name(column)
+    by_name = re.sub(r"_?\d+$", "", name)
+    if known and 2 * len(known) >= len(there):
+        return max(known, key=known.count)
+    if not there:
+        return None
+    if any(isinstance(value, (bytes, bytearray)) for value in there) or any(map(_is_file_record, there)):
+        raise ConfigError(
+            f"{table.name}: the column {column!r} holds files that are no pictures; leave it out with --ignore {column}"
+        )
+    if by_name in MEDIA:
+        return MEDIA[by_name]
+    if by_name in PICTURES:
+        if all(isinstance(value, str) and _NAME_LIKE.fullmatch(value) for value in there):
+            return "pictures"  # names without an ending, some of which may be missing: the rows will say
+        raise ConfigError(
+            f"{table.name}: by its name the column {column!r} holds pictures, and by its values ({shown(there[0])}) it "
+            f"does not; leave it out with --ignore {column}"
+        )
+    return None
 
 
-def _is_picture(value: object) -> bool:
-    """Whether a value is a picture: bytes are looked into, a name has to end like one."""
-    if isinstance(value, Mapping):
-        value = value.get("bytes") or value.get("path")
-    if isinstance(value, str):
-        return value.lower().split("?")[0].endswith(PICTURE_FILES)
-    if not isinstance(value, (bytes, bytearray)):
-        return False
-    try:
-        with picture_of(value):
-            return True
-    except UNREADABLE_ERRORS:
-        return False
+def _is_file_record(value: object) -> bool:
+    return isinstance(value, Mapping) and {"bytes", "path"} <= value.keys()
 
 
-def _by_name(table: StoredTable, columns: Sequence[str], names: Sequence[str], what: str, option: str) -> str:
+def _by_file(table: StoredTable, columns: Sequence[str], files: PictureFiles) -> str | None:
+    """The column that names the pictures of the folder without their endings.
+
+    Raises:
+        ConfigError: the folder holds pictures and no column names them for sure.
+    """
+    if not table.in_folder or not files.any():
+        return None
+    naming = [column for column in columns if _names_files(table.there(column, _LOOKED_AT), files)]
+    sure = [column for column in naming if plain_name(column) in _MAYBE_NAMES]
+    if len(sure) == 1:
+        return sure[0]
+    which = f"{_listed(naming, 'or')} may name them" if naming else "no column names them"
+    raise ConfigError(
+        f"{table.name}: there are pictures (or video, or sound) beside the table, and {which}. Say --image COLUMN, or "
+        "--image none for a task that shows nothing"
+    )
+
+
+def _names_files(values: Sequence[object], files: PictureFiles) -> bool:
+    texts = [str(value) for value in values if isinstance(value, (str, int)) and not isinstance(value, bool)]
+    return (
+        bool(texts)
+        and len(texts) == len(values)
+        and all(_NAME_LIKE.fullmatch(text) and files.has(text) for text in texts)
+    )
+
+
+def _belong_together(columns: Sequence[str]) -> bool:
+    """Whether columns of pictures are meant to be shown together: numbered, or before and after."""
+    names = [plain_name(column) for column in columns]
+    return _numbered(columns) or names in (["before", "after"], ["prior", "current"])
+
+
+def _numbered(columns: Sequence[str]) -> bool:
+    stems = {re.sub(r"_?\d+$", "", plain_name(column)) for column in columns}
+    return len(stems) == 1 and all(re.search(r"\d$", column) for column in columns)
+
+
+def _number_in(column: str) -> int:
+    found = re.search(r"(\d+)$", column)
+    return int(found[1]) if found else 0
+
+
+def _by_name(
+    table: StoredTable, columns: Sequence[str], names: Sequence[str], what: str, option: str, also: str = ""
+) -> str:
     found = [column for column in columns if plain_name(column) in names]
     first = [column for column in found if plain_name(column) == names[0]]
     if len(first or found) == 1:
         return (first or found)[0]
     if found:
         raise ConfigError(f"{table.name}: which column holds the {what}, {_listed(found, 'or')}? Say {option} COLUMN")
-    raise ConfigError(f"{table.name}: which column holds the {what}? Say {option} COLUMN; there are {_examples(table)}")
+    raise ConfigError(
+        f"{table.name}: which column holds the {what}? Say {option} COLUMN{also}; there are {_examples(table)}"
+    )
 
 
 def _group(table: StoredTable, columns: Sequence[str]) -> str | None:
@@ -201,13 +401,8 @@ def _distinct(table: StoredTable, column: str) -> int:
     return 0 if "" in values else len(values)
 
 
-def plain_name(name: str) -> str:
-    """Return the name of a column in lower case with underscores: `patientID` and `Patient Id` are `patient_id`."""
-    return re.sub(r"[^0-9a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
-
-
 def _listed(names: Sequence[str], word: str = "and") -> str:
-    return f" {word} ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
+    return f" {word} ".join([", ".join(map(repr, names[:-1])), repr(names[-1])]) if len(names) > 1 else repr(names[0])
 
 
 def _examples(table: StoredTable) -> str:

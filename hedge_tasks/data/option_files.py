@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.columns import GROUPS, NONE, plain_name
+from hedge_tasks.data.cells import plain_name
+from hedge_tasks.data.columns import GROUPS, NONE
 from hedge_tasks.data.groups import find_groups, rotated_items
 from hedge_tasks.data.tables import kind_of, read_rows
 from hedge_tasks.errors import DataError, unknown

@@ -10,16 +10,21 @@ from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.columns import Roles
+from hedge_tasks.data.conversations import without_mark
 from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import write_rows
+from hedge_tasks.data.media import PictureFiles, content_of
 from hedge_tasks.data.pictures import image_file_fault
-from hedge_tasks.data.splits import download_picture
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
 
+PICTURES = "pictures"
+"""Name of the column with lists of pictures."""
+
 _SHOWN = 5
+_NO_ANSWERS = frozenset({"", "nan", "n/a", "#n/a", "null", "<na>"})
 
 
 @dataclass
@@ -29,7 +34,7 @@ class RowFindings:
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
         repeated: rows that ask and show the same as one before.
-        pictures: number of different pictures (several columns count as one).
+        pictures: number of different pictures.
         groups: number of groups of questions that belong together.
     """
 
@@ -39,38 +44,95 @@ class RowFindings:
     groups: int = 0
 
 
-def look_at(table: StoredTable, roles: Roles, folder: Path) -> RowFindings:
+def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
+    """The texts of a document by column: the question with its options, the references one a line.
+
+    Raises:
+        DataError: the row cannot be asked or judged; says why.
+    """
+    texts = {column: cells.text(row[column]) for column in roles.texts() if column != roles.answer}
+    question = without_mark(texts[roles.question]) if roles.images else texts[roles.question]
+    if question.lower() in _NO_ANSWERS:
+        raise DataError("no question")
+    references = _references(row[roles.answer], roles) if roles.answer else []
+    if roles.answer and not references:
+        raise DataError("no answer")
+    if roles.choices:
+        options = roles.choices.of_row(row, question)
+        question = roles.choices.shown(question, options)
+        if roles.answer:
+            if len(references) > 1:
+                raise DataError(f"{len(references)} answers to a question with options")
+            value = row[roles.answer]
+            references = [roles.choices.right(value[0] if isinstance(value, (list, tuple)) else value, options)]
+    texts[roles.question] = question
+    return texts if roles.answer is None else {**texts, roles.answer: "\n".join(references)}
+
+
+def _references(value: object, roles: Roles) -> list[str]:
+    """The references in a cell, each once."""
+    several = value if isinstance(value, (list, tuple)) else [value]
+    texts = [cells.text(one) for one in several]
+    if roles.separator:
+        texts = [part.strip() for text in texts for part in text.split(roles.separator)]
+    kept = [text for text in texts if text.lower() not in _NO_ANSWERS]
+    if roles.several or roles.separator:
+        kept = [" ".join(text.split()) for text in kept]
+    return list(dict.fromkeys(kept))
+
+
+def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
+    """The cells of a row's pictures, in the order in which they are shown.
+
+    Raises:
+        DataError: one is missing that should be there.
+    """
+    found: list[Any] = []
+    for column in roles.images:
+        value = row[column]
+        several = list(value) if isinstance(value, (list, tuple)) else [value]
+        there = [one for one in several if not _empty(one)]
+        if len(there) < len(several) and not roles.optional:
+            raise DataError("no picture" if len(roles.images) == 1 else f"no picture in {column!r}")
+        found += there
+    if roles.images and not found:
+        raise DataError("no picture")
+    return found
+
+
+def _empty(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return not (value.get("bytes") or value.get("path"))
+    return value is None or value != value or (isinstance(value, (str, bytes)) and not value.strip())
+
+
+def look_at(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFindings:
     """Read every row and every picture.
 
     Args:
-        folder: from which names of pictures count.
+        files: what names of pictures mean.
     """
     found = RowFindings()
-    pictures = _Pictures(folder)
+    pictures = _Pictures(files)
     seen: set[str] = set()
-    shown: set[str] = set()
+    shown_before: set[str] = set()
     declared: list[str | None] = []
     pictured: list[str | None] = []
-    columns = [*roles.texts(), *roles.images]
-    for row, values in enumerate(progress(table.rows(columns), total=table.n_rows, name="Reading", unit="row")):
+    for row, values in enumerate(progress(table.rows(roles.used()), total=table.n_rows, name="Reading", unit="row")):
         try:
-            texts = {column: cells.text(values[column]) for column in roles.texts()}
-            digests = [pictures.digest(values[column]) for column in roles.images]
+            texts = texts_of(values, roles)
+            digests = [pictures.digest(value) for value in pictures_of(values, roles)]
         except DataError as error:
             found.faults[row] = str(error)
             continue
-        empty = [what for what, column in (("question", roles.question), ("answer", roles.answer)) if not texts[column]]
-        if empty:
-            found.faults[row] = f"no {empty[0]}"
-            continue
         picture = "".join(digests)
-        key = f"{texts[roles.question]}\0{texts[roles.answer]}\0{picture}"
+        key = f"{texts[roles.question]}\0{texts[roles.answer] if roles.answer else ''}\0{picture}"
         found.repeated += key in seen
         seen.add(key)
-        shown.add(picture)
+        shown_before.update(digests)
         declared.append(texts[roles.group] or None if roles.group else None)
         pictured.append(picture or f"text {texts[roles.question]}")
-    found.pictures = len(shown) if roles.images else 0
+    found.pictures = len(shown_before)
     found.groups = find_groups(declared, pictured).found
     return found
 
@@ -82,65 +144,50 @@ def describe(faults: Mapping[int, str], n_rows: int) -> str:
     return f"{len(faults)} of {n_rows} rows cannot be used: {first}{more}"
 
 
-def write_data(table: StoredTable, roles: Roles, folder: Path, without: Sequence[int], file: Path) -> None:
+def picture_columns(roles: Roles) -> tuple[str, ...]:
+    """The columns with pictures as they are written: one of lists where documents show several."""
+    if not roles.listed:
+        return roles.images
+    own = PICTURES if len(roles.images) > 1 else roles.images[0]
+    return (own if own not in roles.texts() else f"{own}_shown",)
+
+
+def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: Sequence[int], file: Path) -> None:
     """Write the columns that are used as a parquet file, pictures as they are in their files.
 
     Args:
-        folder: from which names of pictures count.
+        files: what names of pictures mean.
         without: rows that are left out.
 
     Raises:
         DataError: the file cannot be written.
     """
-    from datasets import Image, Value
+    from datasets import Image, List, Value
 
-    columns = {**{column: Value("string") for column in roles.texts()}, **{column: Image() for column in roles.images}}
+    kind = List(Image()) if roles.listed else Image()
+    columns = {
+        **{column: Value("string") for column in roles.texts()},
+        **dict.fromkeys(picture_columns(roles), kind),
+    }
     left_out = frozenset(without)
 
     def rows() -> Iterator[Mapping[str, Any]]:
-        for row, values in enumerate(table.rows(list(columns))):
+        for row, values in enumerate(table.rows(roles.used())):
             if row not in left_out:
-                pictures = {
-                    column: {"bytes": content_of(values[column], folder), "path": None} for column in roles.images
-                }
-                yield {**{column: cells.text(values[column]) for column in roles.texts()}, **pictures}
+                files_shown: list[Any] = [
+                    {"bytes": content_of(one, files), "path": None} for one in pictures_of(values, roles)
+                ]
+                held: Any = files_shown if roles.listed else next(iter(files_shown), None)
+                yield {**texts_of(values, roles), **dict.fromkeys(picture_columns(roles), held)}
 
     write_rows(file, rows(), columns)
-
-
-def content_of(value: object, folder: Path) -> bytes:
-    """The bytes of a picture's file.
-
-    Args:
-        value: bytes, `{"bytes", "path"}`, an https:// address, or the name of a file.
-        folder: from which names count.
-
-    Raises:
-        DataError: there is none, or the file cannot be had.
-    """
-    if isinstance(value, Mapping):
-        value = value.get("bytes") or value.get("path")
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if value is None or (isinstance(value, str) and not value.strip()):
-        raise DataError("no picture")
-    if not isinstance(value, str):
-        raise DataError(f"expected a picture, got {shown(value)}")
-    try:
-        return download_picture(value) if "://" in value else (folder / value).read_bytes()
-    except DataError:
-        raise
-    except Exception as error:  # file system or network: many kinds, and all mean the same to the user
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        where = "" if "://" in value else f" (from {folder})"
-        raise DataError(f"the picture {value[:200]!r}{where} cannot be had: {reason}") from None
 
 
 class _Pictures:
     """Digests of pictures that can be shown; a file is read once however many rows name it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, files: PictureFiles) -> None:
+        self._files = files
         self._known: dict[str, str | DataError] = {}
 
     def digest(self, value: object) -> str:
@@ -162,7 +209,7 @@ class _Pictures:
         return found
 
     def _digest(self, value: object) -> str:
-        content = content_of(value, self._folder)
+        content = content_of(value, self._files)
         if fault := image_file_fault(content, decode=True):
-            raise DataError(f"{value!r}: {fault}" if isinstance(value, str) else fault)
+            raise DataError(f"{shown(value)}: {fault}" if isinstance(value, str) else fault)
         return hashlib.sha256(content).hexdigest()

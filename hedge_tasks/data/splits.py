@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -15,6 +16,7 @@ from urllib.parse import unquote
 from loguru import logger
 
 from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
+from hedge_tasks.data.repositories import repository, split_files
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.progress import shows_progress
@@ -44,6 +46,7 @@ _DOWNLOADS = 8
 _TIMEOUT_S = 30.0
 _LARGEST_IMAGE = 64 << 20
 _DECODED_AT_START = 16
+_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,9 @@ def load_split(
 
     Where `path` is csv, json or parquet, it is in `files`. Else it is looked for in this order: inside the package for
     `package://some.package/folder`; in the folder that the environment variable HEDGE_DATA_DIR names, as
-    `<id with / written __>/[config/]<split>*.parquet`; on the hub at `revision`. A folder without parquet files may
-    have `<split>.jsonl`.
+    `<id with / written __>/[config/]<split>*.parquet` or as the hub itself lays it out
+    (`hedge_tasks.data.repositories`); on the hub at `revision`. A folder without parquet files may have
+    `<split>.jsonl`.
 
     Args:
         path: hub id, `package://` address, or kind of file.
@@ -88,22 +92,50 @@ def load_split(
 def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
     """The files of a split that is inside a package or below HEDGE_DATA_DIR; None where it is on the hub.
 
-    They are parquet files, or a single one of JSON lines.
+    They are parquet files, or files of JSON lines.
 
     Raises:
         DataError: such a folder does not hold the split.
     """
-    folder = _package_folder(path) if path.startswith(PACKAGE_SCHEME) else _local_folder(path, name)
+    folder = _package_folder(path) if path.startswith(PACKAGE_SCHEME) else local_copy(path)
     if folder is None:
         return None
-    lines = folder / f"{split}{LINES}"
-    files = sorted(folder.glob(f"{split}*.parquet")) or ([lines] if lines.is_file() else [])
-    if not files:
-        found = ", ".join(sorted(p.name for p in folder.glob("*.parquet"))) or "no parquet file"
-        raise DataError(f"{path}: no {split}*.parquet or {split}.jsonl in {folder} (there: {found})")
+    if not (files := split_files(folder, name, split)):
+        there = ", ".join(sorted(str(p.relative_to(folder)) for p in islice(folder.rglob("*.parquet"), _LISTED)))
+        part = f"config {name!r}, split {split!r}" if name else f"split {split!r}"
+        raise DataError(
+            f"{path}: no file of {part} in {folder} (there: {there or 'no parquet file'}); expected "
+            f"{split}*.parquet, data/{split}-00000-of-00001.parquet or {split}{LINES}"
+        )
     if not path.startswith(PACKAGE_SCHEME):
         logger.info("{} ({}): reading {}", path, split, folder)
     return files
+
+
+def local_copy(path: str) -> Path | None:
+    """The folder of a data set of the hub below HEDGE_DATA_DIR; None where there is none.
+
+    Raises:
+        DataError: HEDGE_DATA_DIR names no folder.
+    """
+    root = os.environ.get(DATA_DIR)
+    if not root:
+        return None
+    if not Path(root).is_dir():
+        raise DataError(f"{DATA_DIR}={root} is not a folder")
+    if (found := repository(Path(root), path)) is None:
+        logger.info("{} is not in {}={}; trying the hub", path, DATA_DIR, root)
+    return found
+
+
+def how_to_provide(path: str, name: str | None, split: str) -> str:
+    """The end of an error about a data set that cannot be had."""
+    folder = f"{path.replace('/', '__')}/{f'{name}/' if name else ''}"
+    return (
+        f"Either make the Hugging Face hub reachable (log in for gated data sets), or put a copy at "
+        f"DIR/{folder}{split}*.parquet and set {DATA_DIR}=DIR; what `hf download {path} --repo-type dataset "
+        f"--local-dir DIR/{path.replace('/', '__')}` writes will do."
+    )
 
 
 def loaded_revision(dataset: Dataset) -> str | None:
@@ -145,7 +177,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     from datasets import Image, Value
 
     feature, what = dataset.features[column], f"{source.path}, column {column!r}"
-    if isinstance(feature, Image):
+    if isinstance(feature, Image) or isinstance(getattr(feature, "feature", None), Image):
         return dataset
     if feature in (Value("binary"), Value("large_binary")):
         return dataset.cast_column(column, Image())
@@ -219,11 +251,14 @@ def _beside_data(source: _Source, file: PurePosixPath) -> Path | None:
     """A file of the local copy of a data set, None if it has no such file."""
     path = source.path
     if source.folder is not None:
+        if not (source.folder / file).resolve().is_relative_to(source.folder.resolve()):
+            raise DataError("it is a link out of the data set's folder")
         return source.folder / file
     if path.startswith(PACKAGE_SCHEME):
         return _package_folder(path) / file
     root = os.environ.get(DATA_DIR)
-    found = Path(root) / path.replace("/", "__") / file if root else None
+    folder = repository(Path(root), path) if root else None
+    found = folder / file if folder is not None else None
     return found if found is not None and found.is_file() else None
 
 
@@ -310,16 +345,20 @@ def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
 
 def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
     """The columns with images as stored bytes: hashing needs no pixels."""
-    from datasets import Image
+    from datasets import Image, List
 
     selected = dataset.select_columns(list(columns))
     for column, feature in selected.features.items():
         if isinstance(feature, Image):
             selected = selected.cast_column(column, Image(decode=False))
+        elif isinstance(feature, List) and isinstance(feature.feature, Image):
+            selected = selected.cast_column(column, List(Image(decode=False)))
     return selected
 
 
 def _image_bytes(image: object) -> bytes:
+    if isinstance(image, list):
+        return b"".join(hashlib.sha256(_image_bytes(one)).digest() for one in image)
     if isinstance(image, Mapping):
         if image.get("bytes") is not None:
             return bytes(image["bytes"])
@@ -330,7 +369,9 @@ def _image_bytes(image: object) -> bytes:
 
 
 def _image_fault(image: object, *, decode: bool) -> str | None:
-    """Return what is wrong with a stored image."""
+    """Return what is wrong with a stored image, or the first of several that something is wrong with."""
+    if isinstance(image, list) and image:
+        return next((fault for one in image if (fault := _image_fault(one, decode=decode))), None)
     if not image or (isinstance(image, Mapping) and not (image.get("bytes") or image.get("path"))):
         return "no image"
     if isinstance(image, Mapping) and image.get("bytes"):
@@ -344,22 +385,6 @@ def _package_folder(address: str) -> Path:
     if folder is None:
         raise DataError(f"{address}: there is no such folder in an installed package")
     return folder
-
-
-def _local_folder(path: str, name: str | None) -> Path | None:
-    root = os.environ.get(DATA_DIR)
-    if not root:
-        return None
-    if not Path(root).is_dir():
-        raise DataError(f"{DATA_DIR}={root} is not a folder")
-    folder = Path(root) / path.replace("/", "__")
-    for candidate in [folder / name, folder] if name else [folder]:
-        if any(candidate.glob("*.parquet")):
-            return candidate
-    if folder.is_dir():
-        raise DataError(f"{folder} ({DATA_DIR}) holds no parquet file" + (f" for config {name!r}" if name else ""))
-    logger.info("{} is not in {}={}; trying the hub", path, DATA_DIR, root)
-    return None
 
 
 def _read_local(files: Sequence[Path], what: str) -> Dataset:
@@ -417,11 +442,9 @@ def _load_from_hub(path: str, name: str | None, split: str, revision: str | None
         with hub_or_cache():
             return load_dataset(path, name=name, split=split, revision=revision)
     except Exception as error:  # network, authorisation, missing repository: told apart by the text, helped alike
-        folder = f"{path.replace('/', '__')}/{f'{name}/' if name else ''}{split}*.parquet"
         part = f"config {name}, split {split}" if name else f"split {split}"
         raise DataError(
-            f"data set {path} ({part}) cannot be loaded: {_first_line(error)}. Either make the Hugging Face hub "
-            f"reachable (log in for gated data sets), or put a copy at DIR/{folder} and set {DATA_DIR}=DIR."
+            f"data set {path} ({part}) cannot be loaded: {_first_line(error)}. {how_to_provide(path, name, split)}"
         ) from error
 
 

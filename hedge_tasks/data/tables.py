@@ -6,19 +6,25 @@ The one reader of such files: answers, labels, weights of options, questions. Wh
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from loguru import logger
+
+from hedge_tasks.data import repositories
+from hedge_tasks.data import splits as splits_module
+from hedge_tasks.data.conversations import in_turns
 from hedge_tasks.data.pictures import PICTURE_FILES
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row, parse_objects
-from hedge_tasks.io.outside import shown
 from hedge_tasks.io.tables import parse_csv
 
 KINDS = {
@@ -33,6 +39,11 @@ KINDS = {
 
 STDIN = Path("-")
 """Stands for the standard input."""
+
+_BOOKS = {".xlsx", ".xlsm"}
+_RUNS_CODE = {".pkl", ".pickle", ".pt", ".pth", ".joblib"}
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_LOOKED_AT = 10_000
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ROWS_AT_ONCE = 64
@@ -52,6 +63,8 @@ class StoredTable:
         n_rows: how many there are.
         folder: from which names of pictures count.
         rows: makes a pass over all rows, or over the columns named alone.
+        notes: choices that were made on the way to it, a line each.
+        in_folder: whether the user named its folder, whose other files belong to it.
     """
 
     name: str
@@ -60,45 +73,135 @@ class StoredTable:
     n_rows: int
     folder: Path
     rows: Callable[[Sequence[str] | None], Iterator[Mapping[str, Any]]]
+    notes: tuple[str, ...] = ()
+    in_folder: bool = False
 
     def values(self, column: str, most: int | None = None) -> list[Any]:
         """The values of a column, of the first rows only where a number is given."""
         return [row[column] for row in islice(self.rows([column]), most)]
 
+    def there(self, column: str, most: int) -> list[Any]:
+        """The first values of a column that are not empty."""
+        found = (row[column] for row in self.rows([column]))
+        return list(islice((value for value in found if not _nothing(value)), most))
 
-def read_table(path: Path) -> StoredTable:
-    """The table of a file, or the only one of a folder.
+
+def _nothing(value: object) -> bool:
+    """Whether a cell is null, blank, or a record or list of nothing else."""
+    if isinstance(value, Mapping):
+        return all(map(_nothing, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_nothing, value))
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
+
+
+def read_table(source: Path | str, *, split: str | None = None, config: str | None = None) -> StoredTable:
+    """The table of a file, of a folder, or of a data set on the hub.
+
+    A folder holds one table (with pictures or without), is laid out as the hub lays out its repositories, or was
+    written by `save_to_disk`. A name such as `org/name` that is no path means a data set of the hub.
+
+    Args:
+        split: which one, where there are several. By default the only one, or "test".
+        config: which one, where a data set of the hub has several.
 
     Raises:
-        DataError: there is none, there are several, or it cannot be read or is empty; says what to do.
+        DataError: there is none, or it cannot be read or is empty; says what to do.
+        ConfigError: there are several splits or configs, and it takes the user to say which.
     """
+    path = Path(source)
     if not path.exists():
+        if _HUB_ID.fullmatch(str(source)):
+            return _of_hub(str(source), config, split)
         raise DataError(f"cannot read {path}: there is no such file or folder")
-    files = _files_of(path) if path.is_dir() else [path]
-    kind = KINDS.get(files[0].suffix.lower())
-    if kind is None:
-        raise DataError(f"{files[0]}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
-    table = _parquet(files) if kind == "parquet" else _in_memory(files[0], kind)
+    table = replace(_of_folder(path, split, config), in_folder=True) if path.is_dir() else _of_file(path)
     if not table.columns or not table.n_rows:
         raise DataError(f"{table.name}: there are no rows in it")
     return table
 
 
-def _files_of(folder: Path) -> list[Path]:
-    """The table of a folder: one file, or all parquet files."""
-    entries = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    tables = [path for path in entries if path.suffix.lower() in KINDS]
-    if not tables:
-        what = (
-            "pictures but no table" if any(p.suffix.lower() in PICTURE_FILES for p in folder.rglob("*")) else "no table"
-        )
-        raise DataError(
-            f"{folder}: it holds {what}. Put a CSV file into it, with a column of the pictures' names, the questions "
-            "and the right answers: image,question,answer"
-        )
-    if len(tables) > 1 and {path.suffix.lower() for path in tables} != {".parquet"}:
-        raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, tables))}")
-    return tables
+def table_of_frame(frame: Any, folder: Path = Path(), name: str = "data frame") -> StoredTable:
+    """The table of a data frame of pandas or polars, or of an Arrow table.
+
+    Args:
+        folder: from which names of pictures count.
+        name: for messages.
+    """
+    import pyarrow as pa
+
+    made = pa.Table.from_pandas(frame, preserve_index=False) if hasattr(frame, "iloc") else pa.table(frame)
+    return _of_arrow([made], name, "data frame", folder)
+
+
+def _of_file(file: Path) -> StoredTable:
+    suffix = file.suffix.lower()
+    if suffix in _RUNS_CODE:
+        raise DataError(f"{file}: a pickle runs code when it is read; write it as parquet (frame.to_parquet) or CSV")
+    if suffix in _BOOKS:
+        return _of_book(file)
+    if suffix == ".arrow":
+        return _of_saved(file.parent, None)
+    kind = KINDS.get(suffix)
+    if kind is None:
+        raise DataError(f"{file}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
+    return _parquet([file]) if kind == "parquet" else _in_memory([file], kind)
+
+
+def _of_folder(folder: Path, split: str | None, config: str | None) -> StoredTable:
+    if (folder / "dataset_dict.json").is_file():
+        splits = {path.name: [path] for path in sorted(folder.iterdir()) if (path / "state.json").is_file()}
+        name, note = _chosen(folder, splits, split)
+        return replace(_of_saved(folder / name, None), notes=note)
+    if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file():
+        return _of_saved(folder, split)
+    splits = repositories.splits_of(folder, config)
+    if not splits:
+        raise DataError(f"{folder}: {_why_no_table(folder)}")
+    name, note = _chosen(folder, splits, split)
+    files = splits[name]
+    kinds = {KINDS[file.suffix.lower()] for file in files}
+    if kinds == {"parquet"}:
+        return replace(_parquet(files), notes=note)
+    if len(files) > 1 and (name == "" or len(kinds) > 1):
+        raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
+    table = _in_memory(files, kinds.pop())
+    return replace(table, notes=(*table.notes, *note))
+
+
+def _chosen(folder: Path, splits: Mapping[str, object], asked: str | None) -> tuple[str, tuple[str, ...]]:
+    """The split that is meant, and what is to be said of it."""
+    if asked is not None:
+        if asked not in splits:
+            raise unknown(f"split of {folder}", asked, [name for name in splits if name])
+        return asked, (f"split: {asked!r} of {', '.join(splits)}",)
+    if len(splits) == 1:
+        [name] = splits
+        return name, (f"split: {name!r}, the only one",) if name else ()
+    if "test" in splits:
+        return "test", (f"split: 'test' of {', '.join(splits)}; --split NAME takes another",)
+    raise ConfigError(f"{folder}: which of its splits, {', '.join(splits)}? Say --split NAME")
+
+
+def _why_no_table(folder: Path) -> str:
+    """Why a folder cannot be read, by the files in it, and what to do."""
+    files = [path for path in islice(folder.rglob("*"), _LOOKED_AT) if path.is_file()]
+    endings = {path.suffix.lower() for path in files}
+    if books := [path for path in files if path.suffix.lower() in _BOOKS]:
+        return f"it holds a spreadsheet ({books[0].name}) and no other table; save its sheet as CSV"
+    if endings & _RUNS_CODE:
+        return "it holds a pickle and no other table. A pickle runs code when it is read; write parquet or CSV"
+    deeper = [path for path in files if path.suffix.lower() in KINDS and _about_data(path)]
+    if deeper:
+        return f"no table lies in it; name the file that is meant, such as {deeper[0]}"
+    what = "it holds pictures but no table" if endings & set(PICTURE_FILES) else "it holds no table"
+    return (
+        f"{what}. Put a CSV file into it, with a column of the pictures' names, the questions and the right answers: "
+        "image,question,answer"
+    )
+
+
+def _about_data(path: Path) -> bool:
+    return not any(part.startswith(".") for part in path.parts)
 
 
 def kind_of(path: Path, default: str = "JSON lines") -> str:
@@ -126,25 +229,51 @@ def read_rows(path: Path, kind: str | None = None) -> list[Row]:
     if kind == "JSON lines":
         return parse_objects(lines, name)
     data = b"".join(line for _, line in lines) if path == STDIN else None
-    text = outside.read_text(path) if data is None else outside.clean(outside.decode(data, name))
+    if data is not None:
+        text = outside.clean(outside.decode(data, name))
+    elif kind == "CSV":
+        text, encoding = outside.read_table_text(path)
+        if encoding:
+            logger.warning("{}: not UTF-8, read as {}", name, encoding)
+    else:
+        text = outside.read_text(path)
     if kind == "CSV":
         return list(parse_csv(text, name, _separator(text)))
-    value = outside.parse_json(text, name)
-    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
-        raise DataError(f"{name}: expected a JSON list of objects, one a question, got {shown(value)}")
-    return [(f"{name}: item {i}", row) for i, row in enumerate(value, start=1)]
+    rows = _listed(outside.parse_json(text, name))
+    if rows is None:
+        raise DataError(f"{name}: expected a JSON list of objects, one a question")
+    return [(f"{name}: item {i}", row) for i, row in enumerate(rows, start=1)]
 
 
-def _in_memory(file: Path, kind: str) -> StoredTable:
-    rows = [row for _, row in read_rows(file, kind)]
-    read_as = kind
+def _listed(value: Any) -> list[dict[str, Any]] | None:
+    """The rows of a JSON value: a list of objects, an object with one such list in it, or lists of equal length by
+    column; None for anything else.
+    """
+    if isinstance(value, list):
+        return value if all(isinstance(row, dict) for row in value) else None
+    if not isinstance(value, dict) or not value:
+        return None
+    lists = [of for of in value.values() if isinstance(of, list)]
+    if len(lists) == len(value) and len(set(map(len, lists))) == 1 and len(value) > 1:
+        return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]
+    records = [of for of in lists if of and all(isinstance(row, dict) for row in of)]
+    return records[0] if len(records) == 1 else None
+
+
+def _in_memory(files: Sequence[Path], kind: str) -> StoredTable:
+    rows = [row for file in files for _, row in read_rows(file, kind)]
+    rows, conversations = in_turns(rows, str(files[0]))
+    read_as, notes = kind, []
     if kind == "CSV":
-        first = next(outside.read_raw_lines(file), (0, b""))[1]
-        read_as = f"CSV, separated by {_SEPARATORS[_separator(outside.decode(first, str(file)))]}"
+        text, encoding = outside.read_table_text(files[0])
+        read_as = f"CSV, separated by {_SEPARATORS[_separator(text)]}{f', in {encoding}' if encoding else ''}"
+    if conversations:
+        notes.append("conversations of one turn each: what is asked became 'question', the reply 'answer'")
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     if "" in columns:  # pandas writes its row numbers so
         columns = tuple(name for name in columns if name)
-    return StoredTable(str(file), read_as, columns, len(rows), file.parent, partial(_of_memory, rows, columns))
+    where = partial(_of_memory, rows, columns)
+    return StoredTable(str(files[0]), read_as, columns, len(rows), files[0].parent, where, tuple(notes))
 
 
 def _of_memory(
@@ -164,13 +293,108 @@ def _parquet(files: Sequence[Path]) -> StoredTable:
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
     opened = _read_parquet(name, lambda: [pq.ParquetFile(file) for file in files])
-    columns = tuple(column for column in opened[0].schema_arrow.names if not column.startswith("__index_level_"))
+    schema = opened[0].schema_arrow
+    columns = tuple(column for column in schema.names if not column.startswith("__index_level_"))
     for file, other in zip(files, opened, strict=True):
         if missing := set(columns) - set(other.schema_arrow.names):
             raise DataError(f"{file}: there is no column {sorted(missing)[0]!r}, which {files[0].name} has")
     n_rows = sum(file.metadata.num_rows for file in opened)
     read_as = "parquet" if len(files) == 1 else f"{len(files)} parquet files"
-    return StoredTable(name, read_as, columns, n_rows, files[0].parent, partial(_of_parquet, files, columns))
+    rows = partial(_of_parquet, files, columns, _class_names(schema.metadata))
+    return StoredTable(name, read_as, columns, n_rows, files[0].parent, rows)
+
+
+def _of_saved(folder: Path, split: str | None) -> StoredTable:
+    """A data set as `datasets` has saved it."""
+    from datasets import load_from_disk
+
+    if split is not None:
+        raise ConfigError(f"{folder}: it holds one split; leave out --split {split}")
+    try:
+        dataset = load_from_disk(str(folder))
+    except Exception as error:  # of many kinds, for damaged files and those of other versions
+        reason = (str(error).splitlines() or [""])[0][:200]
+        raise DataError(f"{folder}: not readable as a saved data set ({type(error).__name__}: {reason})") from error
+    return _of_dataset(dataset, str(folder), "saved data set", folder)
+
+
+def _of_dataset(dataset: Any, name: str, read_as: str, folder: Path) -> StoredTable:
+    def rows(wanted: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
+        chosen = dataset.select_columns(list(wanted)) if wanted else dataset
+        labels = _labels_of(dataset.features)
+        for piece in chosen.with_format("arrow").iter(_ROWS_AT_ONCE):
+            yield from (_labelled(row, labels) for row in piece.to_pylist())
+
+    return StoredTable(name, read_as, tuple(dataset.column_names), len(dataset), folder, rows)
+
+
+def _of_hub(name: str, config: str | None, split: str | None) -> StoredTable:
+    """A data set of the hub; a copy below HEDGE_DATA_DIR goes first."""
+    if (copy := splits_module.local_copy(name)) is not None:
+        return _of_folder(copy, split, config)
+    dataset = splits_module.load_split(name, config, split or "test")
+    note = f"split: {split or 'test'!r}"
+    return replace(_of_dataset(dataset, name, "data set of the hub", Path()), notes=(note,))
+
+
+def _of_book(file: Path) -> StoredTable:
+    """The only sheet of a spreadsheet."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise DataError(f"{file}: reading a spreadsheet needs openpyxl; or save its sheet as CSV") from None
+    try:
+        book = load_workbook(file, read_only=True, data_only=True)
+    except Exception as error:  # of many kinds: no archive, no book, another version
+        raise DataError(f"{file}: not readable as a spreadsheet ({type(error).__name__}); save it as CSV") from None
+    if len(book.sheetnames) > 1:
+        raise DataError(f"{file}: it has several sheets ({', '.join(book.sheetnames)}); save the one meant as CSV")
+    header, *cells = book.active.iter_rows(values_only=True) or [()]
+    names = ["" if name is None else str(name).strip() for name in header]
+    if len(set(names) - {""}) < len([name for name in names if name]):
+        raise DataError(f"{file}: the header names a column twice")
+    rows = [{n: v for n, v in zip(names, row, strict=False) if n} for row in cells if not _nothing(list(row))]
+    columns = [name for name in names if name]
+    return StoredTable(
+        str(file), "spreadsheet", tuple(columns), len(rows), file.parent, partial(_of_memory, rows, columns)
+    )
+
+
+def _of_arrow(tables: Sequence[Any], name: str, read_as: str, folder: Path) -> StoredTable:
+    def rows(wanted: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
+        for table in tables:
+            for batch in (table.select(list(wanted)) if wanted else table).to_batches(_ROWS_AT_ONCE):
+                yield from batch.to_pylist()
+
+    columns = tuple(tables[0].column_names)
+    return StoredTable(name, read_as, columns, sum(table.num_rows for table in tables), folder, rows)
+
+
+def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, list[str]]:
+    """The names behind the numbers of a column, where `datasets` has written them beside the rows."""
+    try:
+        info = json.loads((metadata or {})[b"huggingface"])["info"]["features"]
+        return {c: f["names"] for c, f in info.items() if isinstance(f, dict) and f.get("_type") == "ClassLabel"}
+    except (KeyError, TypeError, ValueError):
+        return {}
+
+
+def _labels_of(features: Any) -> dict[str, list[str]]:
+    from datasets import ClassLabel
+
+    return {column: list(f.names) for column, f in features.items() if isinstance(f, ClassLabel)}
+
+
+def _labelled(row: Mapping[str, Any], labels: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
+    """A row with names in place of the numbers of classes; -1 is none."""
+    if not labels.keys() & row.keys():
+        return row
+    return {
+        column: value
+        if column not in labels or not isinstance(value, int)
+        else (labels[column][value] if 0 <= value < len(labels[column]) else None)
+        for column, value in row.items()
+    }
 
 
 def _read_parquet(name: str, read: Callable[[], Iterable[T]]) -> list[T]:
@@ -184,10 +408,13 @@ def _read_parquet(name: str, read: Callable[[], Iterable[T]]) -> list[T]:
 
 
 def _of_parquet(
-    files: Sequence[Path], columns: Sequence[str], wanted: Sequence[str] | None = None
+    files: Sequence[Path],
+    columns: Sequence[str],
+    labels: Mapping[str, Sequence[str]],
+    wanted: Sequence[str] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
     import pyarrow.parquet as pq
 
     for file in files:
         for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE, columns=list(wanted or columns)):
-            yield from batch.to_pylist()
+            yield from (_labelled(row, labels) for row in batch.to_pylist())

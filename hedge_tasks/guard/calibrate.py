@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
@@ -22,8 +23,10 @@ from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, p
 from hedge_tasks.guard.sentinels import choose
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import estimate_rate
+from hedge_tasks.statistics import estimate_rate, ratio
+from hedge_tasks.statistics.base import BoolArray
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
+from hedge_tasks.statistics.verified import audited_sums
 
 _NO_FORCED = "it needs forced passes, which a guard does not ask for"
 
@@ -126,8 +129,34 @@ def calibrate(
     return PolicySearch(policy, tried, left_out)
 
 
-def check(policy: Policy, run: Run) -> PolicyCheck:
+def accepted(policy: Policy, run: Run) -> BoolArray:
+    """Return which documents a policy lets through."""
+    early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
+    values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
+    return np.asarray(values <= policy.threshold)
+
+
+def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number:
+    """Return the share of hallucinated among accepted answers, by all labels of experts; the interval is asymptotic.
+
+    Args:
+        run: with the judge's labels.
+        audit: of it.
+        accepted: by document.
+    """
+    sets = run.answer_sets
+    groups = groups_of(sets) or range(len(sets))
+    labels = audit.on([a.id for a in sets]).verified(range(len(sets)), [a.label for a in sets], list(groups))
+    there, nothing = accepted.astype(np.float64), np.zeros(len(sets))
+    wrong, right = np.stack([there, there], axis=1), np.stack([nothing, there], axis=1)
+    return audited_sums(wrong, right, np.zeros((len(sets), 2)), ratio, labels)
+
+
+def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyCheck:
     """What became of a promise on a run it was not calibrated on.
+
+    Args:
+        audit: of the run: the risk is then against experts.
 
     Raises:
         ConfigError: the run has another model, decoding, prompt or number of draws: the promise is not about it.
@@ -146,7 +175,8 @@ def check(policy: Policy, run: Run) -> PolicyCheck:
     accepted = estimate_rate(taken.astype(float), groups=groups, confidence=SURE)
     known = taken & ~np.isnan(labels)
     of_known = [g for g, k in zip(groups, known, strict=True) if k] if groups is not None else None
-    risk = estimate_rate(labels[known], groups=of_known)
+    by_judge = estimate_rate(labels[known], groups=of_known)
+    risk = by_judge if audit is None else risk_by_experts(run, audit, taken)
     held = None if risk.value is None else risk.value <= policy.promise.risk
     refuted = risk.interval is not None and risk.interval[0] > policy.promise.risk
     return PolicyCheck(risk, accepted, held, refuted, apart(accepted.interval, policy.promise.accepted_interval))

@@ -14,6 +14,7 @@ Everything else is a `DataError` that names the file, the line and the place.
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -41,6 +42,9 @@ LONGEST_LINE = 64 << 20
 _UNSOUND = re.compile("[\x00\ud800-\udfff]")
 _MAYBE_UNSOUND = re.compile(r"[\x00\ud800-\udfff]|\\u(?:0000|[dD][89a-fA-F])")
 _SHOWN = 60
+
+# Three signs beyond ASCII in a row are in no word of a language that Windows-1252 is for, nor are others than these.
+_UNLIKE_WORDS = re.compile("[\x80-\u2fff]{3}|[^\x00-\x7fÀ-ÖØ-öø-ÿŒœŠšŽžŸ€°µ²³±·×÷§«»¿¡“”„‘’‚–—…ªº\xa0]")
 
 
 def clean(text: str) -> str:
@@ -121,6 +125,35 @@ def read_text(path: Path, *, largest: int = LARGEST_TEXT) -> str:
     Raises:
         DataError: it cannot be read, is larger than `largest` bytes, or no UTF-8.
     """
+    return clean(decode(_read_bytes(path, largest), str(path)))
+
+
+def read_table_text(path: Path) -> tuple[str, str | None]:
+    """The text of a table as spreadsheets write it, and how it was read where it is not UTF-8.
+
+    UTF-16 is told by its byte order mark. Windows-1252 has no mark: a text counts as it only where all its letters
+    beyond ASCII stand as they do in words of the languages that use it.
+
+    Raises:
+        DataError: it cannot be read, is too large, or is in neither encoding.
+    """
+    data = _read_bytes(path, LARGEST_TEXT)
+    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if data.startswith(mark):
+            try:
+                return clean(data.decode("utf-16")), "UTF-16"
+            except UnicodeDecodeError as error:
+                raise DataError(f"{path}: not UTF-16 ({error.reason} at byte {error.start})") from None
+    try:
+        return clean(decode(data, str(path))), None
+    except DataError as error:
+        text = data.decode("cp1252", errors="replace")
+        if "\ufffd" in text or _UNLIKE_WORDS.search(text):
+            raise DataError(f"{error}; save it as UTF-8") from None
+        return clean(text), "Windows-1252"
+
+
+def _read_bytes(path: Path, largest: int) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
@@ -130,7 +163,7 @@ def read_text(path: Path, *, largest: int = LARGEST_TEXT) -> str:
         raise DataError(f"cannot read {clean(str(path))}: {error}") from None
     if len(data) > largest:
         raise DataError(f"{path}: larger than {_size(largest)}")
-    return clean(decode(data, str(path)))
+    return data
 
 
 def read_json(path: Path, *, largest: int = LARGEST_TEXT, constants: bool = True) -> Any:

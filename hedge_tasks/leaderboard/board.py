@@ -13,6 +13,8 @@ import numpy as np
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, name_of
 from hedge_tasks.detectors.registry import names
+from hedge_tasks.leaderboard.audited_pairs import with_audits
+from hedge_tasks.leaderboard.audits import audited_number
 from hedge_tasks.leaderboard.comparison import Counted, Pairs, auroc_pairs, sum_pairs
 from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
@@ -80,6 +82,7 @@ class EntryNumber:
         draws: price of the detector, in answers a question; None where none is asked for.
         checked: what the number rests on, each with whether it is verified.
         place: among the ranked entries; None for others, and for measures that nobody is ranked by.
+        experts: the number against experts; None without an audit.
     """
 
     entry: Entry
@@ -87,6 +90,21 @@ class EntryNumber:
     draws: int | None
     checked: Sequence[tuple[str, PartStatus]]
     place: Place | None = None
+    experts: Number | None = None
+
+    @property
+    def audited(self) -> bool:
+        """Whether there is a number against experts."""
+        return self.experts is not None and self.experts.defined
+
+    @property
+    def shown(self) -> Number:
+        """The number that counts: against experts, where there is one."""
+        return self.experts if self.experts is not None and self.experts.defined else self.estimate
+
+    @property
+    def value(self) -> float | None:
+        return self.shown.value
 
     @property
     def verified(self) -> bool:
@@ -185,7 +203,10 @@ def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
         checked = [documents, labels, ("value", findings.suite[measure.name])]
         return EntryNumber(entry, measured_of(entry.content["suite"][measure.name]), None, checked)
     if measure.kind == "rate":
-        return None if entry.rate is None else EntryNumber(entry, entry.rate, None, [documents, labels])
+        if entry.rate is None:
+            return None
+        experts = audited_number(entry.content, None, HALLUCINATION_RATE.name)
+        return EntryNumber(entry, entry.rate, None, [documents, labels], experts=experts)
     if measure.kind == "price":
         summary = entry.content["summary"]
         draws = summary["n_clean"] + summary["n_noisy"]
@@ -194,7 +215,9 @@ def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
     if about is None:
         return None
     checked = [documents, labels, *findings.rests_on(measure.clustering, measure.name)]
-    return EntryNumber(entry, stated_auroc(entry.content, measure.clustering, measure.name), about["draws"], checked)
+    stated = stated_auroc(entry.content, measure.clustering, measure.name)
+    experts = audited_number(entry.content, measure.clustering, measure.name)
+    return EntryNumber(entry, stated, about["draws"], checked, experts=experts)
 
 
 def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Number:
@@ -240,18 +263,19 @@ class Board:
 
 
 def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
-    """The board of a task's entries by a measure."""
+    """The board of a task's entries by a measure: two that have an audit are compared by their experts' labels."""
     found = [cell for entry in entries if entry.findings.ranked and (cell := cell_of(entry, measure)) is not None]
     cells = sorted(found, key=lambda cell: by_value(cell, measure))
     pairs = pairs_of([cell.entry for cell in cells], measure) if cells else None
     if pairs is None:
         return Board(cells, None)
-    values = [cell.estimate.value for cell in cells]
+    pairs = with_audits(pairs, [cell.entry.columns for cell in cells], measure.key)
+    values = [cell.value for cell in cells]
     placed = places(values, pairs, higher_is_better=measure.higher_is_better)
     return Board([replace(cell, place=place) for cell, place in zip(cells, placed, strict=True)], pairs)
 
 
 def by_value(cell: EntryNumber, measure: BoardNumber) -> tuple[bool, float, str]:
     """Sorting key: the best first, what is undefined last."""
-    value = cell.estimate.value
+    value = cell.value
     return value is None, (value or 0.0) * (-1 if measure.higher_is_better else 1), cell.entry.name

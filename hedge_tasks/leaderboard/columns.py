@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hedge_tasks.adjudication.designed import ExpertLabels
+from hedge_tasks.leaderboard.audits import labels_of
 from hedge_tasks.leaderboard.comparison import Counted, LabelledScores
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray
@@ -30,6 +32,7 @@ class EntryColumns:
         held_out: by clustering, which documents its threshold was tuned on.
         scores: by clustering and detector, shape `(n,)`; nan where there is none.
         suite: by metric, what each document adds to its sums, and its group there.
+        experts: what experts said of the documents; None without an audit.
     """
 
     ids: IntArray
@@ -40,6 +43,7 @@ class EntryColumns:
     held_out: Mapping[str, BoolArray]
     scores: Mapping[tuple[str, str], FloatArray]
     suite: Mapping[str, tuple[FloatArray, IntArray]]
+    experts: ExpertLabels | None = None
 
     def labelled(self, clustering: str, detector: str) -> LabelledScores:
         """Return what the ROC-AUC of a detector is made of; nothing where the entry does not have it."""
@@ -93,6 +97,7 @@ def columns_of(submission: Mapping[str, Any]) -> EntryColumns:
         held_out,
         scores,
         suite,
+        None if (experts := labels_of(submission)) is None else experts.some(order.tolist()),
     )
 
 

@@ -11,6 +11,7 @@ from hedge_tasks.leaderboard.board import slug
 from hedge_tasks.leaderboard.detector_ranks import PRICES, DetectorBoard, Priced, detector_board
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_page import PACKAGE
+from hedge_tasks.measures.blind import TITLES
 from hedge_tasks.plots.figures import ranks_chart
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
@@ -56,6 +57,7 @@ def detector_pages(entries: Sequence[Entry], common: Mapping[str, Any]) -> Itera
                 models=len({model for rows in board.rows.values() for _, model, _ in rows}),
                 tasks=tasks,
                 rows=[_row(rank, board, tasks) for rank in board.ranks],
+                blind=_blind([entry for entry in counted if clustering in entry.detectors[price]], clustering, tasks),
                 chart=picture(ranks_chart(board.ranks)),
                 **common,
             ),
@@ -80,5 +82,26 @@ def _row(rank: Any, board: DetectorBoard, tasks: Sequence[str]) -> dict[str, Any
     }
 
 
+def _blind(entries: Sequence[Entry], clustering: str, tasks: Sequence[str]) -> list[dict[str, Any]]:
+    """Blind baselines as rows: mean ROC-AUC over the entries that have them, and by task."""
+    of: dict[str, list[tuple[str, float]]] = {name: [] for name in TITLES}
+    for entry in entries:
+        for row in entry.content["blind"].get(clustering, {"rows": ()})["rows"]:
+            of[row["name"]].append((entry.task, row["auroc"]))
+    return [
+        {
+            "title": f"{name}: {TITLES[name]}",
+            "mean": _mean_of([value for _, value in rows]),
+            "by_task": [_mean_of([value for own, value in rows if own == task]) for task in tasks],
+        }
+        for name, rows in of.items()
+        if rows
+    ]
+
+
+def _mean_of(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
 def _mean(numbers: Sequence[Priced]) -> float | None:
-    return sum(priced.auroc for priced in numbers) / len(numbers) if numbers else None
+    return _mean_of([priced.auroc for priced in numbers])

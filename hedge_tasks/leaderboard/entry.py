@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.leaderboard.audits import whose
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.protocol import judge_of
@@ -59,6 +60,11 @@ class Entry:
     def judge(self) -> str:
         """Who labelled, for people."""
         return judge_of(self.content)
+
+    @property
+    def experts(self) -> str | None:
+        """Which experts labelled how many of its documents, in a few words; None without an audit."""
+        return whose(self.content)
 
     @property
     def contradicted(self) -> list[Mapping[str, Any]]:

@@ -8,6 +8,8 @@ from typing import Any
 from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
 from hedge_tasks.detectors.registry import names
+from hedge_tasks.leaderboard.audits import audited_number, whose
+from hedge_tasks.leaderboard.blind import not_better, shown_rows
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles, task_page
 from hedge_tasks.leaderboard.entry import documents_part
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
@@ -66,6 +68,10 @@ def entry_page(content: Mapping[str, Any], findings: ValidationFindings, file: s
             for name, (title, higher, _) in suite_titles([content]).items()
         ],
         claims=shown_claims(content, findings.claims),
+        whose=whose(content),
+        blind={name: shown_rows(content, name) for name in clusterings},
+        audit=content.get("audit"),
+        audited_rate=audited_number(content, None, "hallucination_rate"),
         metrics=metrics,
         charts=charts,
         settings=flat_settings(
@@ -91,6 +97,8 @@ def _row(content: Mapping[str, Any], findings: ValidationFindings, clustering: s
         "draws": about["draws"],
         "estimate": stated_auroc(content, clustering, detector),
         "part": findings.detectors[clustering][detector],
+        "experts": audited_number(content, clustering, detector),
+        "not_better": not_better(content, clustering, detector),
     }
 
 
@@ -108,11 +116,13 @@ def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator
     state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]
     yield "documents", state, documents.verified, documents.reason
     parts = {"labels": findings.labels}
+    parts |= {} if findings.audit is None else {"labels of experts": findings.audit}
     titles = suite_titles([content])
     for part in dict.fromkeys(findings.suite.values()):
         parts[", ".join(titles[name][0] for name, its in findings.suite.items() if its == part)] = part
     parts |= {f"clusters of {name}": part for name, part in findings.clusterings.items()}
     parts |= {what: findings.claims[key] for key, what in CLAIM_PARTS.items() if key in findings.claims}
+    parts |= {f"scores of {name} (blind)": part for name, part in findings.blind.items()}
     for clustering, of in findings.detectors.items():
         for part in sorted(set(of.values()), key=lambda part: not part.verified):
             named = ", ".join(name for name, its in of.items() if its == part)

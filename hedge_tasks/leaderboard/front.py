@@ -166,8 +166,8 @@ def _newest(shown: Sequence[ShownNumber]) -> ShownNumber | None:
 
 
 def _shade(cell: EntryNumber, measure: BoardNumber) -> int | None:
-    if cell.estimate.value is None or measure.kind == "price":
+    if cell.value is None or measure.kind == "price":
         return None
     low, high = measure.bounds
-    share = min(max((cell.estimate.value - low) / (high - low), 0.0), 1.0)
+    share = min(max((cell.value - low) / (high - low), 0.0), 1.0)
     return min(_SHADES - 1, int(_SHADES * (share if measure.higher_is_better else 1 - share)))

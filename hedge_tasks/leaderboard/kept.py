@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import ConfigDict
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Record
@@ -159,7 +160,8 @@ def _arrays(columns: EntryColumns) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {f"parts{i}": parts, f"groups{i}": groups}
     held_out = {name: np.flatnonzero(of).tolist() for name, of in columns.held_out.items()}
     told = {"grouped": columns.grouped, "held_out": held_out, "scores": [list(key) for key, _ in scores]}
-    return {**told, "suite": [name for name, _ in suite]}, arrays
+    experts = None if columns.experts is None else [columns.experts.strata, columns.experts.said]
+    return {**told, "suite": [name for name, _ in suite], "experts": experts}, arrays
 
 
 def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> EntryColumns:
@@ -168,4 +170,8 @@ def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> EntryColumns
     scores = {(key[0], key[1]): arrays["scores"][i] for i, key in enumerate(told["scores"])}
     suite = {name: (arrays[f"parts{i}"], arrays[f"groups{i}"]) for i, name in enumerate(told["suite"])}
     first = (arrays["ids"], arrays["keys"], arrays["labels"], arrays["groups"])
-    return EntryColumns(*first, told["grouped"], held_out, scores, suite)
+    experts = None
+    if told["experts"] is not None:
+        strata, said = told["experts"]
+        experts = ExpertLabels(tuple(strata), tuple(tuple(one) for one in said))
+    return EntryColumns(*first, told["grouped"], held_out, scores, suite, experts)

@@ -171,6 +171,69 @@ class ClaimsOf(Record):
     aggregates: Objects[ClaimAurocs]
 
 
+class BlindNumber(Record):
+    """ROC-AUC of a blind baseline; reversed: turned round, because it is better so."""
+
+    name: Detector
+    reversed: bool
+    auroc: Share
+    stderr: float | None
+    low: Share | None
+    high: Share | None
+    n: Count
+    n_positive: Count
+
+
+class BlindOf(Record):
+    """Blind baselines on the documents that the detectors of a clustering count, the best first, and the detectors that
+    do not beat the best (paired, Holm); six decimals."""
+
+    rows: Items[BlindNumber]
+    not_better: Items[Detector]
+
+
+class AuditStratum(Record):
+    """Documents that had the same chance of being labelled."""
+
+    title: Annotated[str, Field(max_length=500)]
+    documents: Count
+    labelled: Count
+
+
+class SubmittedAudited(Record):
+    """A number against experts: for documents like these, and the interval for these very documents; six decimals."""
+
+    value: Share | None
+    stderr: float | None
+    low: Share | None
+    high: Share | None
+    run_low: Share | None
+    run_high: Share | None
+    n: Count
+    n_labels: Count
+    reason: ShortText | None
+
+
+class AuditOf(Record):
+    """Labels of experts on a designed sample (`hedge audit`): who they are in roles and numbers, Cohen's kappa of two
+    who labelled the same, hidden controls (asked, right), the strata, and numbers against experts."""
+
+    by: Annotated[str, Field(max_length=100)]
+    people: Count
+    kappa: Annotated[float, Field(ge=-1, le=1)] | None
+    controls: Pair[Count]
+    strata: Annotated[Items[AuditStratum], Field(min_length=1)]
+    aggregates: Objects[Objects[SubmittedAudited]]
+    rates: Objects[SubmittedAudited]
+
+
+class AuditedDocument(Record):
+    """Its stratum, and what each expert said; nothing where it was not drawn."""
+
+    stratum: Count
+    said: Items[Literal["hallucinated", "supported", "no answer"]]
+
+
 class Matrix(Record):
     """Numbers in base64, little-endian, with their shape."""
 
@@ -266,6 +329,11 @@ class SubmittedDocument(Record):
         Field(description="By metric of the suite: what its number is made of, no texts."),
     ] = NotThere
     claims: ClaimsOfDocument = NotThere
+    audit: AuditedDocument = NotThere
+    blind: Annotated[
+        Objects[float | None],
+        Field(description="Scores of blind baselines, which see neither picture nor draws; null without a label."),
+    ] = NotThere
     drawn: DrawnFrom = NotThere
     n_clean: Count
     logprobs: Annotated[
@@ -305,7 +373,7 @@ class Submission(Record):
     scores that they follow from; with the texts where their licence allows it. Written by `hedge leaderboard submit`,
     checked by `hedge leaderboard validate`."""
 
-    hedge_submission: Literal[3]
+    hedge_submission: Literal[4]
     digest: Annotated[
         NamedSha256,
         Field(description="SHA-256 of everything else as JSON with sorted keys, no blanks, non-ASCII escaped."),
@@ -326,6 +394,8 @@ class Submission(Record):
     ]
     clusterings: Annotated[Objects[ClusteringOf], Field(min_length=1)]
     claims: ClaimsOf = NotThere
+    audit: AuditOf = NotThere
+    blind: Annotated[Objects[BlindOf], Field(description="By clustering.")]
     documents: Annotated[Items[SubmittedDocument], Field(min_length=1)]
 
 

@@ -24,15 +24,17 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import cleaned
+from hedge_tasks.leaderboard import audits, blind
 from hedge_tasks.leaderboard.suite import of_run
 from hedge_tasks.leaderboard.units import of_run as claims_of_run
+from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import installed_tasks
 from hedge_tasks.scoring.relabel import judge_of
 from hedge_tasks.scoring.scorers import scorers_of
 
-FORMAT = 3
+FORMAT = 4
 DECIMALS = 6
 """Of aggregates."""
 
@@ -63,7 +65,7 @@ def make_submission(
     texts: bool | None = None,
     scorers: Mapping[str, Scorer] | None = None,
 ) -> dict[str, Any]:
-    """A run as a submission, ready for JSON.
+    """A run as a submission, ready for JSON; with its audit, where one stands beside it.
 
     Args:
         name: of the entry on the leaderboard; by default the model.
@@ -77,7 +79,7 @@ def make_submission(
 
     Raises:
         ConfigError: the run records no scorers, the address is not https, or name, note or parameters make no sense.
-        DataError: there are no answers.
+        DataError: there are no answers, or the audit beside the run is damaged.
     """
     from hedge_tasks.leaderboard.schema import schema_fault
 
@@ -124,6 +126,15 @@ def make_submission(
     content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in used.items()}
     for key, of in content["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(content, key))
+    sets = [answer_set_of(document) for document in documents]
+    stated = {key: stored_scores(content, key) for key in used}
+    for document, of in zip(documents, blind.scores_by_document(run.answer_sets), strict=True):
+        document |= {"blind": of} if of else {}
+    content["blind"] = blind.record_of(content, stated)
+    if (audit := audit_of(run)) is not None:
+        for document in documents:
+            document["audit"] = audits.in_document(audit, document["id"])
+        content["audit"] = audits.record_of(audit, sets, stated)
     content = cleaned(content)  # as whoever reads the file has it
     submission = {**content, "digest": digest_of(content)}
     if found := schema_fault(submission):
@@ -164,7 +175,7 @@ def label_digest(documents: Sequence[Mapping[str, Any]]) -> str | None:
 
 def health_record(health: Health) -> dict[str, Any]:
     """Of a run's health what readers of the leaderboard should know."""
-    findings = [asdict(finding) for finding in health.findings]
+    findings = [{"text": finding.text, "unreliable": finding.unreliable} for finding in health.findings]
     settings = [verdict.to_dict() for verdict in health.setting_verdicts]
     return {"unreliable": health.unreliable, "findings": findings, "settings": settings}
 

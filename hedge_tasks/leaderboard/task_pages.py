@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hedge_tasks.leaderboard.blind import best_of, not_better
 from hedge_tasks.leaderboard.board import Board, BoardNumber, EntryNumber, by_value, cell_of, choices_of, task_page
 from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.leaderboard.entry import Entry
@@ -51,8 +52,9 @@ def task_pages(
                 current=pages[measure],
                 column="ROC-AUC" if measure.kind == "auroc" else measure.title,
                 documents=manifest or None,
-                rows=[_row(cell) for cell in board.cells],
-                aside=[_row(cell) for cell in sorted(others, key=lambda cell: by_value(cell, measure))],
+                rows=[_row(cell, measure) for cell in board.cells],
+                aside=[_row(cell, measure) for cell in sorted(others, key=lambda cell: by_value(cell, measure))],
+                audited=any(cell.audited for cell in [*board.cells, *others]),
                 priced=measure.kind == "auroc",
                 compared=_compared(board),
                 **common,
@@ -60,10 +62,12 @@ def task_pages(
         )
 
 
-def _row(cell: EntryNumber) -> dict[str, Any]:
+def _row(cell: EntryNumber, measure: BoardNumber) -> dict[str, Any]:
     content = cell.entry.content
     return {
         "cell": cell,
+        "blind": best_of(content, measure.clustering),
+        "not_better": not_better(content, measure.clustering, measure.name),
         "entry": cell.entry,
         "created": content["entry"]["created"][:10],
         "protocol": protocol_of(content),

@@ -17,6 +17,8 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.leaderboard.audits import check_audit
+from hedge_tasks.leaderboard.blind import check_blind
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
@@ -73,6 +75,8 @@ class ValidationFindings:
         detectors: by clustering and name, whether the scores follow from cluster ids, log-probabilities and texts.
         set_aside: why the entry is not ranked beside others.
         claims: of the support of claims, and by detector of claims, whether they are verified; empty without claims.
+        audit: of the labels of experts; None without an audit.
+        blind: by blind baseline, whether its scores are verified.
     """
 
     problems: tuple[str, ...] = ()
@@ -83,6 +87,8 @@ class ValidationFindings:
     suite: Mapping[str, PartStatus] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
     claims: Mapping[str, PartStatus] = field(default_factory=dict)
+    audit: PartStatus | None = None
+    blind: Mapping[str, PartStatus] = field(default_factory=dict)
 
     @property
     def ranked(self) -> bool:
@@ -149,6 +155,11 @@ def check(
     found += wrong
     claims, wrong = check_claims(submission, answer_sets)
     found += wrong
+    stated = {name: stored_scores(submission, name) for name in submission["clusterings"]}
+    audit, wrong = check_audit(submission, answer_sets, stated)
+    found += wrong
+    blind, wrong = check_blind(submission, answer_sets, stated)
+    found += wrong
     edition = edition_of(submission)
     unreliable, wrong = _unreliable(submission, answer_sets)
     aside = [_part_of_task(coverage), edition.other, unreliable]
@@ -161,6 +172,8 @@ def check(
         suite,
         tuple(reason for reason in aside if reason),
         claims,
+        audit,
+        blind,
     )
 
 

@@ -18,6 +18,8 @@ from hedge_tasks.perturb import Wording
 if TYPE_CHECKING:
     from datasets import Dataset
 
+_SHOWN = 10
+
 
 @dataclass
 class Documents:
@@ -52,7 +54,7 @@ class Documents:
         return Wording(*(str(doc[column] or "") if column else "" for column in columns))
 
     def reference(self, doc: Mapping[str, Any]) -> str:
-        return str(doc[self.settings.answer])
+        return str(doc[self.settings.answer]) if self.settings.answer else ""
 
     def id(self, doc_id: int, doc: Mapping[str, Any]) -> str:
         return str(doc[self.settings.id]) if self.settings.id else str(doc_id)
@@ -122,6 +124,7 @@ def load_documents(
         raise DataError(f"{what}: no column {', '.join(sorted(missing))}; there are {there}")
     if len(dataset) == 0:
         raise DataError(f"{what}: no documents")
+    _check_texts(dataset, settings, what)
     dataset = splits.fetch_images(dataset, settings.images, source.path, source.revision or settings.revision, files)
     image_keys = splits.image_keys(dataset, settings.images)
     return Documents(
@@ -134,6 +137,24 @@ def load_documents(
         image_keys=dict(enumerate(image_keys)),
         image_faults=splits.image_faults(dataset, settings.images),
     )
+
+
+def _check_texts(dataset: Dataset, settings: DocumentSettings, what: str) -> None:
+    """Refuse cells that would be asked or judged as the text "None" or as a list in Python's form.
+
+    Raises:
+        DataError: names the column and the first rows.
+    """
+    needed = [column for column in (settings.question, settings.answer) if column]
+    for column in settings.text_columns():
+        values = dataset[column][:]
+        for fault, rows in (
+            ("null", [i for i, value in enumerate(values) if value is None and column in needed]),
+            ("no text", [i for i, value in enumerate(values) if isinstance(value, (list, dict))]),
+        ):
+            if rows:
+                first = ", ".join(map(str, rows[:_SHOWN])) + (", ..." if len(rows) > _SHOWN else "")
+                raise DataError(f"{what}: the column {column!r} is {fault} in {len(rows)} rows ({first})")
 
 
 def _load_split(

@@ -5,28 +5,52 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from hedge_tasks.errors import HedgeError
+
+if TYPE_CHECKING:
+    from hedge_tasks.runs.run_files import Run
 
 _kept: dict[Path, bool] = {}
 """lmms-eval's output folders with runs of this process; whether the data is the user's own."""
 
+_runs: list[Run] = []
+"""The runs that were kept since the last table."""
 
-def note_kept(folder: Path, *, own_data: bool) -> None:
+
+def note_kept(folder: Path, *, own_data: bool, run: Run | None = None) -> None:
     """A run was kept.
 
     Args:
         folder: what `hedge` is given, such as lmms-eval's output folder.
         own_data: whether its data set is in files of the user's own, which are only read where that is asked for.
+        run: what was kept, in the process that wrote it.
     """
     _kept[folder] = _kept.get(folder, False) or own_data
+    if run is not None:
+        _runs.append(run)
 
 
 def under_table(table: str, results: Mapping[str, Any], column: str) -> str:
-    """lmms-eval's table with the next command under it, once for all runs since the last one."""
+    """lmms-eval's table with the findings and the next command under it, once for all runs since the last one."""
     # Where there are groups their table comes last.
     if not _kept or (column == "results" and "groups" in results):
         return table
     folders = " ".join(shlex.quote(str(folder)) for folder in _kept)
     trust = " --trust-run" if any(_kept.values()) else ""
+    found = [line for run in _runs for line in _lines(run)]
     _kept.clear()
-    return f"{table}\nNext: hedge report {folders}{trust} --out report.html  (or hedge health, compare, sweep, ...)\n"
+    _runs.clear()
+    next_step = f"Next: hedge report {folders}{trust} --out report.html  (or hedge health, compare, sweep, ...)"
+    return "\n".join([table, *found, next_step, ""])
+
+
+def _lines(run: Run) -> list[str]:
+    from hedge_tasks.measures.run_finding import finding_of  # the plug-in loads this module for every evaluation
+
+    try:
+        lines = finding_of(run).lines()
+    except HedgeError as error:
+        return [f"{run.task}: no finding ({error})"]
+    return [f"{run.task}", *lines, ""]

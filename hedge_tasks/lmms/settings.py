@@ -60,10 +60,11 @@ class DocumentSettings(Settings):
     Attributes:
         prompt: `evaluation/variant` (or `file/variant` of the prompts that all evaluations share).
         evaluation: whose metrics the task may list besides those that every task has; None for none.
-        question, answer: columns with the question and the reference answer.
+        question, answer: columns with the question and the reference answer; no answer for a task without references
+            (`judge: none`).
         context: column with what is given to read with the question; None for none.
         distractor: column with a wrong answer, for perturbations that mislead; None for none.
-        images: columns with an image; none for a text task.
+        images: columns with an image, or a list of images; none for a text task.
         id: column with the document's id; None takes the row number of the split.
         group: column that says which documents belong together. Those with the same pictures do in any case, and those
             without pictures that ask the same.
@@ -80,7 +81,7 @@ class DocumentSettings(Settings):
 
     prompt: Name
     question: str = "question"
-    answer: str = "answer"
+    answer: str | None = "answer"
     images: Items[str] = ("image",)
     id: str | None = None
     group: str | None = None
@@ -125,11 +126,12 @@ class DocumentSettings(Settings):
         return [c for c in (self.question, self.answer, self.context, self.distractor) if c]
 
     def load_images(self, document: Mapping[str, Any]) -> list[Any]:
-        return [_picture(document, column) for column in self.images]
+        return [picture for column in self.images for picture in _pictures(document, column)]
 
 
-def _picture(document: Mapping[str, Any], column: str) -> Any:
+def _pictures(document: Mapping[str, Any], column: str) -> list[Any]:
+    value = document[column]
     try:
-        return picture_of(document[column])
+        return [picture_of(one) for one in value] if isinstance(value, list) and value else [picture_of(value)]
     except DataError as error:
         raise DataError(f"column {column!r}: {error}") from None

@@ -227,7 +227,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if run is not None and self._claims is not None and self._found_claims is not None:
             self._claims.keep(run, self._found_claims)
         if folder is not None:
-            note_kept(folder.parent, own_data=self.config.dataset_path in FILE_KINDS)
+            note_kept(folder.parent, own_data=self.config.dataset_path in FILE_KINDS, run=run)
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         """One record a metric: what its aggregation needs, never a bare number (lmms-eval would average that)."""

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.asking.account import Account
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.making.gate.attack import Attack, check_floors, floor_rows
 from hedge_tasks.making.production import Production
 from hedge_tasks.numbers import Table
 
-if TYPE_CHECKING:
-    pass
-
 DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "README.md", "review.html", "ledger"
 """Names in the folder of a making."""
+
+
+_FLOOR = "Floor: what is solved without skill"
+
+
+def canary_of(title: str) -> str:
+    """A string by which a model tells that it was trained on a set: its own, and the same in every making of it."""
+    return f"hedge_tasks canary {uuid.uuid5(uuid.NAMESPACE_URL, f'hedge_tasks/{title}')}"
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ class CardText:
         summary: What it is made of and how, in a paragraph.
         settings: Models, seeds and thresholds.
         warnings: What a reader has to know, such as shortcuts that are open.
+        attacks: What solvers without skill get right of it; every made set is attacked.
         tables: What is in it, by title: header and rows.
     """
 
@@ -41,6 +49,7 @@ class CardText:
     licence: str | None
     summary: str
     settings: Mapping[str, Any]
+    attacks: Sequence[Attack]
     warnings: Sequence[str] = ()
     tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=dict)
 
@@ -55,10 +64,11 @@ def write_set(folder: Path, production: Production, about: CardText) -> Path:
         The Parquet file.
 
     Raises:
-        DataError: There are no rows, or the folder cannot be written.
+        DataError: There are no rows, a solver without skill is above its bound, or the folder cannot be written.
     """
     from datasets import Dataset
 
+    check_floors(about.attacks)
     if not production.rows:
         raise DataError(f"no record was accepted ({_reasons(production)}); nothing is written")
     path = folder / DATA
@@ -94,6 +104,7 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, split
         **kept,
         "replies": replies,
         "settings": dict(about.settings),
+        "floors": {one.stratum or "all": one.to_dict() for one in about.attacks},
         "warnings": list(about.warnings),
         "sha256": checksums,
     }
@@ -178,7 +189,11 @@ def _card(
         settings=json.dumps(about.settings, indent=2, ensure_ascii=False, default=str),
         report=report,
         replies=dict(replies),
-        tables={title: [list(header), *map(list, rows)] for title, (header, rows) in about.tables.items()},
+        tables={
+            title: [list(header), *map(list, rows)]
+            for title, (header, rows) in {_FLOOR: floor_rows(about.attacks), **about.tables}.items()
+        },
+        canary=canary_of(about.title),
         checksums=dict(checksums),
         version=__version__,
     )

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedge_tasks.adjudication.designed import ExpertAudit
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.detectors.units import labelled
+from hedge_tasks.errors import DataError
 from hedge_tasks.measures.comparisons import compare_two_scores
-from hedge_tasks.measures.known import detector_auroc, known_measures
+from hedge_tasks.measures.curves import other_measures
+from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.measures.measure import apart
-from hedge_tasks.measures.of_run import documents_of, scored_documents
+from hedge_tasks.measures.of_run import documents_of, scored_documents, sums_of
 from hedge_tasks.numbers import WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.audit_files import KeptCheck
@@ -23,6 +27,8 @@ from hedge_tasks.statistics.misclassified import if_independent
 from hedge_tasks.statistics.verified import (
     Audited,
     Verified,
+    audited_precision,
+    audited_risk_coverage,
     audited_sums,
     compare_audited_runs,
     compare_audited_scores,
@@ -87,6 +93,12 @@ def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit
     return measure.estimate([d.record for d in documents], [d.group for d in documents], labels)
 
 
+def rate_by_experts(answer_sets: Sequence[AnswerSet], audit: ExpertAudit) -> Number:
+    """Return the hallucination rate of answers against experts."""
+    records = [{"value": answers.label, "group": answers.group} for answers in answer_sets]
+    return HALLUCINATION_RATE.estimate(records, None, audit.on([answers.id for answers in answer_sets]))
+
+
 def auroc_if_independent(scores: Sequence[Scores], detector: str, check: KeptCheck) -> Number:
     """Return the ROC-AUC of a detector without the judge's errors, if they are independent of the score."""
     labels = [s.reported_label for s in scores if s.reported_label is not None and s[detector] is not None]
@@ -137,7 +149,7 @@ def compare_runs_by_experts(
 def audited_numbers(
     run: Run, scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit
 ) -> list[AuditedNumber]:
-    """Return the AUROC of each detector and the rates of the model, both ways.
+    """Return the AUROC of each detector, the rates of the model and what follows from labels of its suite, both ways.
 
     Args:
         scores: of the run's documents.
@@ -151,12 +163,53 @@ def audited_numbers(
         found.append(AuditedNumber(measure.name, judged, auroc_by_experts(scores, name, audit)))
     of_run = audit.on([answers.id for answers in run.answer_sets])
     known = known_measures()
-    for name in RATES:
-        documents = documents_of(run, known[name])
+    for of in [*(known[name] for name in RATES), *sums_of(run.settings)]:
+        if of.name in {one.name for one in found}:
+            continue
+        try:
+            documents = documents_of(run, of)
+        except DataError as error:
+            found.append(AuditedNumber(of.name, *[Number.undefined(str(error), unit=of.unit)] * 2))
+            continue
         records, groups = [d.record for d in documents], [d.group for d in documents]
-        numbers = (known[name].estimate(records, groups), known[name].estimate(records, groups, of_run))
-        found.append(AuditedNumber(name, *numbers))
+        by_experts = of.estimate(records, groups, of_run)
+        if by_experts.defined or of.name in RATES:
+            found.append(AuditedNumber(of.name, of.estimate(records, groups), by_experts))
     return found
+
+
+def audited_curves(scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit) -> list[AuditedNumber]:
+    """Return AUPRC and AURC of each detector, both ways."""
+    found = []
+    for name in detectors:
+        kept = [s for s in scores if not s.held_out and s[name] is not None]
+        if not kept:
+            continue
+        by_judge = other_measures(labelled(scores, name))
+        labels = audit.on([s.id for s in kept]).verified(
+            range(len(kept)), [s.label for s in kept], apart([s.group for s in kept])
+        )
+        values = [float(str(s[name])) for s in kept]
+        for key, by_experts in (("auprc", audited_precision), ("aurc", audited_risk_coverage)):
+            judged = by_judge.get(key, Number.undefined("no document has a label"))
+            found.append(AuditedNumber(f"{name}_{key}", judged, by_experts(values, labels)))
+    return found
+
+
+def compare_rates_by_experts(
+    a: Sequence[AnswerSet], audit_a: ExpertAudit, b: Sequence[AnswerSet], audit_b: ExpertAudit
+) -> Comparison | None:
+    """Return the difference in the hallucination rate of two runs, each with its audit; None if they share nothing."""
+    by_id = {answers.id: answers for answers in b}
+    kept = [(answers, by_id[answers.id]) for answers in a if answers.id in by_id]
+    if not kept:
+        return None
+    ids, groups = [first.id for first, _ in kept], apart([first.group for first, _ in kept])
+    first, second = (
+        audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in kept], groups)
+        for side, audit in ((0, audit_a), (1, audit_b))
+    )
+    return compare_audited_runs(None, first, None, second)
 
 
 def audited_differences(
@@ -237,7 +290,8 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
     """Return whose labels these are, and what is to be known of them."""
     people = "1 person" if audit.raters == 1 else f"{audit.raters} people"
     notes = [
-        f"Experts: {audit.n_labels} labels by {people}, of {len(audit.of)} documents in {len(audit.strata)} strata.",
+        f"Experts: {audit.n_labels} labels by {audit.by or people}, of {len(audit.of)} documents in "
+        f"{len(audit.strata)} strata.",
         "Intervals are for documents like these; `this run alone` is for these very documents. `worth labels`: as many",
         "of a simple random sample, without a judge, would be as sure of this run.",
     ]

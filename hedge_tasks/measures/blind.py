@@ -99,16 +99,29 @@ def against_blind(
         columns: of the detectors.
         scores: of the documents, in their order: whose labels count.
     """
-    places = [i for i, s in enumerate(scores) if s.reported_label is not None]
-    labels = np.array([scores[i].reported_label for i in places], dtype=np.int64)
-    groups = [str(scores[i].group) if scores[i].group is not None else f"\0{scores[i].id}" for i in places]
+    values, left_out = blind_scores(answer_sets, [s.reported_label for s in scores])
+    return beside_blind(columns, scores, values, left_out)
+
+
+def blind_scores(
+    answer_sets: Sequence[AnswerSet], labels: Sequence[int | None]
+) -> tuple[dict[str, list[float | None]], dict[str, str]]:
+    """Return the scores of each blind baseline, None where a document has no label; and why others have none.
+
+    Args:
+        answer_sets: of all documents.
+        labels: of these; what has none is neither learned from nor scored.
+    """
+    places = [i for i, label in enumerate(labels) if label is not None]
+    known = np.array([labels[i] for i in places], dtype=np.int64)
     sets = [answer_sets[i] for i in places]
+    groups = [str(a.group) if a.group is not None else f"\0{a.id}" for a in sets]
     makers: dict[str, Callable[[], list[float]]] = {
-        BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], labels, groups),
-        BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], labels, groups),
+        BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], known, groups),
+        BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], known, groups),
         LENGTH: lambda: _lengths(sets),
     }
-    found: dict[str, tuple[Labelled, BlindRow]] = {}
+    found: dict[str, list[float | None]] = {}
     left_out: dict[str, str] = {}
     for name, make in makers.items():
         try:
@@ -116,7 +129,28 @@ def against_blind(
         except DataError as error:
             left_out[name] = str(error)
             continue
-        column = labelled([_with(s, name, values.get(i)) for i, s in enumerate(scores)], name)
+        found[name] = [values.get(i) for i in range(len(answer_sets))]
+    return found, left_out
+
+
+def beside_blind(
+    columns: Mapping[str, Labelled],
+    scores: Sequence[Scores],
+    values: Mapping[str, Sequence[float | None]],
+    left_out: Mapping[str, str],
+) -> AgainstBlind:
+    """Compare detectors with the best of the blind baselines.
+
+    Args:
+        columns: of the detectors.
+        scores: of the documents: whose labels count.
+        values: of the baselines, in the order of the documents.
+        left_out: baseline -> why it has none.
+    """
+    left_out = dict(left_out)
+    found: dict[str, tuple[Labelled, BlindRow]] = {}
+    for name, of in values.items():
+        column = labelled([_with(s, name, value) for s, value in zip(scores, of, strict=True)], name)
         if (fault := column.fault("document")) is not None:
             left_out[name] = fault
             continue

@@ -176,6 +176,29 @@ class OfSums(Measure):
         """Return the number of each of m sums, shape (m, ...) -> (m,); nan where it is undefined."""
         return ratio(sums)
 
+    def with_label(self, record: Record, label: int | None) -> Record:
+        """Return the record as it were if the answer had this label; None: if it gave none.
+
+        Raises:
+            LookupError: it does not follow from the label.
+        """
+        raise LookupError(self.name)
+
+    def label_of(self, record: Record) -> int | None:
+        """Return the judge's label of a record, as far as it tells."""
+        return None
+
+    def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
+        try:
+            wrong, right, none = (
+                self.counts([self.with_label(record, label) for record in records]) for label in (1, 0, None)
+            )
+        except LookupError:
+            return super().by_experts(records, groups, audit)
+        of = [self.group_of(record) for record in records] if groups is None else groups
+        labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(of))
+        return replace(audited_sums(wrong, right, none, self.statistic, labels), unit=self.unit)
+
     def group_of(self, record: Record) -> Hashable:
         """Return the group that a record names; None where the document is alone."""
         group: Hashable = record.get("group")
@@ -227,19 +250,8 @@ class Rate(Mean):
         """
         raise LookupError(self.name)
 
-    def label_of(self, record: Record) -> int | None:
-        """Return the judge's label of a record, as far as it tells."""
-        return None
-
-    def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
-        try:
-            values = [self.under(label) for label in (1, 0, None)]
-        except LookupError:
-            return super().by_experts(records, groups, audit)
-        of = [self.group_of(record) for record in records] if groups is None else groups
-        labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(of))
-        first, second, none = (of_values([value] * len(records)) for value in values)
-        return replace(audited_sums(first, second, none, ratio, labels), unit=self.unit)
+    def with_label(self, record: Record, label: int | None) -> Record:
+        return {"value": self.under(label)}
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         of = [self.group_of(record) for record in records] if groups is None else groups

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.plots.charts import Chart, Series
-from hedge_tasks.plots.drawing import check_format, draw, draw_panels
+from hedge_tasks.plots.drawing import check_format, draw, draw_panels, svg_of
 from hedge_tasks.plots.figures import (
     calibration_chart,
     categories_chart,
@@ -52,6 +52,7 @@ __all__ = [
     "risk_coverage_chart",
     "roc_chart",
     "strata_chart",
+    "svg_of",
     "sweep_chart",
     "threshold_chart",
 ]

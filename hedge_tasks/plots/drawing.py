@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,6 +105,15 @@ def draw_panels(charts: Sequence[Chart], path: Path) -> None:
         lines, names = panels[0].get_legend_handles_labels()
         figure.legend(lines, names, loc="outside upper center", ncols=4)
         _save(figure, path)
+
+
+def svg_of(chart: Chart, *, width: str = "page") -> str:
+    """Return a chart with its title as SVG, for a notebook."""
+    with _style():
+        figure, text = _figure(chart, WIDTHS[width]), io.StringIO()
+        figure.suptitle(chart.title)
+        figure.savefig(text, format="svg")
+    return text.getvalue()
 
 
 @contextmanager

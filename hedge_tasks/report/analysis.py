@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
@@ -14,22 +15,16 @@ from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
-from hedge_tasks.numbers import Format, Number
+from hedge_tasks.measures.run_finding import RunFinding, finding_of
+from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
-from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import knowing, scorers_of
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm
 
-FEW = 20
-"""With fewer answers of one class an AUROC says little."""
-
 MOST_DRAWN = 6
 """Lines of a chart: as many as there are colours."""
-
-_NOTABLE = 0.05
-"""A pooled AUROC this much above the one within question types is partly about the type."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +77,11 @@ class Analysis:
         asked = [name for name in self.shown if name in estimates]
         best = sorted(asked, key=lambda name: -1.0 if (v := estimates[name].value) is None else v, reverse=True)
         return tuple(name for name in asked if name in best[:MOST_DRAWN])
+
+    @cached_property
+    def finding(self) -> RunFinding:
+        """What the run found, and how far it can be trusted."""
+        return finding_of(self.run, self.scores, scorers=self.scorers, left_out=self.left_out)
 
     @property
     def n(self) -> int:
@@ -264,96 +264,7 @@ def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair
 
 def warnings_of(analysis: Analysis) -> list[str]:
     """Return what a reader of the numbers must know, in plain words; the gravest first."""
-    return [*_about_health(analysis.run), *_about_question_types(analysis), *_about_data(analysis)]
-
-
-def _about_health(run: Run) -> Iterable[str]:
-    """Yield what could make every number of the run mean something else; see `hedge_tasks.runs.health`."""
-    for finding in health_of(run).findings:
-        text = f"{finding.text[0].upper()}{finding.text[1:]}."
-        yield f"The numbers of this run are unreliable. {text}" if finding.unreliable else text
-
-
-def _about_question_types(analysis: Analysis) -> Iterable[str]:
-    """Scores that a pooled AUROC flatters, of all clusterings in one sentence each."""
-    explained, partly, two = [], [], Format(digits=2)
-    for name, within in analysis.within.items():
-        for score, inside in within.items():
-            pooled = analysis.estimates[name][score]
-            if score not in analysis.shown or pooled.value is None or inside.value is None or pooled.interval is None:
-                continue
-            text = f"{name_of(score)} with {name} ({two(pooled.value)} pooled, {two(inside.value)} within)"
-            if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
-                explained.append(text)
-            elif pooled.value - inside.value >= _NOTABLE:
-                partly.append(text)
-    if explained:
-        yield (
-            "The pooled ROC-AUC may be explained by the question type. Pooled it is above chance, but among "
-            f"questions of the same type it cannot be told from chance: {_listed(explained)}."
-        )
-    if partly:
-        yield (
-            "Part of the pooled ROC-AUC comes from the question type: it is lower when only questions of the same "
-            f"type are compared: {_listed(partly)}."
-        )
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f"; and {len(texts) - MOST_DRAWN} more" if len(texts) > MOST_DRAWN else ""
-    return "; ".join(texts[:MOST_DRAWN]) + more
-
-
-def _about_data(analysis: Analysis) -> Iterable[str]:
-    run, labels = analysis.run, analysis.labels
-    if not labels:
-        yield "No answer has a label, so there is no ROC-AUC. Label the run with hedge judge."
-    elif 0 < min(sum(labels), len(labels) - sum(labels)) < FEW:
-        yield (
-            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. With "
-            f"fewer than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
-        )
-    without = sum(not a.has_logprobs for a in run.answer_sets)
-    if without and analysis.n:
-        yield (
-            f"{without} of {len(run.answer_sets)} documents have no log-probabilities: their answers weigh the same, "
-            "and SE is discrete semantic entropy."
-        )
-    if run.answer_sets and not analysis.n:
-        yield "There is one draw a document (n: 0): detectors that look at samples have no number."
-    elif any(not a.noisy for a in run.answer_sets):
-        yield "Some documents have no noisy answers, so VASE is undefined."
-    for name, reason in analysis.left_out.items():
-        yield f"Left out is the clustering {name}: {reason}"
-    choices = {name: scorer.choice for name, scorer in analysis.scorers.items()}
-    oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
-    if oracle:
-        yield f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
-    for reason, names in _not_chosen(analysis.run).items():
-        yield f"The threshold of {', '.join(names)} could not be chosen ({reason}); a fixed one was used."
-    for count, names in _held_out(analysis).items():
-        yield (
-            f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: "
-            "compare it with others by the paired differences below."
-        )
-
-
-def _not_chosen(run: Run) -> dict[str, list[str]]:
-    """Clusterings by the reason why no threshold could be chosen for them."""
-    names: dict[str, list[str]] = {}
-    for name, outcome in run.settings.get("filters", {}).items():
-        if reasons := [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")]:
-            names.setdefault(reasons[0], []).append(name)
-    return names
-
-
-def _held_out(analysis: Analysis) -> dict[int, list[str]]:
-    """Clusterings by the number of documents that their thresholds were tuned on."""
-    counts: dict[int, list[str]] = {}
-    for name, scores in analysis.scores.items():
-        if count := sum(s.held_out for s in scores):
-            counts.setdefault(count, []).append(name)
-    return counts
+    return [reason.text for reason in analysis.finding.trust.reasons]
 
 
 def hallucination_rate(analysis: Analysis) -> Number | None:

@@ -11,6 +11,7 @@ from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.run_finding import judge_in_words
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.analysis import Analysis, hallucination_rate
@@ -21,35 +22,23 @@ from hedge_tasks.runs.run_files import Run
 
 _MOST = 200
 _MOST_JUDGES = 3
-
-
-@dataclass(frozen=True)
-class Sound:
-    """How sound a run is, in a word and in a sentence.
-
-    Attributes:
-        state: "sound", "remarks" or "unreliable".
-        text: for people.
-    """
-
-    state: str
-    text: str
+_WEIGHTS = {"logprob": "log-probability", "uniform": "all the same"}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """The ROC-AUC of a detector under one clustering, in per cent of the axis from 0 to 1.
+    """The ROC-AUC of a detector under one clustering, in per cent of the figure's axis.
 
     Attributes:
         clustering: its name.
-        colour: number of its colour.
+        colour: number of its colour; None for a baseline.
         estimate: the ROC-AUC.
         at, low, high: where value and interval are; no interval where there is none.
         y: how far down in the row.
     """
 
     clustering: str
-    colour: int
+    colour: int | None
     estimate: Number
     at: float
     low: float | None
@@ -66,16 +55,19 @@ class DetectorRow:
         draws: answers a question that it looks at besides the baseline answer.
         bars: one a clustering, in the order of the run.
         height: of the row, in pixels.
+        note: what kind of baseline it is; empty for a detector.
     """
 
     name: str
     draws: Price
     bars: tuple[Bar, ...]
     height: float
+    note: str = ""
 
 
 LEAD_TITLE = "Which detector finds the hallucinations?"
 
+_NEAR_CHANCE = 0.4
 _LINE = 22.0
 """Pixels between the clusterings of a detector."""
 
@@ -92,31 +84,20 @@ def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
     documents = run.settings.get("documents")
     prompt = documents.get("prompt") if isinstance(documents, Mapping) else None
     rows = [
-        ("asked", f"{run.task}" + (f": {title}" if title else "")),
-        ("of", run.model or "an unknown model"),
-        ("questions", f"{len(run.answer_sets)}, each with 1 baseline + {n} clean + {noisy} noisy answers"),
-        *([("prompt", str(prompt))] if prompt else []),
-        ("judged by", _judges(run)),
+        ("Task", f"{run.task}" + (f": {title}" if title else "")),
+        ("Model", run.model or "unknown"),
+        ("Questions", f"{len(run.answer_sets)}, each with 1 baseline + {n} clean + {noisy} noisy answers"),
+        *([("Prompt", str(prompt))] if prompt else []),
+        ("Judge", _judges(run)),
     ]
     health = health_of(run)
     if readings := readings_line(health.readings):
-        rows.append(("readings", readings))
+        rows.append(("Readings", readings))
     if decoding := decoding_line(health):
-        rows.append(("decoding", decoding))
+        rows.append(("Decoding", decoding))
     if weights:
-        rows.append(("answers weigh", " and ".join(sorted(weights))))
+        rows.append(("Answer weights", " and ".join(_WEIGHTS.get(name, name) for name in sorted(weights))))
     return [(term, clean(text, _MOST)) for term, text in rows]
-
-
-def soundness(run: Run) -> Sound:
-    """How far the run's numbers can be relied on; see `hedge_tasks.runs.health`."""
-    health = health_of(run)
-    if health.unreliable:
-        return Sound("unreliable", f"unreliable: {health.unreliable}")
-    left = f", {health.failed} left out" if health.failed else ""
-    if health.findings:
-        return Sound("remarks", f"{len(health.findings)} remarks, see below{left}")
-    return Sound("sound", f"nothing found that speaks against the numbers{left}")
 
 
 def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
@@ -135,19 +116,55 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
 
 
 def detector_rows(analysis: Analysis) -> list[DetectorRow]:
-    """The detectors of the run, that with the highest ROC-AUC under any clustering first."""
-    found = []
-    for name in analysis.shown:
-        known = [
+    """The detectors of the run, that with the highest ROC-AUC under any clustering first; free and blind ones last."""
+    known = {
+        name: [
             (i, clustering, estimate)
             for i, (clustering, of) in enumerate(analysis.estimates.items())
             if (estimate := of.get(name)) is not None and estimate.value is not None
         ]
-        if known:
-            bars = tuple(_bar(place, i, clustering, e) for place, (i, clustering, e) in enumerate(known))
-            best = max(e.value or 0.0 for _, _, e in known)
-            found.append((best, DetectorRow(name_of(name), price_of(analysis, name), bars, _LINE * len(bars))))
-    return [row for _, row in sorted(found, key=lambda pair: (-pair[0], pair[1].name))]
+        for name in analysis.shown
+    }
+    known = {name: numbers for name, numbers in known.items() if numbers}
+    baselines = _baselines(analysis) if known else []
+    start = axis_start([*(e for numbers in known.values() for _, _, e in numbers), *(e for _, _, e in baselines)])
+    found = []
+    for name, numbers in known.items():
+        bars = tuple(_bar(place, i, clustering, e, start) for place, (i, clustering, e) in enumerate(numbers))
+        best = max(e.value or 0.0 for _, _, e in numbers)
+        found.append((best, DetectorRow(name_of(name), price_of(analysis, name), bars, _LINE * len(bars))))
+    rows = [row for _, row in sorted(found, key=lambda pair: (-pair[0], pair[1].name))]
+    free = Price(0.0, 0, 0)
+    return rows + [
+        DetectorRow(name, free, (_bar(0, None, note, estimate, start),), _LINE, note)
+        for name, note, estimate in baselines
+    ]
+
+
+def _baselines(analysis: Analysis) -> list[tuple[str, str, Number]]:
+    """Return what detectors have to beat: name, kind, and ROC-AUC."""
+    finding, shown = analysis.finding, {name_of(name) for name in analysis.shown}
+    free = [(name_of(finding.free[0]), "free", finding.free[1])] if finding.free is not None else []
+    blind = [(finding.blind.title, "blind", finding.blind.estimate)] if finding.blind is not None else []
+    return [row for row in (*free, *blind) if row[0] not in shown]
+
+
+def axis_start(numbers: Sequence[Number]) -> float:
+    """Where the axis of ROC-AUCs begins: at 0.4 where all values and intervals allow, else at 0."""
+    lowest = min((bound for e in numbers for bound in (e.value, e.low) if bound is not None), default=0.0)
+    return _NEAR_CHANCE if lowest >= _NEAR_CHANCE else 0.0
+
+
+def axis_ticks(rows: Sequence[DetectorRow]) -> list[tuple[float, str]]:
+    """Places on the axis in per cent, with their texts."""
+    start = axis_start([bar.estimate for row in rows for bar in row.bars])
+    values = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0) if start else (0.0, 0.25, 0.5, 0.75, 1.0)
+    names = {0.5: "chance"}
+    return [(_place(value, start), names.get(value, f"{value:g}")) for value in values]
+
+
+def _place(value: float, start: float) -> float:
+    return round(100 * (value - start) / (1 - start), 2)
 
 
 def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
@@ -160,7 +177,8 @@ def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
         low, high = tuple(low for low, _ in bounds), tuple(high for _, high in bounds)
         series.append(Series(clustering, x, y, low, high, "points"))
     names = tuple(f"{row.name} ({row.draws} draws)" for row in rows)
-    about = ("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), (0.0, 1.0))
+    start = axis_start([bar.estimate for row in rows for bar in row.bars])
+    about = ("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), (start, 1.0))
     return Chart(*about, categories=names, forest=True, guides=((0.5, "chance"),))
 
 
@@ -188,10 +206,10 @@ def why_no_detector(analysis: Analysis) -> str:
     return f"No detector has a ROC-AUC here: {'; '.join(sorted(reasons)) or 'nothing was scored'}."
 
 
-def _bar(place: int, colour: int, clustering: str, estimate: Number) -> Bar:
-    low, high = (round(100 * bound, 2) for bound in estimate.interval) if estimate.interval else (None, None)
-    at = round(100 * (estimate.value or 0.0), 2)
-    return Bar(clustering, colour % N_COLOURS, estimate, at, low, high, _LINE * (place + 0.5))
+def _bar(place: int, colour: int | None, clustering: str, estimate: Number, start: float) -> Bar:
+    low, high = (_place(bound, start) for bound in estimate.interval) if estimate.interval else (None, None)
+    at, shade = _place(estimate.value or 0.0, start), None if colour is None else colour % N_COLOURS
+    return Bar(clustering, shade, estimate, at, low, high, _LINE * (place + 0.5))
 
 
 def _tile(metric: Measure, found: Number) -> dict[str, Any]:
@@ -213,4 +231,5 @@ def _bounds(number: Number, fmt: Format) -> str:
 
 def _judges(run: Run) -> str:
     names = dict.fromkeys(str(verdict.get("judge") or "an unknown judge") for verdict in run.verdicts.values())
-    return " and ".join([*names][:_MOST_JUDGES]) + (" and others" if len(names) > _MOST_JUDGES else "") or "nobody"
+    named = [judge_in_words(name).removeprefix("the ") for name in [*names][:_MOST_JUDGES]]
+    return " and ".join(named) + (" and others" if len(names) > _MOST_JUDGES else "") or "nobody"

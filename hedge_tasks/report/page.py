@@ -18,12 +18,13 @@ from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart
 from hedge_tasks.report import noisy
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import Analysis, analyse, compare_within, warnings_of
+from hedge_tasks.report.analysis import Analysis, analyse, compare_within
 from hedge_tasks.report.claim_section import claim_section
 from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
+from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
-from hedge_tasks.report.lead import asked_of, detector_rows, lead_chart, price_of, soundness, tiles, why_no_detector
+from hedge_tasks.report.lead import asked_of, axis_ticks, detector_rows, lead_chart, price_of, tiles, why_no_detector
 from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
@@ -100,6 +101,7 @@ def build_report(
                 "claims": claim_section(analysis.run, f"run-{i}-"),
                 "notes": [note for note in (shown.note, seen.note) if note],
                 "read": surprises_first(data),
+                "wrong": wrong_answers(data, analysis.finding),
                 "risk": risk,
                 "risk_data": Markup(script_json(risk["rules"])) if risk else None,
             }
@@ -169,13 +171,14 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
     return {
         "name": name,
         "asked": [*asked_of(analysis.run, sorted(weights)), *truth_of(analysis)],
-        "sound": soundness(analysis.run),
+        "finding": analysis.finding,
         "tiles": list(tiles(analysis)),
         "detectors": rows,
         "lead": picture(lead_chart(rows)),
+        "ticks": axis_ticks(rows),
         "no_detector": "" if rows else why_no_detector(analysis),
         "suite": analysis.suite,
-        "warnings": warnings_of(analysis),
+        "trust": analysis.finding.trust,
         "clusterings": list(analysis.estimates),
         "metrics": [
             (name_of(s), price_of(analysis, s), [of.get(s) for of in analysis.estimates.values()]) for s in scores

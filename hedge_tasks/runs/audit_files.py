@@ -28,10 +28,11 @@ class KeptLabel(Record):
 
 
 class KeptAudit(Record):
-    """A plan with the labels that came back."""
+    """A plan with the labels that came back, and who gave them, in roles and numbers."""
 
     plan: AuditPlan
     labels: Items[KeptLabel]
+    by: Annotated[str, Field(max_length=100)] = ""
 
 
 def audit_file(run: Run) -> Path:
@@ -44,8 +45,11 @@ def audit_file(run: Run) -> Path:
     return path.with_name(path.stem + ENDING)
 
 
-def keep_audit(run: Run, plan: AuditPlan, said: Sequence[ExpertSaid]) -> Path:
+def keep_audit(run: Run, plan: AuditPlan, said: Sequence[ExpertSaid], by: str = "") -> Path:
     """Write an audit beside its run; people become numbers.
+
+    Args:
+        by: who labelled, in roles and numbers.
 
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
@@ -53,7 +57,7 @@ def keep_audit(run: Run, plan: AuditPlan, said: Sequence[ExpertSaid]) -> Path:
     numbers = {name: i for i, name in enumerate(dict.fromkeys(each.rater for each in said), start=1)}
     labels = tuple(KeptLabel(code=each.code, rater=numbers[each.rater], label=each.meaning) for each in said)
     path = audit_file(run)
-    write_whole(path, KeptAudit(plan=plan, labels=labels).model_dump_json() + "\n")
+    write_whole(path, KeptAudit(plan=plan, labels=labels, by=by).model_dump_json() + "\n")
     return path
 
 
@@ -71,7 +75,7 @@ def audit_of(run: Run) -> ExpertAudit | None:
     kept = KeptAudit.read(outside.parse_json(outside.read_text(path), str(path)), str(path))
     check_plan(run, kept.plan, path)
     said = [ExpertSaid(str(path), label.code, str(label.rater), label.label) for label in kept.labels]
-    return put_together(kept.plan, said)
+    return put_together(kept.plan, said, kept.by)
 
 
 def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:

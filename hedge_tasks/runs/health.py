@@ -63,10 +63,12 @@ class Finding:
     Attributes:
         text: one sentence.
         unreliable: whether the run's numbers cannot be relied on because of it.
+        accounted: whether the intervals take it into account already.
     """
 
     text: str
     unreliable: bool = False
+    accounted: bool = False
 
 
 @dataclass(frozen=True)
@@ -372,7 +374,8 @@ def _of_groups(h: Health) -> list[Finding]:
         found.append(
             Finding(
                 f"{h.documents:,} documents are {of.groups:,} groups: the variance of the hallucination rate is "
-                f"{effect} times that of independent documents (design effect); intervals take the groups"
+                f"{effect} times that of independent documents (design effect); intervals take the groups",
+                accounted=True,
             )
         )
     if of.effective < FEW_GROUPS:

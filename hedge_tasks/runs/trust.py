@@ -119,7 +119,7 @@ def is_trusted(model: str, revision: object) -> bool:
     if model in {os.environ.get(variable) for variable in VARIABLES}:
         return revision is None
     # Tasks last: to know theirs takes reading all of them.
-    return (model, revision) in set(_defaults()) or (model, revision) in _models(tuple(task_folders()))
+    return (model, revision) in set(default_models()) or (model, revision) in _models(tuple(task_folders()))
 
 
 @cache
@@ -142,7 +142,8 @@ def _of_tasks(folders: tuple[Path, ...]) -> Iterator[tuple[str, object]]:
                         yield step[option], step.get(of_revision)
 
 
-def _defaults() -> Iterator[tuple[str, object]]:
+def default_models() -> Iterator[tuple[str, object]]:
+    """Yield the (model, revision) that clusterings use where nobody names another one."""
     for _, backend in BACKENDS.each():
         parameters = inspect.signature(backend).parameters
         for option, of_revision in MODEL_OPTIONS.items():

@@ -26,7 +26,17 @@ DECODINGS = ("pure", "model")
 FILTERED = ("fail", "record")
 """What a reply that a content filter stopped is: a failed draw, or a refusal that is kept as one."""
 
-NOT_OF_THE_ANSWER = ("n", "n_noisy", "strength", "max_failed", "on_filtered", "image_check", "probe", "self_reading")
+NOT_OF_THE_ANSWER = (
+    "n",
+    "n_noisy",
+    "strength",
+    "max_failed",
+    "on_filtered",
+    "image_check",
+    "probe",
+    "self_reading",
+    "hidden_states",
+)
 """Settings that shape no answer by themselves (the strength is part of the perturbation's own settings)."""
 
 MOST_ALTERNATIVES = 20
@@ -71,6 +81,8 @@ class SamplingPlan:
             questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
         self_reading: whether the model is asked, by forced passes, which of the offered answers its own baseline reply
             is; see `hedge_tasks.lmms.self_reading`. No draw is another one for it.
+        hidden_states: whether the model's hidden states are kept, for detectors that look inside; see
+            `hedge_tasks.sampling.hidden_states`. No draw is another one for it.
         alternatives: keep with the baseline answer its tokens, each with its log-probability and so many of the
             likeliest tokens in its place, at most 20 (servers give no more); 0 keeps the tokens alone. Scores of claims
             without a draw look at them (`hedge claims`).
@@ -97,6 +109,7 @@ class SamplingPlan:
     perturb_at: int | None = None
     guided: bool = False
     self_reading: bool = False
+    hidden_states: bool = False
     alternatives: int | None = None
 
     def __post_init__(self) -> None:
@@ -128,6 +141,7 @@ class SamplingPlan:
                 options.count(name, getattr(self, name), at_least=1)
         options.flag("guided", self.guided)
         options.flag("self_reading", self.self_reading)
+        options.flag("hidden_states", self.hidden_states)
         if self.alternatives is not None and options.count("alternatives", self.alternatives) > MOST_ALTERNATIVES:
             raise ConfigError(f"alternatives: expected at most {MOST_ALTERNATIVES}, got {self.alternatives}")
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
@@ -170,7 +184,9 @@ class SamplingPlan:
         noise = self.noise.settings()
         settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
         # Only where they are on: they are no part of the definition of answers that were sampled without.
-        off = [n for n in ("max_image_side", "perturb_at", "guided", "self_reading") if not settings[n]]
+        off = [
+            n for n in ("max_image_side", "perturb_at", "guided", "self_reading", "hidden_states") if not settings[n]
+        ]
         off += ["alternatives"] if self.alternatives is None else []
         return {key: value for key, value in settings.items() if key not in off}
 

@@ -63,11 +63,11 @@ def write_claim_scores(path: Path, scored: ScoredClaims) -> None:
 
     The file appears as a whole or not at all.
     """
-    rows = (row for one in scored.answers for row in _rows(one))
+    rows = (row for one in scored.answers for row in claim_rows(one))
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def _rows(one: ScoredAnswer) -> list[dict[str, Any]]:
+def claim_rows(one: ScoredAnswer) -> list[dict[str, Any]]:
     rows = []
     for k, (claim, label) in enumerate(zip(one.claims, one.labels.labels, strict=True)):
         told = {} if label is None else {k: v for k, v in label.to_dict().items() if k not in ("start", "end")}

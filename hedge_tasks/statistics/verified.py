@@ -22,9 +22,9 @@ from its rate with some labels more of either kind, so that a few labels that ha
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,9 @@ _PRIOR = 2.0
 
 _GUESS = {"hallucinated": np.array([0.2, 0.8, 0.3]), "supported": np.array([0.8, 0.2, 0.3])}
 """Rate of a judge's label (supported, hallucinated, none) before any expert has been asked; it weighs one label."""
+
+_LEAST_COUNT = 0.5
+"""Answers down to a score: pseudo-labels may be below 0 where experts find no answer."""
 
 _SCALE, _STEP = 2.0**20, 1e-5
 
@@ -155,6 +158,21 @@ def audited_auroc(scores: npt.ArrayLike, labels: Verified, *, confidence: float 
     return _audited(OfPairs(x), labels, _undefined(x, labels), confidence)
 
 
+def audited_precision(scores: npt.ArrayLike, labels: Verified, *, confidence: float = 0.95) -> Audited:
+    """Average precision (AUPRC) of a score against experts; arguments as for `audited_auroc`."""
+    x = _scores(scores, labels)
+    return _audited(_Precision(x), labels, _undefined(x, labels), confidence)
+
+
+def audited_risk_coverage(scores: npt.ArrayLike, labels: Verified, *, confidence: float = 0.95) -> Audited:
+    """Area under the risk-coverage curve (AURC) against experts: the risk, averaged over the share of documents kept.
+
+    Answers in which experts find none are no part of the risk. Arguments as for `audited_auroc`.
+    """
+    x = _scores(scores, labels)
+    return _audited(_RiskCoverage(x), labels, _undefined(x, labels), confidence)
+
+
 def audited_rate(labels: Verified, *, confidence: float = 0.95) -> Audited:
     """Share of hallucinated among all answers, by experts; the interval is Student's on the logit scale."""
     return _audited(_rate(labels), labels, _unlabelled(labels), confidence)
@@ -214,9 +232,28 @@ def compare_audited_runs(
         ValueError: the runs differ in their groups.
     """
     check_confidence(confidence)
+    n, name = len(labels_a.judged), f"{labels_a.n_labels} and {labels_b.n_labels} labels of experts, paired by document"
+    gap = audited_gap(scores_a, labels_a, scores_b, labels_b)
+    if isinstance(gap, str):
+        return Comparison(None, None, None, None, None, None, n, name, gap)
+    return _compared(gap.a, gap.b, gap.variance, gap.degrees, n, name, confidence)
+
+
+class Gap(NamedTuple):
+    """Numbers of two runs, and the variance of their difference with its degrees of freedom."""
+
+    a: float
+    b: float
+    variance: float
+    degrees: float
+
+
+def audited_gap(
+    scores_a: npt.ArrayLike | None, labels_a: Verified, scores_b: npt.ArrayLike | None, labels_b: Verified
+) -> Gap | str:
+    """Return what `compare_audited_runs` tests; the reason where a number is undefined."""
     if not np.array_equal(labels_a.groups, labels_b.groups):
         raise ValueError("the two runs differ in their groups")
-    n, name = len(labels_a.judged), f"{labels_a.n_labels} and {labels_b.n_labels} labels of experts, paired by document"
     fits, errors, reasons = [], [], []
     for side, scores, labels in (("a", scores_a, labels_a), ("b", scores_b, labels_b)):
         x = None if scores is None else _scores(scores, labels)
@@ -228,14 +265,14 @@ def compare_audited_runs(
         fits.append(fit)
         errors.append(_error(fit.effects, labels, fit.predicted))
     if reasons:
-        return Comparison(None, None, None, None, None, None, n, name, "; ".join(reasons))
+        return "; ".join(reasons)
     first, second = errors
     run = first.run + second.run
     noise, least = first.noise + second.noise, min(first.least, second.least)
     total, degrees = _total(
         run, min(first.run_degrees, second.run_degrees), first.sums - second.sums, noise, least, labels_a.groups
     )
-    return _compared(fits[0].value, fits[1].value, total, degrees, n, name, confidence)
+    return Gap(fits[0].value, fits[1].value, total, degrees)
 
 
 def _compared(
@@ -281,6 +318,9 @@ def _unlabelled(labels: Verified) -> str | None:
 
 
 class _Statistic(Protocol):
+    tuned: ClassVar[bool]
+    """Whether predictions get a tuned weight; else they weigh one."""
+
     def value(self, labels: _Labels, residuals: _Labels, design: Design) -> float:
         """Return the number of pseudo-labels; nan where there is none."""
 
@@ -290,6 +330,8 @@ class _Statistic(Protocol):
 
 class OfPairs:
     """A ratio of sums over pairs: those in order, of all."""
+
+    tuned: ClassVar[bool] = True
 
     def __init__(self, x: FloatArray) -> None:
         self.levels = levels_of(x)
@@ -317,14 +359,8 @@ class OfPairs:
     def _drawn_together(self, residuals: _Labels, design: Design) -> tuple[float, float]:
         """What products of residuals lack, as pairs of one stratum are drawn with a probability of their own."""
         ordered = pairs = 0.0
-        for stratum in range(len(design.sizes[0])):
-            here = np.flatnonzero(design.drawn & (design.strata == stratum))
-            factor, alone = design.pair_factor(stratum), design.probabilities[here[0]]
-            if factor == alone == 1:
-                continue
-            levels, units = self.levels[here], design.units[here]
-            weight = np.where(units[:, None] == units[None], alone, factor) - 1.0
-            np.fill_diagonal(weight, 0.0)
+        for here, weight in _drawn_together(design):
+            levels = self.levels[here]
             weight *= residuals[0][here][:, None] * residuals[1][here][None]
             above = np.sign(levels[:, None] - levels[None]) / 2 + 0.5
             ordered, pairs = ordered + float((weight * above).sum()), pairs + float(weight.sum())
@@ -337,9 +373,97 @@ class OfPairs:
         return (below - value * n0) / (n1 * n0), (above - value * n1) / (n1 * n0)
 
 
+class _Precision:
+    """Average precision: over the hallucinated, the mean share of hallucinated among what scores as high."""
+
+    tuned: ClassVar[bool] = False  # a weight would make noise of the count of answers, known where all have one
+
+    def __init__(self, x: FloatArray) -> None:
+        self.levels = levels_of(-x)
+        self.n_levels = int(self.levels.max(initial=0)) + 1
+
+    def _sums(self, labels: _Labels) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Hallucinated at each level, and hallucinated and answers down to it; shape (levels,) each."""
+        positive, negative = (np.bincount(self.levels, part, self.n_levels) for part in labels)
+        whole = np.maximum(np.cumsum(positive + negative), _LEAST_COUNT)
+        return positive.astype(np.float64), np.cumsum(positive), whole
+
+    def value(self, labels: _Labels, residuals: _Labels, design: Design) -> float:
+        at, above, whole = self._sums(labels)
+        # A document is above itself once, and the square of its pseudo-label is not that.
+        own = np.bincount(self.levels, labels[0] - labels[0] ** 2, self.n_levels)
+        total = float(((at * above + own) / whole).sum())
+        for here, weight in _drawn_together(design):
+            levels, left = self.levels[here], residuals[0][here]
+            higher = levels[None] <= levels[:, None]
+            total += float((weight * higher * (left / whole[levels])[:, None] * left[None]).sum())
+        positives = float(labels[0].sum())
+        return min(1.0, max(0.0, total / positives)) if positives > 0 else math.nan
+
+    def effects(self, labels: _Labels, value: float) -> _Labels:
+        at, above, whole = self._sums(labels)
+        positives = float(labels[0].sum())
+        after = np.cumsum((at / whole)[::-1])[::-1]
+        of_answer = -np.cumsum((at * above / whole**2)[::-1])[::-1] / positives
+        of_positive = (above / whole + after - value) / positives
+        return (of_positive + of_answer)[self.levels], of_answer[self.levels]
+
+
+class _RiskCoverage:
+    """The share of hallucinated among the k answers of the lowest scores, averaged over k; ties are spread."""
+
+    tuned: ClassVar[bool] = False
+
+    def __init__(self, x: FloatArray) -> None:
+        self.levels = levels_of(x)
+        sizes = np.bincount(self.levels)
+        self.n_levels = len(sizes)
+        self.level_of = np.repeat(np.arange(len(sizes)), sizes)
+        self.ends = np.cumsum(sizes)
+        place = np.arange(1, len(x) + 1)
+        self.shares = (place - (self.ends - sizes)[self.level_of]) / sizes[self.level_of]
+
+    def _kept(self, weights: FloatArray) -> FloatArray:
+        """Sum of weights over the k documents of the lowest scores, for each k."""
+        at = np.bincount(self.levels, weights, self.n_levels)
+        found: FloatArray = (np.cumsum(at) - at)[self.level_of] + self.shares * at[self.level_of]
+        return found
+
+    def value(self, labels: _Labels, residuals: _Labels, design: Design) -> float:
+        wrong, whole = self._kept(labels[0]), np.maximum(self._kept(labels[0] + labels[1]), _LEAST_COUNT)
+        return min(1.0, max(0.0, float((wrong / whole).mean())))
+
+    def effects(self, labels: _Labels, value: float) -> _Labels:
+        wrong, whole = self._kept(labels[0]), np.maximum(self._kept(labels[0] + labels[1]), _LEAST_COUNT)
+        of_positive, of_answer = self._of_document(1 / whole), self._of_document(-wrong / whole**2)
+        return of_positive + of_answer, of_answer
+
+    def _of_document(self, slopes: FloatArray) -> FloatArray:
+        """Mean over k of slope times the share in which each document is kept."""
+        inside = np.bincount(self.level_of, self.shares * slopes, self.n_levels)
+        after = float(slopes.sum()) - np.cumsum(slopes)[self.ends - 1]
+        found: FloatArray = ((inside + after) / len(slopes))[self.levels]
+        return found
+
+
+def _drawn_together(design: Design) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield the drawn of each stratum, and what products of two residuals of theirs lack, less the product itself."""
+    for stratum in range(len(design.sizes[0])):
+        here = np.flatnonzero(design.drawn & (design.strata == stratum))
+        factor, alone = design.pair_factor(stratum), design.probabilities[here[0]]
+        if factor == alone == 1:
+            continue
+        units = design.units[here]
+        weight = np.where(units[:, None] == units[None], alone, factor) - 1.0
+        np.fill_diagonal(weight, 0.0)
+        yield here, weight
+
+
 @dataclass(frozen=True, eq=False)
 class _Sums:
     """A function of sums to which a document adds by its label."""
+
+    tuned: ClassVar[bool] = True
 
     hallucinated: FloatArray
     supported: FloatArray
@@ -454,7 +578,7 @@ def _fit(statistic: _Statistic, labels: Verified) -> _Fit:
         labels.experts,
         predicted,
     )
-    weight = _weight(d1 * y1 + d0 * y0, d1 * m1 + d0 * m0, labels.design)
+    weight = _weight(d1 * y1 + d0 * y0, d1 * m1 + d0 * m0, labels.design) if statistic.tuned else 1.0
     predicted = weight * m1, weight * m0
     pseudo, residuals = pseudo_labels(predicted, labels)
     value = statistic.value(pseudo, residuals, labels.design)

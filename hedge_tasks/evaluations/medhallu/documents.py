@@ -14,7 +14,7 @@ from loguru import logger
 from hedge_tasks.data.answers import AnswerSet, option_logprobs
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.medhallu.mesh import letter_of
-from hedge_tasks.io.outside import parse_json, read_text
+from hedge_tasks.io.outside import parse_json, read_text, shown
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -157,7 +157,7 @@ def _document(
         "id": f"{number}-{'h' if truth else 't'}",
         "row": str(number),
         "asked": f"Question: {question}\nAnswer: {answer}",
-        "knowledge": _knowledge(row["Knowledge"], knowledge),
+        "knowledge": _knowledge(row["Knowledge"], knowledge, number),
         "truth": str(truth),
         "difficulty": str(row["Difficulty Level"]).strip().lower(),
         "kind": short_category(str(row["Category of Hallucination"])),
@@ -166,10 +166,9 @@ def _document(
     }
 
 
-def _knowledge(value: object, form: str) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    if not isinstance(value, Sequence):
-        return str(value)
-    paragraphs = [str(paragraph) for paragraph in value]
-    return "\n".join(paragraphs) if form == "lines" else str(paragraphs)
+def _knowledge(value: object, form: str, number: int) -> str:
+    if isinstance(value, str) and value.strip():
+        return value
+    if not isinstance(value, Sequence) or not value or not all(isinstance(paragraph, str) for paragraph in value):
+        raise DataError(f"MedHallu: row {number}: Knowledge is {shown(value)}; expected a text or a list of texts")
+    return "\n".join(value) if form == "lines" else str(list(value))

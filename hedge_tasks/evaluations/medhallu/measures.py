@@ -100,6 +100,17 @@ class Detection(OfSums):
     def why_undefined(self, records: Sequence[Record]) -> str:
         return f"no document{f' with {self.column} {self.value}' if self.column else ''} has a verdict"
 
+    def with_label(self, record: Record, label: int | None) -> Record:
+        """A wrong verdict is the other one; experts who find none leave the document out, or count it as wrong."""
+        if self.column is not None or self.parsing is not None or type(self) is not Detection:
+            raise LookupError(self.name)  # of some documents, of another reading, or of other replies
+        wrong = label == 1 or (label is None and self.unread_wrong)
+        said = None if label is None and not wrong else record["truth"] ^ wrong
+        return {**record, "said": said}
+
+    def label_of(self, record: Record) -> int | None:
+        return None if record["said"] is None else int(record["said"] != record["truth"])
+
     def fault(self, record: Record, document: Record) -> str | None:
         """The label says whether the verdict is wrong, the reference is the truth, and the group is the row.
 

@@ -6,6 +6,7 @@ from datasets import Dataset
 from loguru import logger
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES
+from hedge_tasks.errors import DataError
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
 
 OFFICIAL = {"closed": 251, "open": 200}
@@ -13,8 +14,15 @@ OFFICIAL = {"closed": 251, "open": 200}
 
 
 def process_docs(dataset: Dataset) -> Dataset:
-    """Add the answer type, which the hub copy has lost: yes/no answers are closed, all others open (251 and 200)."""
-    types = [answer_type(answer) for answer in dataset["answer"]]
+    """Add the answer type, which the hub copy has lost: yes/no answers are closed, all others open (251 and 200).
+
+    Raises:
+        DataError: a row has no answer; names it.
+    """
+    answers = dataset["answer"][:]
+    if without := [row for row, answer in enumerate(answers) if not isinstance(answer, str) or not answer.strip()]:
+        raise DataError(f"VQA-RAD: {len(without)} rows have no answer (rows {', '.join(map(str, without[:10]))})")
+    types = [answer_type(answer) for answer in answers]
     counts = {name: types.count(name) for name in OFFICIAL}
     if counts != OFFICIAL:
         logger.warning(

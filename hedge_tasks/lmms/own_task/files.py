@@ -12,9 +12,22 @@ from typing import Any
 import yaml
 
 from hedge_tasks.data.columns import Roles
+from hedge_tasks.data.own_data import picture_columns
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.measures.forced_options import FORCED_ROWS
+
+
+class _Function(str):
+    """The dotted name of something that lmms-eval looks up."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes `_Function` as lmms-eval reads it."""
+
+
+_Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
 
 DATA = "data/test.parquet"
 SPLIT = "test"
@@ -26,6 +39,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _WITHIN = ("se_auroc_within", "radflag_auroc_within", "vase_auroc_within")
 _METRICS = ("se_auroc", "radflag_auroc", "vase_auroc")
+_OPTIONS_CLASS = _Function("hedge_tasks.lmms.own_task.task.OptionTask")
 _COUNTS = ("hallucination_rate", "unlabelled_rate", "auroc_documents")
 
 
@@ -66,25 +80,47 @@ def yaml_of(task: OwnTask) -> dict[str, Any]:
     """The YAML of the task, as a mapping."""
     roles = task.roles
     optional = {"id": roles.id, "group": roles.group, "question_type": roles.question_type}
-    metrics = (*_METRICS, *(_WITHIN if roles.question_type else ()), *_COUNTS)
+    metrics = _metrics(roles)
     return {
         "include": TEMPLATE,
+        **({"class": _OPTIONS_CLASS} if roles.choices and roles.answer else {}),
         "task": task.name,
         "dataset_path": "parquet",
         "dataset_kwargs": {"data_files": {SPLIT: DATA}},
         "test_split": SPLIT,
         **({} if roles.images else {"generation_kwargs": {"perturbation": TEXT_NOISE}}),
-        **({"metric_list": [{"metric": metric} for metric in metrics]} if roles.question_type else {}),
+        **({"metric_list": [{"metric": metric} for metric in metrics]} if metrics else {}),
         "hedge": {
             "prompt": task.prompt,
             "question": roles.question,
             "answer": roles.answer,
-            "images": list(roles.images),
+            "images": list(picture_columns(roles)),
             **{key: column for key, column in optional.items() if column},
-            "judge": "rule",
+            "judge": judge_of(roles),
         },
         "metadata": {"version": 1.0},
     }
+
+
+def judge_of(roles: Roles) -> str | dict[str, str]:
+    """Who judges: options are read, several references are tried one after the other, without any nobody judges."""
+    if roles.answer is None:
+        return "none"
+    if roles.choices:
+        return "option"
+    return {"name": "any_of", "judge": "rule"} if roles.several or roles.separator else "rule"
+
+
+def prompt_of(roles: Roles) -> str:
+    """The prompt that is asked with where the user names none."""
+    return "plain/options" if roles.choices and not roles.choices.in_text else "plain/question"
+
+
+def _metrics(roles: Roles) -> tuple[str, ...]:
+    """The rows of the table; none where they are the template's."""
+    within = _WITHIN if roles.question_type else ()
+    forced = (*FORCED_ROWS, "option_entropy_auroc") if roles.choices and roles.answer else ()
+    return (*_METRICS, *within, *_COUNTS, *forced) if within or forced else ()
 
 
 def write_files(folder: Path, task: OwnTask) -> None:
@@ -96,13 +132,19 @@ def write_files(folder: Path, task: OwnTask) -> None:
         "facts": "\n".join(f"- {fact}" for fact in task.facts),
         "n_documents": task.n_documents,
         "test": test_name(task.name),
-        "n_images": len(task.roles.images),
+        "n_images": _n_images(task.roles),
+        "answered": "assert task.doc_to_target(document).strip()" if task.roles.answer else "",
         "commands": "\n".join(commands(task.name, task.name)),
     }
-    text = yaml.safe_dump(yaml_of(task), sort_keys=False, allow_unicode=True, width=120)
+    text = yaml.dump(yaml_of(task), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     write_whole(folder / f"{task.name}.yaml", _filled("task.yaml.txt", values) + text)
     write_whole(folder / "README.md", _filled("README.md.txt", values))
     write_whole(folder / test_name(task.name), _filled("test.py.txt", values))
+
+
+def _n_images(roles: Roles) -> str:
+    """What the test asks of the number of a document's pictures."""
+    return ">= 1" if roles.listed else f"== {len(roles.images)}"
 
 
 def test_name(name: str) -> str:

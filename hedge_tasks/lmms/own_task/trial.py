@@ -1,28 +1,26 @@
-"""Does a task work? lmms-eval asks the embedded model, and the rule judge is tried on answers that are known."""
+"""Does a task work? Its documents are asked as a model would be, and its judge is tried on answers that are known."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
-from loguru import logger
-
-from hedge_tasks.adjudication import Case, build_judge
-from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.lmms.requests import check_models
+from hedge_tasks.adjudication import Case, judge_from
+from hedge_tasks.adjudication.options import options_of
+from hedge_tasks.adjudication.references import references_of
+from hedge_tasks.data.columns import Roles
+from hedge_tasks.data.own_data import picture_columns
+from hedge_tasks.data.pictures import picture_of
+from hedge_tasks.data.tables import StoredTable, read_table
+from hedge_tasks.lmms.own_task.files import DATA, OwnTask, judge_of
+from hedge_tasks.perturb import Wording
+from hedge_tasks.sampling.prompts import load_prompt
 
 N_DOCUMENTS = 3
-OUTCOME = "hedge_tasks.lmms.outcome"
 
 _JUDGED = 200
-_FILTERS = [
-    {"name": "exact", "filter": [{"function": "hedge_cluster", "backend": "exact"}, {"function": "hedge_score"}]}
-]
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,12 @@ class DocumentPreview:
 
 @dataclass(frozen=True)
 class JudgeTrial:
-    """Verdicts of the rule judge on answers that are known to be right or wrong.
+    """Verdicts of the task's judge on answers that are known to be right or wrong.
 
     Attributes:
         n: documents that were tried.
         right: how many references it calls supported, as answers to their own question.
-        wrong: how many of as many answers to other questions it calls hallucinated.
+        wrong: how many of as many answers to other questions, or of other options, it calls hallucinated.
     """
 
     n: int
@@ -54,33 +52,15 @@ class Trial:
     """Outcome of a trial.
 
     Attributes:
-        missing: what is said of a clustering model that cannot be had here; None where all can.
+        judged: None where nobody judges.
     """
 
     shown: tuple[DocumentPreview, ...]
-    judged: JudgeTrial
-    missing: str | None
+    judged: JudgeTrial | None
 
 
-def check_free(name: str) -> None:
-    """Refuse a name that lmms-eval or a package has a task of: it would be run instead.
-
-    Raises:
-        ConfigError: it is taken; says by what.
-    """
-    from lmms_eval.tasks import TaskManager
-
-    manager = TaskManager()
-    if name in manager.all_tasks:
-        where = manager.task_index[name].get("yaml_path")
-        raise ConfigError(f"{name!r} is taken: lmms-eval has a task or group of that name ({where}); choose another")
-
-
-def try_task(folder: Path, name: str) -> Trial:
-    """Load the task as lmms-eval does, and evaluate the embedded model on its first documents.
-
-    Answers are clustered by their texts alone, so that it needs no other model; whether those of the task can be had is
-    looked up.
+def try_task(folder: Path, task: OwnTask) -> Trial:
+    """Read the data that was written, and try prompt and judge on it. lmms-eval is not started.
 
     Args:
         folder: of its YAML.
@@ -88,77 +68,50 @@ def try_task(folder: Path, name: str) -> Trial:
     Raises:
         HedgeError: it does not work; says why.
     """
-    from lmms_eval.evaluator import simple_evaluate
-    from lmms_eval.tasks import TaskManager, get_task_dict
-    from lmms_eval.utils import load_yaml_config
-
-    manager = TaskManager(include_path=str(folder), include_defaults=False)
-    task = get_task_dict([name], manager, "chat")[name]
-    config = {**load_yaml_config(str(folder / f"{name}.yaml"), mode="full"), "filter_list": _FILTERS}
-    config["generation_kwargs"] = {
-        **(config.get("generation_kwargs") or {}),
-        "n": 2,
-        "max_new_tokens": 8,
-        "probe": False,
-    }
-    with _own_settings():
-        outcome = simple_evaluate(
-            "hedge_tiny", tasks=[config], limit=N_DOCUMENTS, batch_size=1, bootstrap_iters=0, task_manager=manager
+    table, roles, prompt = read_table(folder / DATA), task.roles, load_prompt(task.prompt)
+    shown = tuple(
+        DocumentPreview(
+            prompt.text(Wording(str(row[roles.question]))),
+            tuple(_size(one) for column in picture_columns(roles) for one in _listed(row[column])),
+            " | ".join(references_of(str(row[roles.answer]))) if roles.answer else "",
         )
-    asked = len(outcome["samples"][name]) if outcome else 0
-    documents = task.test_docs()
-    if asked != min(N_DOCUMENTS, len(documents)):
-        raise HedgeError(f"{name}: of {N_DOCUMENTS} documents {asked} were answered and scored")
-    first = [documents[row] for row in range(asked)]
-    shown = tuple(_shown(task, document) for document in first)
-    return Trial(shown, _judged(task, config["hedge"]["question"]), _missing_models(task))
-
-
-def _missing_models(task: Any) -> str | None:
-    try:
-        check_models(task._filters)
-    except HedgeError as error:
-        return " ".join(str(error).split())
-    return None
-
-
-@contextmanager
-def _own_settings() -> Iterator[None]:
-    """Within, no setting of the user's says how tasks are run, and what is kept is kept in a folder that goes away."""
-    before = {key: os.environ.pop(key) for key in list(os.environ) if key.startswith("HEDGE_")}
-    try:
-        with TemporaryDirectory() as folder:
-            os.environ["HEDGE_STORE"] = folder
-            logger.disable(OUTCOME)  # three answers of a model that knows nothing are unreliable, and mean nothing
-            yield
-    finally:
-        logger.enable(OUTCOME)
-        os.environ.pop("HEDGE_STORE", None)
-        os.environ.update(before)
-
-
-def _shown(task: Any, document: Any) -> DocumentPreview:
-    sizes = tuple(f"{picture.width} x {picture.height}" for picture in task.doc_to_visual(document))
-    return DocumentPreview(task.doc_to_text(document), sizes, task.doc_to_target(document))
-
-
-def _judged(task: Any, question: str) -> JudgeTrial:
-    """The rule judge on each reference, and on another document's reference in its place.
-
-    Args:
-        question: column with the questions.
-    """
-    documents = task.dataset_no_image[task.config.test_split]
-    step = max(1, len(documents) // _JUDGED)
-    chosen = [documents[row] for row in range(0, len(documents), step)][:_JUDGED]
-    questions = [str(document[question]) for document in chosen]
-    references = [task.doc_to_target(document) for document in chosen]
-    others = [_another(references, row) for row in range(len(references))]
-    return JudgeTrial(
-        len(chosen),
-        sum(label == 0 for label in _labels(questions, references, references)),
-        sum(label == 1 for label in _labels(questions, references, others)),
+        for row in islice(table.rows(None), N_DOCUMENTS)
     )
+    return Trial(shown, _judged(table, roles.question, roles.answer, roles) if roles.answer else None)
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _size(value: object) -> str:
+    with picture_of(value) as picture:
+        return f"{picture.width} x {picture.height}"
+
+
+def _judged(table: StoredTable, question: str, answer: str, roles: Roles) -> JudgeTrial:
+    """The judge on each reference, and on another document's reference, or another option, in its place."""
+    step, rows = max(1, table.n_rows // _JUDGED), table.rows([question, answer])
+    chosen = [row for number, row in enumerate(rows) if number % step == 0][:_JUDGED]
+    questions = [str(row[question]) for row in chosen]
+    references = [str(row[answer]) for row in chosen]
+    said = [(references_of(reference) or [reference])[0] for reference in references]
+    others = [
+        _another_option(question, reference) if roles.choices else _another(said, row)
+        for row, (question, reference) in enumerate(zip(questions, references, strict=True))
+    ]
+    judge = judge_from(judge_of(roles))
+
+    def labels(answers: Sequence[str]) -> list[int | None]:
+        cases = [Case(str(i), *case) for i, case in enumerate(zip(questions, references, answers, strict=True))]
+        return [verdict.label for verdict in judge.judge(cases)]
+
+    right, wrong = (sum(label == value for label in labels(of)) for of, value in ((said, 0), (others, 1)))
+    return JudgeTrial(len(chosen), right, wrong)
+
+
+def _another_option(question: str, reference: str) -> str:
+    return next(letter for letter in options_of(question) if letter != reference)
 
 
 def _another(references: Sequence[str], row: int) -> str:
@@ -167,9 +120,3 @@ def _another(references: Sequence[str], row: int) -> str:
     after = [other for other in (*references[row + 1 :], *references[:row]) if other.lower() != own]
     alike = [other for other in after if len(other.split()) == len(own.split())]
     return next(iter(alike or after), references[row])
-
-
-def _labels(questions: Sequence[str], references: Sequence[str], answers: Sequence[str]) -> list[int | None]:
-    judge = build_judge("rule")
-    cases = [Case(str(i), *case) for i, case in enumerate(zip(questions, references, answers, strict=True))]
-    return [verdict.label for verdict in judge.judge(cases)]

@@ -9,7 +9,6 @@ from hedge_tasks.adjudication.base import SUPPORTED, Case, Verdict
 from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.stock.numbers import Numbers, ReadingRule
-from hedge_tasks.lmms.stock.options import NONE
 from hedge_tasks.lmms.stock.scoring import StockOutcome, StockScoring
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.reading import DECLINING
@@ -75,18 +74,6 @@ class StockJudge:
         limits = {key: getattr(self.rule, key) for key in ("at_least", "at_most")}
         given = {key: value for key, value in limits.items() if value is not None}
         return {"judge": self.name, "version": self.version, **rule, **given, **self._told}
-
-
-class NoJudge:
-    """Labels nothing: for answers, entropies and stock metrics alone."""
-
-    name, version = NONE, "1"
-
-    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        return [Verdict(None, "no judge was asked for (judge=none)", self.name, self.version) for _ in cases]
-
-    def settings(self) -> dict[str, Any]:
-        return {"judge": self.name, "version": self.version}
 
 
 class Probes:

@@ -79,6 +79,8 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
         if len(refused) == 1:
             raise first
         raise ConfigError("no task is left:\n" + "\n".join(str(error) for error in refused.values())) from first
+    for name, error in refused.items():
+        logger.error("{} is left out of this run. {}", name, error)
     return loaded
 
 
@@ -185,11 +187,9 @@ def _guarded(manager: Any, name: str, build: Callable[[], _Tasks]) -> _Tasks:
     try:
         return build()
     except HedgeError as error:
-        logger.error("{} is left out of this run. {}", name, error)
         refused[name] = error
     except Exception as error:  # task code and data sets of all kinds: the other tasks of the command must go on
         cause = _cause(error)
-        logger.error("{} is left out of this run. {}: {}", name, type(cause).__name__, cause)
         logger.opt(exception=error).debug("where it came from")
         refused[name] = ConfigError(f"{name}: {type(cause).__name__}: {cause}")
         refused[name].__cause__ = cause

@@ -15,6 +15,7 @@ from loguru import logger
 
 from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
 from hedge_tasks.adjudication.config import ENVIRONMENT
+from hedge_tasks.adjudication.references import NoJudge
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
@@ -27,7 +28,8 @@ from hedge_tasks.lmms.filters import asked_filters
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.stock.aggregations import guarded, stability_metrics, stability_records
 from hedge_tasks.lmms.stock.columns import group_column, id_column, type_column
-from hedge_tasks.lmms.stock.judge import NoJudge, Probes, StockJudge, spread, target_text
+from hedge_tasks.lmms.stock.data import built, with_local_copy
+from hedge_tasks.lmms.stock.judge import Probes, StockJudge, spread, target_text
 from hedge_tasks.lmms.stock.numbers import Numbers
 from hedge_tasks.lmms.stock.options import NONE, StockOptions
 from hedge_tasks.lmms.stock.presentation import Presentation
@@ -84,7 +86,9 @@ class StockTask(HedgeTask):
         self._options = options
         kind = ConfigurableMessagesTask if chat else ConfigurableTask
         # A copy: lmms-eval changes what it is given.
-        self._stock = kind(config=copied(config), model_name=options.model or model_name)
+        self._source = (str(config.get("dataset_path")), config.get("dataset_name"))
+        own = with_local_copy(copied(config), name)
+        self._stock = built(kind, own, options.model or model_name, self._source)
         self._split = str(self._stock.config.test_split or self._stock.config.validation_split)
         self._documents = self._stock.dataset[self._split]
         self._presentation = Presentation(self._stock, chat=chat)
@@ -164,8 +168,8 @@ class StockTask(HedgeTask):
         framework = {
             **template,
             "task": name,
-            "dataset_path": stock.dataset_path,
-            "dataset_name": stock.dataset_name,
+            "dataset_path": self._source[0],
+            "dataset_name": self._source[1],
             "test_split": self._split,
             "num_fewshot": stock.num_fewshot,
             "generation_kwargs": {**sampling, **self._options.plan},
@@ -215,8 +219,7 @@ class StockTask(HedgeTask):
     def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
         """Nothing: the stock task has its data."""
         self.dataset, self.dataset_no_image = self._stock.dataset, self._stock.dataset_no_image
-        stock = self._stock.config
-        source = Data(stock.dataset_path, stock.dataset_name, self._split, splits.loaded_revision(self._documents))
+        source = Data(*self._source, self._split, splits.loaded_revision(self._documents))
         texts = self._stock.dataset_no_image[self._split]
         # Image keys are added for the documents asked for; pictures are read as the stock task reads them.
         self._data = Documents(self._settings, self._documents, texts, source)

@@ -14,10 +14,13 @@ from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.prompt import JudgePrompt
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.making.gate.attack import Attack, check_floors
+from hedge_tasks.making.gate.twins import right_twin, wrong_twin
 
-JUDGED, REFERENCE, SENTENCE, TASK = "judged", "reference", "sentence", "task"
-"""Where an example comes from: an answer that somebody judged; a reference, which is right by definition; a sentence of
-a reference report; a question with its reference answer, as a task of its own."""
+JUDGED, REFERENCE, REWORDED, TWIN, SENTENCE, TASK = "judged", "reference", "reworded", "twin", "sentence", "task"
+"""Where an example comes from: an answer that somebody judged; a reference, which is right by definition; the same in
+other words; a reference that is wrong by one word; a sentence of a reference report; a question with its reference
+answer, as a task of its own."""
 
 TRAIN, EVAL = "train", "eval"
 
@@ -55,7 +58,10 @@ def supported_outcome(prompt: JudgePrompt) -> str:
 
 
 def from_references(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
-    """The reference of each judged question as an answer, which is right by definition; each once."""
+    """The reference of each judged question as an answer, which is right by definition; each once.
+
+    Every other one, by a digest, is put in other words: or else what equals the reference would always be right.
+    """
     right = supported_outcome(prompt)
     found: dict[tuple[str, str, str], tuple[Case, TrainingExample]] = {}
     for example in examples:
@@ -63,7 +69,26 @@ def from_references(examples: Sequence[TrainingExample], prompt: JudgePrompt) ->
         if case.reference.strip():
             made = replace(case, id=f"{case.id}/reference", answer=case.reference)
             found.setdefault((example.group, case.question, case.reference), (made, example))
-    return [TrainingExample(case, right, example.group, REFERENCE, example.image) for case, example in found.values()]
+    return [_in_words(TrainingExample(case, right, e.group, REFERENCE, e.image)) for case, e in found.values()]
+
+
+def _in_words(example: TrainingExample) -> TrainingExample:
+    words = right_twin(example.case.answer)
+    if words == example.case.answer or int(_digest("words", example.case.id)[:8], 16) % 2:
+        return example
+    return replace(example, case=replace(example.case, answer=words), origin=REWORDED)
+
+
+def wrong_twins(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
+    """Right answers made wrong by one word, where the prompt has one outcome that stands for a wrong answer."""
+    wrong = [outcome.key for outcome in prompt.outcomes if outcome.label == 1]
+    found = []
+    for example in examples if len(wrong) == 1 else ():
+        text = wrong_twin(example.case.answer)
+        if text is not None:
+            case = replace(example.case, id=f"{example.case.id}/twin", answer=text)
+            found.append(replace(example, case=case, outcome=wrong[0], origin=TWIN))
+    return found
 
 
 def from_reports(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
@@ -160,16 +185,25 @@ def reply_of(prompt: JudgePrompt, outcome: str) -> str:
 
 
 def write_examples(
-    folder: Path, parts: Mapping[str, Sequence[TrainingExample]], prompt: JudgePrompt, about: Mapping[str, Any]
+    folder: Path,
+    parts: Mapping[str, Sequence[TrainingExample]],
+    prompt: JudgePrompt,
+    about: Mapping[str, Any],
+    attacks: Sequence[Attack] = (),
 ) -> dict[str, Any]:
     """Write `train.jsonl` and `eval.jsonl`, the pictures once each, and what they are made of.
+
+    Args:
+        attacks: What solvers without skill get right of the examples.
 
     Returns:
         Counts by part, origin and outcome, as in `examples.json`.
 
     Raises:
-        DataError: A picture cannot be read; names it. The folder cannot be written.
+        DataError: A picture cannot be read; names it. A solver without skill is above its bound. The folder cannot be
+            written.
     """
+    check_floors(attacks)
     from hedge_tasks.io.files import write_whole
 
     names: dict[Path, str] = {}
@@ -193,6 +227,7 @@ def write_examples(
             **dict(sorted(tally.items())),
         }
     facts = {"prompt": prompt.id, "prompt_digest": prompt.digest, **about, "parts": counts}
+    facts["floors"] = {one.stratum or "all": one.to_dict() for one in attacks}
     write_whole(folder / "examples.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     return facts
 

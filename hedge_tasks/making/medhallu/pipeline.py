@@ -1,8 +1,9 @@
 """MedHallu's pipeline, question by question (paper: section 3 and algorithm 1; numbers: section 4).
 
-A wrong answer is written; it is checked for its length, that it does not mean the same as the true answer, and that it
-deceives judges. What fails is criticised and written again, five attempts in all. Where none passes, the candidate most
-like the true answer is taken and marked, provided that its length and meaning are right.
+A wrong answer is written; it is checked for being an answer at all (`gate.refuse`), for its length, that it does not
+mean the same as the true answer, that the knowledge contradicts it (`gate.verify`), and that it deceives judges. What
+fails is criticised and written again, five attempts in all. Where none passes, the candidate most like the true answer
+is taken and marked, provided that it fails nothing but to deceive.
 
 Where this differs from the paper: the length rule is a check (of the released rows many break it); a judge counts as
 deceived where it prefers the wrong answer in both orders (the reference always shows the wrong one second); what means
@@ -16,8 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hedge_tasks.asking.models import Model
+from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.refuse import refused
+from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, findings, outcome
 from hedge_tasks.making.medhallu.checks import (
     SAME_MEANING,
     MutualEntailment,
@@ -42,6 +46,7 @@ class Checked:
     """A candidate with what the checks said; those after the first that failed were not made.
 
     Attributes:
+        found: Findings of the verifiers.
         faults: What it failed, for people and for the critic.
         step: The same in two words, for counting.
     """
@@ -51,11 +56,12 @@ class Checked:
     votes: tuple[Vote, ...] = ()
     faults: tuple[str, ...] = ()
     step: str = ""
+    found: tuple[EvidenceVerdict, ...] = ()
 
     @property
-    def means_something_else(self) -> bool:
-        """Whether length and meaning are right."""
-        return self.entailment is not None and min(self.entailment) < SAME_MEANING
+    def is_wrong(self) -> bool:
+        """Whether it fails nothing but to deceive."""
+        return bool(self.votes)
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,8 @@ class MedHallu:
         judges: At least three different models (GPT-4o mini, Gemma2-9B, Qwen2.5-7B).
         critic: Says what is wrong with an answer that failed (GPT-4o mini).
         entailment, similarity: Of texts.
+        verifiers: Say with the knowledge before them whether it contradicts an answer; the judges where none is named.
+        fallback: Whether an answer that deceives nobody is taken where there is no better one.
         refiner: Name of the way to a better answer.
         attempts: Candidates a question at most.
 
@@ -81,6 +89,8 @@ class MedHallu:
     similarity: TextSimilarity
     refiner: str = "critique"
     attempts: int = ATTEMPTS
+    verifiers: Sequence[Model] = ()
+    fallback: bool = True
     _refine: Refiner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -117,6 +127,7 @@ class MedHallu:
         return {
             "generator": dict(self.generator.identity),
             "judges": [dict(judge.identity) for judge in self.judges],
+            "verifiers": [dict(verifier.identity) for verifier in self.checking],
             "critic": dict(self.critic.identity),
             "refiner": self.refiner,
             "attempts": self.attempts,
@@ -136,7 +147,14 @@ class MedHallu:
         else:
             rewritten, written = {}, (n_questions, self.attempts * n_questions)
         judged = (votes * n_questions, votes * self.attempts * n_questions)
-        return {"candidate": written, "judge": judged, **rewritten}
+        once = len(self.checking) * n_questions  # the truth is shown once a question: the same words are asked once
+        verified = {"verify": (once, once * self.attempts), "control": (once, once)}
+        return {"candidate": written, **verified, "judge": judged, **rewritten}
+
+    @property
+    def checking(self) -> Sequence[Model]:
+        """The verifiers."""
+        return self.verifiers or self.judges
 
     def _next(
         self, question: SourceQuestion, tried: Sequence[Checked], attempt: int, asking: Asking
@@ -153,6 +171,9 @@ class MedHallu:
     def _check(self, question: SourceQuestion, candidate: WrongAnswer, asking: Asking) -> Checked:
         least, most = allowed_length(question.answer)
         length = len(candidate.answer)
+        instructions = load_template(__package__, "candidate").system
+        if why := refused(candidate.answer, question.answer, question.question, instructions):
+            return Checked(candidate, faults=(f"It is no wrong answer: {why}.",), step=why)
         if not least <= length <= most:
             fault = f"It has {length} characters; it must have between {least} and {most}."
             return Checked(candidate, faults=(fault,), step="too short" if length < least else "too long")
@@ -160,15 +181,21 @@ class MedHallu:
         if min(entailment) >= SAME_MEANING:
             fault = "It means the same as the true answer: each entails the other."
             return Checked(candidate, entailment, faults=(fault,), step="same meaning")
+        found = findings(
+            question.question, question.answer, question.knowledge, candidate.answer, self.checking, asking
+        )
+        if (said := outcome(found)) != CONTRADICTED:
+            fault = f"Nothing in the knowledge contradicts it: by those who read both it is {said}."
+            return Checked(candidate, entailment, faults=(fault,), step=f"verified as {said}", found=found)
         votes = votes_on(question, candidate.answer, self.judges, asking)
         if not any(vote.fooled for vote in votes):
             fault = "Every expert who saw it beside the true answer found it to be the wrong one."
-            return Checked(candidate, entailment, votes, (fault,), "deceives nobody")
-        return Checked(candidate, entailment, votes)
+            return Checked(candidate, entailment, votes, (fault,), "deceives nobody", found)
+        return Checked(candidate, entailment, votes, found=found)
 
     def _nearest(self, question: SourceQuestion, tried: Sequence[Checked], steps: list[str]) -> Made:
-        usable = [checked for checked in tried if checked.means_something_else]
-        if not usable:
+        usable = [checked for checked in tried if checked.is_wrong]
+        if not usable or not self.fallback:
             reason = "nothing that could be read" if not tried else f"every candidate fails: {tried[-1].step}"
             return Made(None, tuple(steps), reason)
         similar = [self.similarity.cosine(checked.candidate.answer, question.answer) for checked in usable]
@@ -197,6 +224,7 @@ class MedHallu:
             "Refined": checked.candidate.refined,
             "Error": checked.candidate.error,
             "Entailment": {"hallucinated_to_true": forth, "true_to_hallucinated": back},
+            "Findings": [finding.to_dict() for finding in checked.found],
             "Votes": [vote.to_dict() for vote in checked.votes],
             "Generator": self.generator.name,
         }

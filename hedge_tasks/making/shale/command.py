@@ -71,6 +71,9 @@ def add(commands: Parser) -> None:
         metavar="MODEL",
         help="vision encoder that ADV attacks; repeat to attack several at once (default: the embedded model's)",
     )
+    parser.add_argument(
+        "--floor", type=float, metavar="SHARE", help="of a scenario that solvers without skill may get right; 1 for any"
+    )
     parser.add_argument("--released", type=Path, metavar="DIR", help="also write it as SHALE is handed out")
     parser.add_argument("--licence", help="of the set, for its card (drawn: apache-2.0)")
     parser.add_argument("--worker", metavar="K/N", help="only every Nth part, from the Kth on: one of several workers")
@@ -105,7 +108,7 @@ def run_shale(arguments: argparse.Namespace) -> int:
         show(arguments, facts, f"{_text(made)}\n{last}")
         return code
     licence = arguments.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
-    built = write(arguments.out, making, made, licence=licence)
+    built = write(arguments.out, making, made, licence=licence, bound=arguments.floor)
     files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
     tables = distributions(made)
     lines = [_text(made), as_text(tables), *(f"Warning: {warning}" for warning in warnings_of(made))]

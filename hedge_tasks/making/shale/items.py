@@ -132,7 +132,8 @@ def noisy_items(
         if item.task not in DISCRIMINATIVE and scenario not in IMAGE_SCENARIOS:
             continue
         if scenario == "syn":
-            if item.task == "ynq" and item.answer == "Yes":
+            if item.task == "ynq" and item.answer == "Yes":  # the control: without it "No" would always be right
+                yield replace(item, scenario=scenario, image=image)
                 continue
             question, distractor = _with_synonyms(one.scene, item, noises["syn"], seed_of(seed, one.scene, scenario))
             if question == item.question:
@@ -192,7 +193,9 @@ def all_items(
             picture = shown[place].pictures[base if base in IMAGE_SCENARIOS else CLEAN]
             for item in noisy_items(shown[place], place, asked, scenario, noises, seed=seed):
                 key = _content(picture.digest, item)
-                if key in seen:
+                if scenario == "syn" and item.answer == "Yes":
+                    found.append(item)  # a control is the clean question on purpose
+                elif key in seen:
                     doubles += 1
                 else:
                     seen.add(key)

@@ -281,11 +281,11 @@ class ShaleMaking:
 
 
 def _most_items(n: int, scenarios: Sequence[str]) -> dict[str, int]:
-    """Items by scenario where every picture is accepted; half of the yes-or-no questions have a SYN form."""
+    """Items by scenario where every picture is accepted."""
     counts = {CLEAN: n * len(TASKS)}
     for name in (name for name in NOISY_SCENARIOS if name in scenarios):
         asked = len(TASKS) if name in IMAGE_SCENARIOS else len(DISCRIMINATIVE)
-        counts[name] = n * asked if name != "syn" else n + (n + 1) // 2
+        counts[name] = n * asked
     return counts
 
 

@@ -13,6 +13,8 @@ from hedge_tasks.data.local_data import BuiltSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.building import build
 from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, TASKS, ShaleItem
+from hedge_tasks.making.gate.attack import attack, check_floors
+from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.output import REVIEW, CardText, describe_set
 from hedge_tasks.making.pictures.inspection import KEYS, review_items
 from hedge_tasks.making.pictures.store import StoredPicture
@@ -98,16 +100,23 @@ def _source(name: str) -> str:
     return " ".join(name.split(" ")[:2]) if name.startswith("WordNet") else name
 
 
-def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | None = None) -> BuiltSet:
+def write(
+    folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | None = None, bound: float | None = None
+) -> BuiltSet:
     """Write the data set (`FOLDER/BeiiiY__SHALE`), the card, the report and the review queue.
 
+    Args:
+        bound: Share of a type and scenario that solvers without skill may get right; as for `attack`.
+
     Raises:
-        DataError: Nothing was accepted, or the folder cannot be written.
+        DataError: Nothing was accepted, a solver without skill is above its bound, or the folder cannot be written.
     """
     _write_review(folder, made)
     if not made.items:
         found = ", ".join(f"{count} × {name}" for name, count in made.report()["rejected"].items())
         raise DataError(f"no scene is accepted ({found or 'there is none'}); see {folder / REVIEW}")
+    attacks = attack(shale_items(made.items), bound=bound)
+    check_floors(attacks)
     by_name = {
         image_name(place, scenario): picture
         for place, one in enumerate(made.shown)
@@ -140,7 +149,8 @@ def write(folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | No
         },
     )
     files = {task: str(file.relative_to(folder)) for task, file in built.files.items()}
-    about = CardText("SHALE, made again", licence, _SUMMARY, making.settings(), warnings_of(made), distributions(made))
+    settings = making.settings()
+    about = CardText("SHALE, made again", licence, _SUMMARY, settings, attacks, warnings_of(made), distributions(made))
     describe_set(folder, {**made.report(), "items": len(made.items)}, about, files)
     return built
 

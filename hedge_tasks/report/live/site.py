@@ -12,8 +12,9 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.measures.run_finding import trust_of_run
+from hedge_tasks.measures.trust_state import TrustState
 from hedge_tasks.numbers import PERCENT, Format
-from hedge_tasks.report.lead import soundness
 from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, Watch
 from hedge_tasks.report.page import ReportOptions, build_report
 from hedge_tasks.report.pages import asset, render
@@ -32,10 +33,12 @@ class Finished:
     Attributes:
         key: names it in addresses; a place in the list, never a path.
         run: read once.
+        trust: how far its numbers can be trusted.
     """
 
     key: str
     run: Run
+    trust: TrustState
 
     @property
     def link(self) -> str:
@@ -57,6 +60,7 @@ class Site:
         self._watches: dict[Path, Watch] = {}
         self._runs: dict[Path, tuple[int, Run]] = {}
         self._pages: dict[str, tuple[object, str]] = {}
+        self._trusts: dict[tuple[str, str], TrustState] = {}
         self._unreadable: dict[Path, tuple[int, str]] = {}
         # One page at a time: two requests for the same report would make it twice.
         self._lock = Lock()
@@ -108,7 +112,11 @@ class Site:
                 known = newest.get((run.task, run.model))
                 if known is None or known.created <= run.created:
                     newest[run.task, run.model] = run
-        return [Finished(str(i), newest[key]) for i, key in enumerate(sorted(newest))]
+        return [Finished(str(i), newest[key], self._trust(newest[key])) for i, key in enumerate(sorted(newest))]
+
+    def _trust(self, run: Run) -> TrustState:
+        key = (str(run.path), run.digest)
+        return self._trusts.get(key) or self._trusts.setdefault(key, trust_of_run(run))
 
     def _run_files(self) -> list[Path]:
         files: list[Path] = []
@@ -262,7 +270,7 @@ def _listed(one: Finished) -> dict[str, Any]:
         "written": run.created[:16].replace("T", " "),
         "documents": len(run.answer_sets),
         "rate": f"{PERCENT(sum(labels) / len(labels))}" if labels else "no labels",
-        "sound": soundness(run),
+        "trust": one.trust,
     }
 
 

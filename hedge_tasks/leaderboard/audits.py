@@ -1,0 +1,180 @@
+"""Audits in submissions: labels of experts on a designed sample, and the numbers that follow from them.
+
+Numbers are computed again from the labels and the strata, always. That experts gave these labels is the submitter's
+word: it says who they are in roles and numbers, and names nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from hedge_tasks.adjudication.designed import ExpertAudit, ExpertLabels
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores, detectors_of
+from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.measures.audited import auroc_by_experts, rate_by_experts
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics.verified import Audited
+
+MOST_LABELS = 4000
+"""Of a stratum: every two of its labels are looked at."""
+
+_MOST = 20
+DECIMALS = 6
+_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
+_NUMBERS = ("value", "stderr", "low", "high", "run_low", "run_high")
+
+
+def record_of(
+    audit: ExpertAudit, answer_sets: Sequence[AnswerSet], scores: Mapping[str, Sequence[Scores]]
+) -> dict[str, Any]:
+    """Return what a submission says of its audit: who, of how many documents, and the numbers.
+
+    Args:
+        audit: of the run.
+        answer_sets, scores: of the documents, as the submission states them; scores by clustering.
+    """
+    kappa = None if audit.kappa is None or audit.kappa.value is None else round(audit.kappa.value, DECIMALS)
+    return {
+        "by": audit.by,
+        "people": audit.raters,
+        "kappa": kappa,
+        "controls": list(audit.controls),
+        "strata": _strata(audit),
+        **_numbers(answer_sets, scores, audit),
+    }
+
+
+def in_document(audit: ExpertAudit, id: str) -> dict[str, Any]:
+    """Return what a submission says of one document: its stratum, and what each person said."""
+    return {"stratum": audit.of[id], "said": list(audit.said.get(id, ()))}
+
+
+def check_audit(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], scores: Mapping[str, Sequence[Scores]]
+) -> tuple[PartStatus | None, list[str]]:
+    """Compute the numbers against experts again; a submission without an audit has no such part.
+
+    Args:
+        answer_sets, scores: of its documents, as it states them; scores by clustering.
+    """
+    documents = submission["documents"]
+    has = sum("audit" in document for document in documents)
+    if "audit" not in submission:
+        return None, [f"documents[].audit: of {has} documents, but there is no audit"] if has else []
+    if has < len(documents):
+        return None, [f"audit: {has} of {len(documents)} documents say their stratum"]
+    stated = submission["audit"]
+    if any(document["audit"]["stratum"] >= len(stated["strata"]) for document in documents):
+        return None, ["documents[].audit.stratum: there is no such stratum"]
+    audit = audit_of(submission)
+    if (found := _strata(audit)) != list(stated["strata"]):
+        return None, [f"audit.strata: stated {stated['strata']}, counted {found}"[:300]]
+    large = [one["title"] for one in found if one["labelled"] > MOST_LABELS]
+    if large:
+        return None, [f"audit.strata: more than {MOST_LABELS} labels in one, which nobody can check"]
+    wrong = list(islice(_differences(_numbers(answer_sets, scores, audit), stated), _MOST))
+    reason = "numbers computed again from the labels of experts; that experts gave them no file can show"
+    return PartStatus(False, reason), wrong
+
+
+def audit_of(submission: Mapping[str, Any]) -> ExpertAudit:
+    """Return a submission's audit as commands have it."""
+    documents, stated = submission["documents"], submission["audit"]
+    return ExpertAudit(
+        tuple(one["title"] for one in stated["strata"]),
+        {document["id"]: document["audit"]["stratum"] for document in documents},
+        {document["id"]: tuple(of) for document in documents if (of := document["audit"]["said"])},
+        stated["people"],
+        by=stated["by"],
+    )
+
+
+def labels_of(submission: Mapping[str, Any]) -> ExpertLabels | None:
+    """Return what experts said beside the documents, in their order."""
+    if "audit" not in submission:
+        return None
+    of = [document["audit"] for document in submission["documents"]]
+    return ExpertLabels(tuple(one["stratum"] for one in of), tuple(tuple(one["said"]) for one in of))
+
+
+def audited_number(content: Mapping[str, Any], clustering: str | None, name: str) -> Number | None:
+    """Return a number against experts as a submission states it; None where it has none.
+
+    Args:
+        content: the submission.
+        clustering: that a detector works on; None for a rate.
+        name: of the detector or the rate.
+    """
+    audit = content.get("audit")
+    of = {} if audit is None else audit["rates"] if clustering is None else audit["aggregates"].get(clustering, {})
+    if (stated := of.get(name)) is None:
+        return None
+    ends = {name: (stated[f"{name}low"], stated[f"{name}high"]) for name in ("", "run_")}
+    intervals = {name: None if None in pair else pair for name, pair in ends.items()}
+    return Audited(
+        stated["value"],
+        stated["stderr"],
+        intervals[""],
+        stated["n"],
+        reason=stated["reason"],
+        n_labels=stated["n_labels"],
+        run_interval=intervals["run_"],
+    )
+
+
+def whose(content: Mapping[str, Any]) -> str | None:
+    """Return how many labels of experts an entry has and who they are, in a few words; None without an audit."""
+    audit = content.get("audit")
+    if audit is None:
+        return None
+    labels = sum(one["labelled"] for one in audit["strata"])
+    people = audit["by"] or ("1 person" if audit["people"] == 1 else f"{audit['people']} people")
+    return f"{labels} labels by {people}"
+
+
+def _strata(audit: ExpertAudit) -> list[dict[str, Any]]:
+    sizes, labelled = Counter(audit.of.values()), Counter(audit.of[id] for id in audit.said)
+    return [{"title": title, "documents": sizes[i], "labelled": labelled[i]} for i, title in enumerate(audit.strata)]
+
+
+def _numbers(
+    answer_sets: Sequence[AnswerSet], scores: Mapping[str, Sequence[Scores]], audit: ExpertAudit
+) -> dict[str, Any]:
+    rate = rate_by_experts(answer_sets, audit)
+    return {
+        "aggregates": {name: _aurocs(of, audit) for name, of in scores.items()},
+        "rates": {"hallucination_rate": _stated(rate)},
+    }
+
+
+def _aurocs(scores: Sequence[Scores], audit: ExpertAudit) -> dict[str, Any]:
+    return {name: _stated(auroc_by_experts(scores, name, audit)) for name in detectors_of(scores)}
+
+
+def _stated(number: Number) -> dict[str, Any]:
+    own = number.run_interval if isinstance(number, Audited) else None
+    ends = (*(number.interval or (None, None)), *(own or (None, None)))
+    values = dict(zip(_NUMBERS, (number.value, number.stderr, *ends), strict=True))
+    labels = number.n_labels if isinstance(number, Audited) else 0
+    rounded = {key: None if value is None else round(value, DECIMALS) for key, value in values.items()}
+    return {**rounded, "n": number.n, "n_labels": labels, "reason": number.reason}
+
+
+def _differences(computed: Mapping[str, Any], stated: Mapping[str, Any], place: str = "audit") -> Iterator[str]:
+    """Yield places where what is stated is not what was computed."""
+    for key, ours in computed.items():
+        theirs = stated.get(key)
+        if isinstance(ours, Mapping):
+            theirs = theirs if isinstance(theirs, Mapping) else {}
+            if more := theirs.keys() - ours.keys():
+                yield f"{place}.{key}.{min(more)[:80]}: no such number"
+            yield from _differences(ours, theirs, f"{place}.{key}")
+        elif isinstance(ours, float) and isinstance(theirs, (int, float)):
+            if abs(ours - theirs) > _TOLERANCE:
+                yield f"{place}.{key}: stated {theirs}, computed {ours}"
+        elif ours != theirs:
+            yield f"{place}.{key}: stated {theirs!r}, computed {ours!r}"[:300]

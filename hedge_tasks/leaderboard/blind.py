@@ -1,0 +1,158 @@
+"""Blind baselines in submissions: what sees neither picture nor draws, beside every detector that claims to see more.
+
+A submission has their scores by document. AUROCs, and which detectors do not beat the best of them, are computed again
+always; the scores where the texts are there, and lengths in tokens without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import labelled
+from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
+from hedge_tasks.measures.blind import LENGTH, TITLES, AgainstBlind, beside_blind, blind_scores
+from hedge_tasks.numbers import Number
+
+DECIMALS = 6
+_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
+_SCORE_TOLERANCE = 1e-3
+"""Of a classifier's probabilities: versions of its library end their search at other digits."""
+
+_NUMBERS = ("auroc", "stderr", "low", "high")
+
+
+def scores_by_document(answer_sets: Sequence[AnswerSet]) -> list[dict[str, float | None]]:
+    """Return the scores of the blind baselines of each document, for a submission; empty where there are none."""
+    values, _ = blind_scores(answer_sets, [answers.label for answers in answer_sets])
+    return [{name: of[i] for name, of in values.items()} for i in range(len(answer_sets))]
+
+
+def record_of(content: Mapping[str, Any], scores: Mapping[str, Sequence[Scores]]) -> dict[str, Any]:
+    """Return the blind baselines beside the detectors of each clustering.
+
+    Args:
+        content: the submission.
+        scores: of its documents as it states them, by clustering.
+    """
+    return {name: _stated(_beside(content, name, of)) for name, of in scores.items()}
+
+
+def _beside(content: Mapping[str, Any], clustering: str, scores: Sequence[Scores]) -> AgainstBlind:
+    of = content["clusterings"][clustering]
+    defined = [name for name in of["detectors"] if of["aggregates"].get(name, {}).get("auroc") is not None]
+    columns = {name: labelled(scores, name) for name in defined}
+    return beside_blind(columns, scores, _values(content), {})
+
+
+def check_blind(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], scores: Mapping[str, Sequence[Scores]]
+) -> tuple[dict[str, PartStatus], list[str]]:
+    """Compute AUROCs and comparisons again, and the scores where that is possible.
+
+    Args:
+        answer_sets, scores: of its documents, as it states them; scores by clustering.
+
+    Returns:
+        Whether the scores of each baseline are verified, and what is wrong.
+    """
+    documents = submission["documents"]
+    named = {frozenset(document.get("blind", {})) for document in documents}
+    if len(named) > 1:
+        return {}, ["documents[].blind: not the same baselines in all documents"]
+    if strange := sorted(next(iter(named)) - TITLES.keys()):
+        return {}, [f"documents[].blind: {strange[0][:80]!r} is no blind baseline"]
+    if stray := [i for i, d in enumerate(documents) if d["label"] is None and any(_there(d))]:
+        return {}, [f"documents[{stray[0]}].blind: it has no label, and so no such score"]
+    stated, wrong = submission["blind"], []
+    ours = record_of(submission, scores)
+    for clustering in ours.keys() | stated.keys():
+        if clustering not in ours or clustering not in stated:
+            wrong.append(f"blind.{clustering[:80]}: {'is missing' if clustering in ours else 'no such clustering'}")
+        elif not _same(ours[clustering], stated[clustering]):
+            wrong.append(f"blind.{clustering}: stated {stated[clustering]}, computed {ours[clustering]}"[:500])
+    parts, faults = _scores_again(submission, answer_sets)
+    return parts, [*wrong, *faults]
+
+
+def best_of(content: Mapping[str, Any], clustering: str) -> tuple[str, Number] | None:
+    """Return the best blind baseline of a submission, and its AUROC; None where it has none."""
+    rows = content["blind"].get(clustering, {"rows": []})["rows"]
+    return shown_rows(content, clustering)[0] if rows else None
+
+
+def shown_rows(content: Mapping[str, Any], clustering: str) -> list[tuple[str, Number]]:
+    """Return what each blind baseline is, and its AUROC, the best first."""
+    found = []
+    for row in content["blind"].get(clustering, {"rows": []})["rows"]:
+        interval = None if None in (row["low"], row["high"]) else (row["low"], row["high"])
+        number = Number(row["auroc"], row["stderr"], interval, n=row["n"], n_positive=row["n_positive"])
+        title = TITLES[row["name"]] + (", turned round" if row["reversed"] else "")
+        found.append((f"{row['name']}: {title}", number))
+    return found
+
+
+def not_better(content: Mapping[str, Any], clustering: str, detector: str) -> bool:
+    """Return whether a detector does not beat the best blind baseline by more than chance (paired, Holm)."""
+    return detector in content["blind"].get(clustering, {"not_better": ()})["not_better"]
+
+
+def _stated(found: AgainstBlind) -> dict[str, Any]:
+    rows = []
+    for row in found.rows:
+        estimate = row.estimate
+        numbers = dict(zip(_NUMBERS, (estimate.value, estimate.stderr, estimate.low, estimate.high), strict=True))
+        rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
+        about = {"name": row.name, "reversed": row.reversed}
+        rows.append({**about, **rounded, "n": estimate.n, "n_positive": estimate.n_positive or 0})
+    return {"rows": rows, "not_better": sorted(found.not_better) if rows else []}
+
+
+def _values(content: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    documents = content["documents"]
+    return {name: [document["blind"][name] for document in documents] for name in documents[0].get("blind", {})}
+
+
+def _there(document: Mapping[str, Any]) -> list[bool]:
+    return [value is not None for value in document.get("blind", {}).values()]
+
+
+def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Equal, numbers but for rounding."""
+    if list(ours["not_better"]) != list(theirs["not_better"]) or len(ours["rows"]) != len(theirs["rows"]):
+        return False
+    return all(_close(a[key], b[key]) for a, b in zip(ours["rows"], theirs["rows"], strict=True) for key in a)
+
+
+def _close(ours: Any, theirs: Any) -> bool:
+    both = isinstance(ours, float) and isinstance(theirs, (int, float))
+    return abs(ours - theirs) <= _TOLERANCE if both else bool(ours == theirs)
+
+
+def _scores_again(submission: Mapping[str, Any], sets: Sequence[AnswerSet]) -> tuple[dict[str, PartStatus], list[str]]:
+    """Whether the scores are those of the texts, or of the counts of tokens."""
+    documents = submission["documents"]
+    stated = _values(submission)
+    with_texts = all("texts" in document for document in documents)
+    if not with_texts and not all(tokens and tokens[0] for d in documents for tokens in [d.get("n_tokens")]):
+        return {name: PartStatus(False, NO_TEXTS) for name in stated}, []
+    ours, _ = blind_scores(sets, [a.label for a in sets])
+    parts, wrong = {}, []
+    for name, values in stated.items():
+        if not with_texts and name != LENGTH:
+            parts[name] = PartStatus(False, NO_TEXTS)
+        elif all(_near(*each) for each in zip(ours.get(name, [None] * len(sets)), values, strict=True)):
+            parts[name] = PartStatus(True, "computed again from the texts" if with_texts else "tokens are counted")
+        elif name == LENGTH:
+            wrong.append(f"documents[].blind.{name}: not the lengths of the answers")
+        else:
+            parts[name] = PartStatus(False, "another classifier here: its library may be of another version")
+    return parts, wrong
+
+
+def _near(ours: float | None, theirs: float | None) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    return abs(ours - theirs) <= _SCORE_TOLERANCE

@@ -1,0 +1,54 @@
+"""A whole set at the gate: what of its rows may stay, whether its verifiers can be believed, and what the card says."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hedge_tasks.making.gate.refuse import MOST_FALLBACKS, Written, repeated
+from hedge_tasks.making.gate.verify import check_controls
+from hedge_tasks.making.production import Production
+
+Row = Mapping[str, Any]
+
+
+def kept_rows(
+    made: Production, written: Callable[[Row], Written], *, most_fallbacks: float = MOST_FALLBACKS
+) -> Production:
+    """A making without rows that repeat one text or frame, and without more fallbacks than a set may have.
+
+    Args:
+        written: The made text of a row, beside what it was made for.
+        most_fallbacks: Share of the kept rows; the most similar ones stay.
+
+    Raises:
+        DataError: A verifier cannot be believed.
+    """
+    check_controls(controls_of(made.rows))
+    found = repeated([written(row) for row in made.rows])
+    rejected = Counter(made.rejected)
+    rejected.update(found.values())
+    rows = [row for place, row in enumerate(made.rows) if place not in found]
+    fallbacks = sorted(
+        (row for row in rows if row.get("Fallback")), key=lambda row: (-(row["Similarity"] or 0), row["Id"])
+    )
+    most = len(fallbacks)
+    if most_fallbacks < 1:
+        most = int(most_fallbacks / (1 - most_fallbacks) * (len(rows) - len(fallbacks)) + 1e-9)
+    surplus = {row["Id"] for row in fallbacks[most:]}
+    if surplus:
+        rejected["one fallback too many"] += len(surplus)
+    kept = [row for row in rows if row.get("Id") not in surplus]
+    return dataclasses.replace(made, rows=kept, rejected=dict(rejected))
+
+
+def controls_of(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+    """Truths that each verifier found supported, and all that it was shown."""
+    counts: dict[str, tuple[int, int]] = {}
+    for finding in (finding for row in rows for finding in row.get("Findings", ())):
+        if finding["control"] is not None:
+            right, n = counts.get(finding["verifier"], (0, 0))
+            counts[finding["verifier"]] = (right + finding["control"], n + 1)
+    return counts

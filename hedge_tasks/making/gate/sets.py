@@ -1,0 +1,83 @@
+"""Made and released sets as solvers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.data.cells import first_of
+from hedge_tasks.data.tables import read_rows
+from hedge_tasks.evaluations.shale.items import ShaleItem, options_of
+from hedge_tasks.making.gate.attack import AttackedItem
+
+TRUE, HALLUCINATED = "true", "hallucinated"
+_ANSWER = ("answer", "response", "model_answer")
+_QUESTION = ("question", "instruction", "prompt")
+_REFERENCE = ("reference", "ground_truth", "gt_answer")
+
+
+def answer_pairs(rows: Iterable[Mapping[str, Any]]) -> list[AttackedItem]:
+    """True and wrong answers in the columns of MedHallu; who judges one is not shown the other."""
+    found = []
+    for row in rows:
+        question = str(row["Question"])
+        for label, column in ((TRUE, "Ground Truth"), (HALLUCINATED, "Hallucinated Answer")):
+            found.append(AttackedItem(label, question, str(row[column]), group=question))
+    return found
+
+
+def shale_items(items: Sequence[ShaleItem]) -> list[AttackedItem]:
+    """Closed questions by type and scenario; open ones are read, not solved."""
+    found = []
+    for item in items:
+        options = options_of(item.question)
+        if item.task == "ynq":
+            label = item.answer
+        elif options:
+            label = item.answer[1:2]
+        else:
+            continue
+        question = item.question if item.task == "ynq" else item.question.partition("(A)")[0]
+        stratum = f"{item.task}, {item.scenario}"
+        shown = options if item.task == "mcq" else {}
+        found.append(AttackedItem(label, question, options=shown, group=item.image, stratum=stratum))
+    return found
+
+
+def judged_answers(rows: Iterable[tuple[str, str, str, str, str]]) -> list[AttackedItem]:
+    """Answers beside a reference: question, answer, reference, outcome and group of each."""
+    return [
+        AttackedItem(outcome, question, answer, reference, group=group)
+        for question, answer, reference, outcome, group in rows
+    ]
+
+
+def read_released(
+    path: Path, *, label: str = "label", group: str | None = None, stratum: str | None = None
+) -> list[AttackedItem]:
+    """Items of a table: in MedHallu's columns, or question, answer, reference and label.
+
+    Args:
+        label, group, stratum: Columns; without a group that of the picture, or else the question, is taken.
+
+    Raises:
+        DataError: A row has no label.
+    """
+    rows = read_rows(path)
+    if rows and {"Question", "Ground Truth", "Hallucinated Answer"} <= set(rows[0][1]):
+        return answer_pairs(row for _, row in rows)
+    found = []
+    for where, row in rows:
+        right = first_of(row, (label,), where, "label")
+        question = _text(row, _QUESTION)
+        options = options_of(question)
+        of = str(row.get(group) if group else row.get("image") or question)
+        kind = str(row.get(stratum)) if stratum else ""
+        answer = _text(row, _ANSWER) if label not in _ANSWER else ""
+        found.append(AttackedItem(right, question, answer, _text(row, _REFERENCE), options, group=of, stratum=kind))
+    return found
+
+
+def _text(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((str(row[name]) for name in names if row.get(name) is not None), "")

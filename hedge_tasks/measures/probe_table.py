@@ -1,0 +1,298 @@
+"""Fitted detectors on one run: cross-fitted by image, with controls, beside what sees neither picture nor draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.detectors.units import Labelled, labelled
+from hedge_tasks.errors import DataError
+from hedge_tasks.measures.blind import AgainstBlind, against_blind
+from hedge_tasks.numbers import Number
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
+from hedge_tasks.probes.crossfit import cross_fitted, shuffled
+from hedge_tasks.sampling.hidden_states import PLACES, States
+
+LABEL_PRICES = (25, 50, 100, 200, 400)
+"""Numbers of labelled documents that the label price is told for, where a run has more."""
+
+_CONTROLS = 10
+
+
+@dataclass(frozen=True)
+class ProbeRow:
+    """A fitted detector, or an ordinary one beside it.
+
+    Attributes:
+        name, title: of the detector.
+        draws: answers a question besides the baseline answer that its score costs.
+        labels: documents it was fitted on, the mean over folds; 0 where it needs none.
+        estimate: ROC-AUC.
+        shuffled: ROC-AUC when fitted to shuffled labels, the mean over shuffles: 0.5 where nothing leaks. None where
+            the control was not asked for or does not apply.
+        foreign: ROC-AUC with the states of another image's document: what is left has nothing to do with the document.
+        prices: number of labels -> ROC-AUC.
+    """
+
+    name: str
+    title: str
+    draws: int
+    labels: int
+    estimate: Number
+    shuffled: float | None = None
+    foreign: float | None = None
+    prices: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProbeTable:
+    """Fitted detectors of a run.
+
+    Attributes:
+        rows: the highest first.
+        blind: beside what sees neither picture nor draws; None where that cannot be measured.
+        left_out: detector -> why it has no number.
+        n: documents with a label and states.
+        missing: labelled documents without states.
+        bytes: that the states of a document take.
+        fitted_on: the run it was fitted on, where that is another one.
+    """
+
+    rows: tuple[ProbeRow, ...]
+    blind: AgainstBlind | None
+    left_out: Mapping[str, str]
+    n: int
+    missing: int
+    bytes: int
+    fitted_on: str = ""
+
+
+@dataclass(frozen=True)
+class ProbeData:
+    """Labelled documents with their states.
+
+    Attributes:
+        answer_sets, scores: of the documents, in one order.
+        states: shape (n, layers, places, width).
+        labels: 0 or 1, shape (n,).
+        entropies: semantic entropy of the draws, shape (n,); NaN where there is none.
+        groups: of the documents.
+        missing: labelled documents without states.
+    """
+
+    answer_sets: tuple[AnswerSet, ...]
+    scores: tuple[Scores, ...]
+    states: FloatArray
+    labels: IntArray
+    entropies: FloatArray
+    groups: tuple[str, ...]
+    missing: int
+
+    @classmethod
+    def of(cls, answer_sets: Sequence[AnswerSet], scores: Sequence[Scores], states: Mapping[str, States]) -> ProbeData:
+        """Join what is known of labelled documents.
+
+        Args:
+            scores: of the documents, in their order; `se` is what entropy probes are fitted to.
+            states: by id.
+
+        Raises:
+            DataError: no labelled document has states.
+        """
+        known = [(a, s) for a, s in zip(answer_sets, scores, strict=True) if s.reported_label is not None]
+        pairs = [(a, s) for a, s in known if a.id in states]
+        if not pairs:
+            raise DataError("no labelled document has hidden states")
+        sets, of = zip(*pairs, strict=True)
+        entropies = [s.numbers.get("se") for s in of]
+        return cls(
+            sets,
+            of,
+            np.stack([states[a.id] for a in sets]).astype(np.float32),
+            np.array([s.reported_label for s in of], dtype=np.int64),
+            np.array([np.nan if e is None else e for e in entropies], dtype=np.float64),
+            tuple(str(s.group) if s.group is not None else f"\0{s.id}" for s in of),
+            len(known) - len(pairs),
+        )
+
+    def at(self, detector: FittedDetector) -> FloatArray:
+        """The states that a detector looks at, shape (n, layers, width).
+
+        Raises:
+            DataError: a document has none there.
+        """
+        found = self.states[:, :, PLACES.index(detector.place)]
+        if np.isnan(found).any():
+            raise DataError(f"some documents have no state of the {detector.place}")
+        return found
+
+    def targets(self, detector: FittedDetector) -> IntArray:
+        """What a detector is fitted to.
+
+        Raises:
+            DataError: it is the semantic entropy, and a document has none, or all have the same.
+        """
+        if detector.target == "labels":
+            return self.labels
+        if np.isnan(self.entropies).any():
+            raise DataError("some documents have no semantic entropy to be fitted to")
+        cut = best_split(self.entropies)
+        return (self.entropies > cut).astype(np.int64)
+
+
+def best_split(values: FloatArray) -> float:
+    """The cut with the least squares within both sides (Kossen et al. 2024, 2406.15927, section 4).
+
+    Raises:
+        DataError: all values are equal.
+
+    Example:
+        >>> best_split(np.array([0.0, 0.1, 2.0, 2.2]))
+        0.1
+    """
+    levels = np.unique(values)
+    if len(levels) < 2:
+        raise DataError("all documents have the same semantic entropy")
+    within = [
+        ((low - low.mean()) ** 2).sum() + ((high - high.mean()) ** 2).sum()
+        for cut in levels[:-1]
+        for low, high in [(values[values <= cut], values[values > cut])]
+    ]
+    return float(levels[int(np.argmin(within))])
+
+
+def probe_table(
+    data: ProbeData,
+    detectors: Sequence[FittedDetector],
+    *,
+    beside: Mapping[str, tuple[str, int]],
+    controls: bool = True,
+    prices: bool = False,
+    fit_on: ProbeData | None = None,
+    fitted_on: str = "",
+    seed: int = 0,
+) -> ProbeTable:
+    """Measure fitted detectors on a run.
+
+    Args:
+        data: of the run.
+        detectors: that are fitted.
+        beside: ordinary detectors that `data.scores` have -> title and draws.
+        controls: whether shuffled labels and another image's states are tried, too.
+        prices: whether the ROC-AUC is told for fewer labels as well.
+        fit_on: another run to be fitted on; None cross-fits within this one.
+        fitted_on: what it is called.
+        seed: of partitions and shuffles.
+
+    Raises:
+        DataError: the states of the other run have another shape.
+    """
+    if fit_on is not None and fit_on.states.shape[1:] != data.states.shape[1:]:
+        shapes = " and ".join(str(of.states.shape[1:]) for of in (fit_on, data))
+        raise DataError(f"a probe of one model cannot read another's states: shapes (layers, places, width) {shapes}")
+    rows, left_out, columns = [], dict[str, str](), dict[str, Labelled]()
+    for detector in detectors:
+        try:
+            row, column = _fitted_row(data, detector, fit_on, controls=controls, prices=prices, seed=seed)
+        except DataError as error:
+            left_out[detector.name] = str(error)
+            continue
+        rows.append(row)
+        columns[detector.name] = column
+    for name, (title, draws) in beside.items():
+        estimate = detection_auroc(data.scores, name)
+        rows.append(ProbeRow(name, title, draws, 0, estimate))
+        columns[name] = labelled(data.scores, name)
+    shown = [row for row in rows if row.estimate.value is not None]
+    left_out |= {row.name: str(row.estimate.reason) for row in rows if row.estimate.value is None}
+    compared = {row.name: columns[row.name] for row in shown}
+    blind = against_blind(data.answer_sets, compared, data.scores) if compared else None
+    ordered = tuple(sorted(shown, key=lambda row: (-(row.estimate.value or 0.0), row.name)))
+    size = data.states.shape[1] * data.states.shape[2] * data.states.shape[3] * 2
+    return ProbeTable(ordered, blind, left_out, len(data.labels), data.missing, size, fitted_on)
+
+
+def _fitted_row(
+    data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None, *, controls: bool, prices: bool, seed: int
+) -> tuple[ProbeRow, Labelled]:
+    states, targets = data.at(detector), data.targets(detector)
+    shared = (data.labels, data.groups)
+    if fit_on is not None:
+        index = np.unique(np.asarray(fit_on.groups, dtype=object).astype(str), return_inverse=True)[1]
+        arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), index)
+        values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
+    else:
+        values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
+        control = shuffled(detector, states, targets, *shared, seed=seed)
+    error = control.error if control else 0.0
+    scores = [
+        replace(s, numbers={detector.name: float(v)}, choice_errors={detector.name: error} if error else {})
+        for s, v in zip(data.scores, values, strict=True)
+    ]
+    row = ProbeRow(
+        detector.name,
+        detector.title,
+        0,
+        n_labels if detector.target == "labels" else 0,
+        detection_auroc(scores, detector.name),
+    )
+    if control is not None:
+        row = replace(row, shuffled=control.mean)
+    if controls and fit_on is None:
+        row = replace(row, foreign=_foreign(data, detector, states, targets, seed))
+    if prices and fit_on is None:
+        row = replace(row, prices=_prices(data, detector, states, targets, seed))
+    return row, labelled(scores, detector.name)
+
+
+def _foreign(data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int) -> float:
+    """ROC-AUC with the states of another image's document, the mean over draws of these."""
+    rng, areas = np.random.default_rng([seed, 2]), []
+    for _ in range(_CONTROLS):
+        elsewhere, folds = states[_of_another(data.groups, rng)], int(rng.integers(1 << 30))
+        values = cross_fitted(detector, elsewhere, targets, data.labels, data.groups, repeats=1, seed=folds)
+        areas.append(_area(values, data.labels))
+    return float(np.mean(areas))
+
+
+def _of_another(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
+    """For each document one of another group; every document is taken once, where that is possible."""
+    of = np.asarray(groups, dtype=object)
+    n = len(of)
+    order = rng.permutation(n)
+    for _ in range(100):
+        same = np.flatnonzero(of[order] == of)
+        if not len(same):
+            break
+        for i in same:
+            j = int(rng.integers(n))
+            order[i], order[j] = order[j], order[i]
+    found: IntArray = order
+    return found
+
+
+def _prices(
+    data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int
+) -> dict[int, float]:
+    if detector.target != "labels":
+        return {}
+    found: dict[int, float] = {}
+    for n in LABEL_PRICES:
+        if n >= len(targets) * 0.8:
+            break
+        try:
+            values = cross_fitted(detector, states, targets, data.labels, data.groups, n_labels=n, seed=seed)
+        except DataError:  # so few documents that the method has nothing to stand on: no number at this price
+            continue
+        found[n] = _area(values, data.labels)
+    return found
+
+
+def _area(values: FloatArray, labels: IntArray) -> float:
+    from hedge_tasks.statistics import auroc
+
+    return auroc(values.tolist(), labels.tolist())

@@ -1,0 +1,235 @@
+"""How far a run's numbers can be trusted: one state with its reasons, for every place that shows them.
+
+Red: the numbers cannot be relied on. Yellow: something a reader must know before quoting them. Green: nothing was
+found. Notes say what is not known or how a number came about; they change no colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from hedge_tasks.adjudication.designed import ExpertAudit
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, main_detectors, name_of
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.measures.curves import within_strata
+from hedge_tasks.numbers import Format
+from hedge_tasks.runs.health import health_of
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.setting_verdicts import summary_of
+from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS
+
+FEW = 20
+"""With fewer answers of one class an AUROC says little."""
+
+_NOTABLE = 0.05
+"""A pooled AUROC this much above the one within question types is partly about the type."""
+
+_MOST_NAMED = 6
+
+TrustLevel = Literal["green", "yellow", "red"]
+WORDS: Mapping[TrustLevel, str] = {"green": "no objection", "yellow": "with reservations", "red": "unreliable"}
+_ORDER = ("note", "yellow", "red")
+
+
+@dataclass(frozen=True)
+class TrustReason:
+    """One reason for a state of trust.
+
+    Attributes:
+        text: a sentence or two.
+        level: that it calls for; a note calls for none.
+    """
+
+    text: str
+    level: Literal["note", "yellow", "red"] = "yellow"
+
+    @property
+    def head(self) -> str:
+        """The reason in short: its first sentence where the others are details."""
+        return (self.text if self.level == "red" else self.text.split(". ")[0]).rstrip(".")
+
+
+@dataclass(frozen=True)
+class TrustState:
+    """How far a run's numbers can be trusted.
+
+    Attributes:
+        reasons: the gravest first.
+    """
+
+    reasons: tuple[TrustReason, ...] = ()
+
+    @property
+    def level(self) -> TrustLevel:
+        """The gravest level of any reason."""
+        levels = {reason.level for reason in self.reasons}
+        return "red" if "red" in levels else "yellow" if "yellow" in levels else "green"
+
+    @property
+    def objections(self) -> list[str]:
+        """Texts of the reasons that are no notes."""
+        return [reason.text for reason in self.reasons if reason.level != "note"]
+
+    @property
+    def notes(self) -> list[str]:
+        return [reason.text for reason in self.reasons if reason.level == "note"]
+
+    @property
+    def short(self) -> str:
+        """The state in a line: its colour, and the gravest reason."""
+        head = f"{self.level}, {WORDS[self.level]}"
+        if not self.objections:
+            return head
+        others = len(self.objections) - 1
+        return f"{head}: {self.reasons[0].head}{f' (and {others} more, see hedge health)' if others else ''}"
+
+    @property
+    def text(self) -> str:
+        """The state and all its reasons, a line each."""
+        lines = [f"Trust: {self.level}, {WORDS[self.level]}"]
+        return "\n".join([*lines, *(f"  {reason.level}: {reason.text}" for reason in self.reasons)])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"level": self.level, "reasons": [asdict(reason) for reason in self.reasons]}
+
+
+def trust_of(
+    run: Run,
+    scores: Mapping[str, Sequence[Scores]],
+    *,
+    scorers: Mapping[str, Scorer] | None = None,
+    left_out: Mapping[str, str] | None = None,
+    audit: ExpertAudit | None = None,
+) -> TrustState:
+    """Return how far a run's numbers can be trusted: by its health, classes, question types, labels and settings.
+
+    Args:
+        scores: of every document, by clustering.
+        scorers: what the scores were made with, by clustering.
+        left_out: clustering -> why there are no scores.
+        audit: of the run's labels by experts, where there is one.
+    """
+    found = [
+        *_about_question_types(scores),
+        *_about_classes(run),
+        *_about_health(run),
+        *_about_labels(run, audit),
+        *_about_samples(run),
+        *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in (left_out or {}).items()),
+        *_about_thresholds(run, scores, scorers or {}),
+    ]
+    once = dict.fromkeys(found)
+    return TrustState(tuple(sorted(once, key=lambda reason: -_ORDER.index(reason.level))))
+
+
+def _about_health(run: Run) -> Iterator[TrustReason]:
+    """Yield what could make every number of the run mean something else; see `hedge_tasks.runs.health`."""
+    health = health_of(run)
+    for finding in health.findings:
+        text = f"{finding.text[0].upper()}{finding.text[1:]}."
+        if finding.unreliable:
+            yield TrustReason(f"The numbers of this run are unreliable. {text}", "red")
+        else:
+            yield TrustReason(text, "note" if finding.accounted else "yellow")
+    if health.setting_verdicts:
+        yield TrustReason(f"Settings: {summary_of(health.setting_verdicts)}.", "note")
+
+
+def _about_question_types(scores: Mapping[str, Sequence[Scores]]) -> Iterator[TrustReason]:
+    """Yield which scores a pooled AUROC flatters, of all clusterings in one sentence each."""
+    explained, partly, two = [], [], Format(digits=2)
+    for name, of in scores.items():
+        for score in main_detectors(detectors_of(of)):
+            pooled, inside = detection_auroc(of, score), within_strata(of, score)
+            if inside is None or pooled.value is None or inside.value is None or pooled.interval is None:
+                continue
+            text = f"{name_of(score)} with {name} ({two(pooled.value)} pooled, {two(inside.value)} within)"
+            if inside.interval and pooled.interval[0] > 0.5 >= inside.interval[0]:
+                explained.append(text)
+            elif pooled.value - inside.value >= _NOTABLE:
+                partly.append(text)
+    if explained:
+        yield TrustReason(
+            "The pooled ROC-AUC may be explained by the question type. Pooled it is above chance, but among "
+            f"questions of the same type it cannot be told from chance: {_listed(explained)}."
+        )
+    if partly:
+        yield TrustReason(
+            "Part of the pooled ROC-AUC comes from the question type: it is lower when only questions of the same "
+            f"type are compared: {_listed(partly)}."
+        )
+
+
+def _about_classes(run: Run) -> Iterator[TrustReason]:
+    labels = [a.label for a in run.answer_sets if a.label is not None]
+    rarer = min(sum(labels), len(labels) - sum(labels))
+    if not labels:
+        yield TrustReason("No answer has a label, so there is no ROC-AUC. Label the run with hedge judge.")
+    elif FEWEST_OF_A_CLASS <= rarer < FEW:  # fewer are a finding of the run's health
+        yield TrustReason(
+            f"Only {sum(labels)} answers are labelled hallucinated and {len(labels) - sum(labels)} supported. With "
+            f"fewer than {FEW} of a class the intervals are wide and the ranking of the scores is uncertain."
+        )
+
+
+def _about_labels(run: Run, audit: ExpertAudit | None) -> Iterator[TrustReason]:
+    if audit is not None or not run.verdicts:
+        return
+    names = {str(verdict.get("judge")) for verdict in run.verdicts.values()}
+    asked = sorted(name for name in names if name.startswith(("llm", "hf")))
+    if asked:
+        yield TrustReason(f"The labels are a model's ({', '.join(asked[:2])}), and no expert has checked any of them.")
+    else:
+        yield TrustReason("No expert has checked the labels: `hedge audit plan` says what that would buy.", "note")
+
+
+def _about_samples(run: Run) -> Iterator[TrustReason]:
+    clean = min((len(a.clean) for a in run.answer_sets), default=0)
+    if run.answer_sets and not clean:
+        yield TrustReason("There is one draw a document (n: 0): detectors that look at samples have no number.", "note")
+    elif any(not a.noisy for a in run.answer_sets):
+        yield TrustReason("Some documents have no noisy answers, so VASE is undefined.", "note")
+
+
+def _about_thresholds(
+    run: Run, scores: Mapping[str, Sequence[Scores]], scorers: Mapping[str, Scorer]
+) -> Iterator[TrustReason]:
+    choices = {name: scorer.choice for name, scorer in scorers.items()}
+    oracle = [name for name, choice in choices.items() if choice is not None and choice.method == "oracle"]
+    if oracle:
+        yield TrustReason(
+            f"The threshold of {', '.join(oracle)} was tuned on the reported documents, which is optimistic."
+        )
+    for reason, names in _not_chosen(run).items():
+        yield TrustReason(f"The threshold of {', '.join(names)} could not be chosen ({reason}); a fixed one was used.")
+    for count, names in _held_out(scores).items():
+        yield TrustReason(
+            f"The threshold of {', '.join(names)} was tuned on {count} documents, which its ROC-AUCs leave out: "
+            "compare it with others by the paired differences below.",
+            "note",
+        )
+
+
+def _not_chosen(run: Run) -> dict[str, list[str]]:
+    """Clusterings by the reason why no threshold could be chosen for them."""
+    names: dict[str, list[str]] = {}
+    for name, outcome in run.settings.get("filters", {}).items():
+        if reasons := [part["reason"] for part in outcome.get("chosen", {}).get("parts", []) if part.get("reason")]:
+            names.setdefault(reasons[0], []).append(name)
+    return names
+
+
+def _held_out(scores: Mapping[str, Sequence[Scores]]) -> dict[int, list[str]]:
+    """Clusterings by the number of documents that their thresholds were tuned on."""
+    counts: dict[int, list[str]] = {}
+    for name, of in scores.items():
+        if count := sum(s.held_out for s in of):
+            counts.setdefault(count, []).append(name)
+    return counts
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    return "; ".join(texts[:_MOST_NAMED]) + more

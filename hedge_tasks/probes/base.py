@@ -1,0 +1,86 @@
+"""A fitted detector: `fit` turns labelled states into arrays, `score` turns these and other states into numbers.
+
+The arrays are the detector's whole state: they can be saved (never pickled), hashed, and used on another run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.errors import DataError
+
+FloatArray = npt.NDArray[np.floating[Any]]
+IntArray = npt.NDArray[np.int64]
+
+Arrays = Mapping[str, FloatArray]
+"""What a detector has learnt."""
+
+TARGETS = ("labels", "entropy")
+"""What a detector is fitted to: labels of documents, or the semantic entropy of their draws, which needs no label."""
+
+_LARGEST = 1 << 30
+
+
+@dataclass(frozen=True)
+class FittedDetector:
+    """A detector with a state.
+
+    Attributes:
+        name, title: as of every detector.
+        place: of the hidden states that it looks at, one of `hedge_tasks.sampling.hidden_states.PLACES`.
+        target: one of `TARGETS`.
+        fit: from states of shape (n, layers, width), targets 0 or 1 of shape (n,) and groups of shape (n,) to arrays.
+        score: from these arrays and states of shape (m, layers, width) to numbers of shape (m,), the higher the more
+            likely the answer is hallucinated.
+        source: paper, and equation where it has one.
+        before: whether it can be told before the model has said anything.
+    """
+
+    name: str
+    title: str
+    place: str
+    target: str
+    fit: Callable[[FloatArray, IntArray, IntArray], Arrays] = field(repr=False)
+    score: Callable[[Arrays, FloatArray], FloatArray] = field(repr=False)
+    source: str
+    before: bool = False
+
+
+def digest(arrays: Arrays) -> str:
+    """SHA-256 of what a detector has learnt: of names, shapes and numbers."""
+    whole = hashlib.sha256()
+    for name in sorted(arrays):
+        block = np.ascontiguousarray(arrays[name], dtype="<f8")
+        whole.update(f"{name}{block.shape}".encode())
+        whole.update(block.tobytes())
+    return whole.hexdigest()
+
+
+def save(arrays: Arrays, path: Path) -> str:
+    """Write what a detector has learnt, as plain arrays. Returns its digest."""
+    plain: dict[str, Any] = {name: np.asarray(of, dtype=np.float64) for name, of in arrays.items()}
+    with path.open("wb") as file:
+        np.savez(file, **plain)
+    return digest(arrays)
+
+
+def load(path: Path) -> Arrays:
+    """Read what `save` has written; nothing in the file is executed.
+
+    Raises:
+        DataError: it cannot be read, or holds something else than numbers.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise DataError(f"{path}: larger than {_LARGEST >> 20} MB")
+        with np.load(path, allow_pickle=False) as found:
+            return {name: np.asarray(found[name], dtype=np.float64) for name in found.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: no state of a fitted detector: {error}") from error

@@ -1,0 +1,56 @@
+"""Relative Mahalanobis distance of a state from those of supported answers (Ren et al. 2023, 2209.15558, eq. 1-3).
+
+Distance to the supported documents less distance to all documents, each with its own covariance. With fewer documents
+than dimensions a covariance cannot be inverted: states are first projected on the principal components of all
+documents, at most a quarter as many as there are documents of the rarer kind, and the covariances are shrunk (Ledoit
+and Wolf 2004).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hedge_tasks.errors import DataError
+from hedge_tasks.probes.base import Arrays, FloatArray, IntArray
+
+_MOST_COMPONENTS = 64
+
+
+def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
+    """Fit projection, means and inverse covariances of the deepest states.
+
+    Args:
+        states: shape (n, layers, width).
+        targets: 0 = supported, 1 = hallucinated, shape (n,).
+        groups: not looked at.
+
+    Raises:
+        DataError: too few documents are supported.
+    """
+    from sklearn.covariance import LedoitWolf
+
+    x = np.asarray(states[:, -1], dtype=np.float64)
+    supported = targets == 0
+    k = min(_MOST_COMPONENTS, x.shape[1], int(supported.sum()) // 4)
+    if k < 1:
+        raise DataError("a Mahalanobis distance needs four supported documents at least")
+    center = x.mean(axis=0)
+    _, _, axes = np.linalg.svd(x - center, full_matrices=False)
+    axes = axes[:k].T
+    projected = (x - center) @ axes
+    found: dict[str, FloatArray] = {"center": center, "axes": axes}
+    for name, of in {"all": projected, "supported": projected[supported]}.items():
+        found |= {f"mean_{name}": of.mean(axis=0), f"precision_{name}": LedoitWolf().fit(of).precision_}
+    return found
+
+
+def score(arrays: Arrays, states: FloatArray) -> FloatArray:
+    """How much farther a state is from the supported documents than from all, shape (m,)."""
+    x = (np.asarray(states[:, -1], dtype=np.float64) - arrays["center"]) @ arrays["axes"]
+    return _squared(x, arrays, "supported") - _squared(x, arrays, "all")
+
+
+def _squared(x: FloatArray, arrays: Arrays, name: str) -> FloatArray:
+    away = x - arrays[f"mean_{name}"]
+    found: FloatArray = np.einsum("ni,ij,nj->n", away, arrays[f"precision_{name}"], away)
+    return found

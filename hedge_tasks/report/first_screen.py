@@ -1,0 +1,83 @@
+"""The answers on the first screen of a run's section: a wrong one with its clusters, and the worst ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from hedge_tasks.detectors.pipeline import name_of
+from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.report.texts import clean
+
+WORST = 3
+"""Wrong answers that the detector is surest about."""
+
+_MOST_CLUSTERS = 4
+_LONGEST = 160
+
+
+def wrong_answers(data: Mapping[str, Any], finding: RunFinding) -> dict[str, Any] | None:
+    """Return the wrong answer that the best detector points at most, and the wrong ones that it misses most.
+
+    Args:
+        data: questions of the run, as `explorer_data` gives them.
+        finding: of the run.
+
+    Returns:
+        `example`, `worst` (a list), `detector` and `missed` for the template; None where no answer is wrong.
+    """
+    lead = finding.lead
+    clustering, detector = (lead.clustering, lead.detector) if lead is not None else ("", "")
+    wrong = [(_value(q, clustering, detector), place, q) for place, q in enumerate(data["questions"]) if q["label"]]
+    if not wrong:
+        return None
+    ranked = sorted(wrong, key=lambda each: (each[0] is None, each[0] or 0.0, each[1]))
+    known = [each for each in ranked if each[0] is not None]
+    pictured = [each for each in known if each[2].get("images")]
+    value, _, example = (pictured or known or ranked)[-1]
+    return {
+        "detector": name_of(detector) if detector else "",
+        "example": {**_shown(example, data), "value": value, "clusters": _clusters(example, clustering)},
+        "worst": [{**_shown(q, data), "value": v} for v, _, q in ranked[:WORST]],
+    }
+
+
+def _value(question: Mapping[str, Any], clustering: str, detector: str) -> float | None:
+    value: float | None = question["scores"].get(clustering, {}).get(detector)
+    return value
+
+
+def _shown(question: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    images = question.get("images") or []
+    return {
+        "id": question["id"],
+        "question": clean(question.get("question") or question["id"], _LONGEST),
+        "answer": clean(question["texts"][question["answers"][0]], _LONGEST),
+        "reference": clean(question.get("reference") or "", _LONGEST),
+        "picture": data["images"][images[0]] if images else "",
+    }
+
+
+def _clusters(question: Mapping[str, Any], clustering: str) -> list[dict[str, Any]]:
+    """Return the clusters of the clean samples, the largest first: text of one, size, whether the answer is in it."""
+    ids = question["clusters"].get(clustering)
+    n = question["n_clean"]
+    if not ids or not n:
+        return []
+    texts: dict[int, str] = {}
+    for id, place in zip(ids[1 : n + 1], question["answers"][1 : n + 1], strict=True):
+        texts.setdefault(id, question["texts"][place])
+    counts = Counter(ids[1 : n + 1]).most_common()
+    shown = [
+        {"text": clean(texts[id], 80), "size": size, "share": round(100 * size / n, 1), "own": id == ids[0]}
+        for id, size in counts[:_MOST_CLUSTERS]
+    ]
+    rest = sum(size for _, size in counts[_MOST_CLUSTERS:])
+    more = {
+        "text": f"{len(counts) - _MOST_CLUSTERS} more",
+        "size": rest,
+        "share": round(100 * rest / n, 1),
+        "own": False,
+    }
+    return [*shown, more] if rest else shown

@@ -1,0 +1,289 @@
+"""Finished runs for a notebook: what they found, tidy tables, figures and comparisons.
+
+import hedge_tasks
+
+runs = hedge_tasks.load("results")
+runs                            # what each run found
+runs.to_pandas("draws")         # one row for each sampled answer
+runs[0].plot("roc")
+runs.compare()                  # paired differences
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.measures.curves import auroc_estimate
+from hedge_tasks.measures.kept_units import scored_kept
+from hedge_tasks.measures.run_finding import RunFinding
+from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
+from hedge_tasks.plots import (
+    Chart,
+    calibration_chart,
+    check_format,
+    detectors_chart,
+    draw,
+    risk_coverage_chart,
+    roc_chart,
+    strata_chart,
+    svg_of,
+)
+from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
+from hedge_tasks.runs.run_files import Run, load_runs
+from hedge_tasks.scoring.claim_files import claim_rows
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+TABLES = ("answers", "draws", "scores", "claims")
+"""Tidy tables: a row for each judged answer, sampled answer, score of an answer, claim of an answer."""
+
+CHARTS: dict[str, Callable[..., Chart]] = {
+    "roc": roc_chart,
+    "risk-coverage": risk_coverage_chart,
+    "calibration": calibration_chart,
+    "question-types": strata_chart,
+}
+"""Figures of one clustering; `detectors` is of all."""
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """A figure of a run, which a notebook shows."""
+
+    chart: Chart
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, by its ending .png, .svg, .pdf or .csv."""
+        check_format(Path(path), table=True)
+        draw(self.chart, Path(path), title=True)
+
+    def _repr_svg_(self) -> str:
+        return svg_of(self.chart)
+
+
+class LoadedRun:
+    """One finished run.
+
+    Args:
+        run: as it was read.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def __repr__(self) -> str:
+        return f"<{self.run.title}: {len(self.run.answer_sets)} answers>"
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """The scores of every answer under each of the run's clusterings."""
+        return analyse([self.run], curves=False)[0]
+
+    @property
+    def finding(self) -> RunFinding:
+        """What the run found, in sentences, and how far it can be trusted."""
+        return self.analysis.finding
+
+    def rows(self, table: str = "answers") -> list[dict[str, Any]]:
+        """Return one of `TABLES` as mappings, one a row."""
+        makers = {"answers": self._answers, "draws": self._draws, "scores": self._scores, "claims": self._claims}
+        if table not in makers:
+            raise unknown("table of a run", table, makers)
+        about = {"task": self.run.task, "model": self.run.model, "created": self.run.created}
+        return [{**about, **row} for row in makers[table]()]
+
+    def to_arrow(self, table: str = "answers") -> pyarrow.Table:
+        """Return one of `TABLES` through Arrow, for polars and whatever else reads it."""
+        return _arrow(self.rows(table))
+
+    def to_pandas(self, table: str = "answers") -> pandas.DataFrame:
+        """Return one of `TABLES` as a data frame."""
+        return self.to_arrow(table).to_pandas()
+
+    def plot(self, kind: str = "detectors", clustering: str | None = None) -> RunFigure:
+        """Return a figure.
+
+        Args:
+            kind: "detectors", or one of `CHARTS`.
+            clustering: one of the run's; the first if not given. Not for "detectors", which has all.
+        """
+        if kind == "detectors":
+            return RunFigure(detectors_chart(self.analysis.estimates))
+        if kind not in CHARTS:
+            raise unknown("figure", kind, ["detectors", *CHARTS])
+        names = list(self.analysis.scores)
+        if clustering is not None and clustering not in names:
+            raise unknown(f"clustering of {self.run.task}", clustering, names)
+        if not names:
+            raise DataError(f"{self.run.title}: nothing was scored")
+        name = clustering or names[0]
+        return RunFigure(CHARTS[kind](self.analysis.scores[name], self.analysis.drawn(name)))
+
+    def compare(self) -> Table:
+        """Return paired differences of the detectors under each clustering, and of the clusterings."""
+        return _differences(compare_within(self.analysis))
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            (f"<h4>{escape(self.run.title)}</h4>", _finding_html(self.finding), _numbers(self.analysis).to_html())
+        )
+
+    def _answers(self) -> Iterator[dict[str, Any]]:
+        for a in self.run.answer_sets:
+            verdict = self.run.verdicts.get(a.id) or {}
+            yield {
+                "id": a.id,
+                "question": a.question,
+                "reference": a.reference,
+                "answer": a.baseline.text,
+                "label": a.label,
+                "judge": str(verdict["judge"]) if verdict.get("judge") is not None else None,
+                "reason": str(verdict["reason"]) if verdict.get("reason") is not None else None,
+                "group": a.group,
+                "question_type": a.question_type,
+                "mean_logprob": a.baseline.mean_logprob,
+                "n_tokens": a.baseline.n_tokens,
+            }
+
+    def _draws(self) -> Iterator[dict[str, Any]]:
+        ids = {name: {s.id: s.cluster_ids for s in scores} for name, scores in self.analysis.scores.items()}
+        for a in self.run.answer_sets:
+            conditions = ["baseline"] + ["clean"] * len(a.clean) + ["noisy"] * len(a.noisy)
+            for place, (condition, answer) in enumerate(zip(conditions, a.answers, strict=True)):
+                yield {
+                    "id": a.id,
+                    "draw": place,
+                    "condition": condition,
+                    "text": answer.text,
+                    "mean_logprob": answer.mean_logprob,
+                    "n_tokens": answer.n_tokens,
+                    "finish": answer.finish,
+                    **{f"cluster_{name}": of[a.id][place] for name, of in ids.items()},
+                }
+
+    def _scores(self) -> Iterator[dict[str, Any]]:
+        for clustering, scores in self.analysis.scores.items():
+            for s in scores:
+                for detector, value in s.items():
+                    about = {"id": s.id, "clustering": clustering, "detector": detector}
+                    yield {**about, "score": value, "label": s.label, "counted": s.reported_label is not None}
+
+    def _claims(self) -> Iterator[dict[str, Any]]:
+        found = scored_kept(self.run)
+        for one in found.answers if found is not None else ():
+            for row in claim_rows(one):
+                scores = row.pop("scores")
+                yield {**row, **{f"score_{name}": None if v is None else float(v) for name, v in scores.items()}}
+
+
+class LoadedRuns(Sequence[LoadedRun]):
+    """Finished runs, in the order of task and model."""
+
+    def __init__(self, runs: Sequence[LoadedRun]) -> None:
+        self._runs = tuple(runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @overload
+    def __getitem__(self, place: int) -> LoadedRun: ...
+    @overload
+    def __getitem__(self, place: slice) -> LoadedRuns: ...
+    def __getitem__(self, place: int | slice) -> LoadedRun | LoadedRuns:
+        return LoadedRuns(self._runs[place]) if isinstance(place, slice) else self._runs[place]
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self._runs))}]"
+
+    def to_arrow(self, table: str = "answers") -> pyarrow.Table:
+        """Return one of `TABLES` of all runs; `task`, `model` and `created` say whose a row is."""
+        return _arrow([row for run in self._runs for row in run.rows(table)])
+
+    def to_pandas(self, table: str = "answers") -> pandas.DataFrame:
+        """Return one of `TABLES` of all runs as a data frame."""
+        return self.to_arrow(table).to_pandas()
+
+    def compare(self) -> Table:
+        """Return paired differences: between runs of a task, or between the detectors of a single run."""
+        if len(self) == 1:
+            return self[0].compare()
+        names = {i: f"{run.run.task}, {run.run.model}, {run.run.created[:16]}" for i, run in enumerate(self._runs)}
+        return _differences(compare_between([run.analysis for run in self._runs], names))
+
+    def plot(self, kind: str = "detectors", clustering: str | None = None) -> RunFigure:
+        """Return a figure of the only run.
+
+        Raises:
+            ConfigError: there are several.
+        """
+        if len(self) != 1:
+            raise ConfigError(f"there are {len(self)} runs: choose one, such as runs[0].plot({kind!r})")
+        return self[0].plot(kind, clustering)
+
+    def _repr_html_(self) -> str:
+        return "".join(run._repr_html_() for run in self._runs)
+
+
+def load(path: str | Path, *, task: str | None = None, trust: bool = False) -> LoadedRuns:
+    """Return the finished runs at a path, the newest of each task and model.
+
+    Args:
+        path: lmms-eval's output folder, a folder of run files, a run file, or a JSONL file of answers.
+        task: only runs of this task.
+        trust: whether models that the files name may be loaded.
+
+    Raises:
+        DataError: there is no run, or a file is damaged.
+    """
+    return LoadedRuns([LoadedRun(run) for run in load_runs(Path(path), task, trust=trust)])
+
+
+def _arrow(rows: Sequence[dict[str, Any]]) -> pyarrow.Table:
+    import pyarrow
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+
+
+def _numbers(analysis: Analysis) -> Table:
+    names = [Column("detector"), *(Column(name, interval=True) for name in analysis.scores)]
+    rows: list[dict[str, Cell]] = [
+        {"detector": detector, **{name: auroc_estimate(of, detector) for name, of in analysis.scores.items()}}
+        for detector in analysis.shown
+    ]
+    rate = analysis.finding.rate
+    notes = [f"hallucination rate {PERCENT(rate.value)}"] if rate is not None and rate.value is not None else []
+    return Table(names, rows, "ROC-AUC by detector and clustering", notes)
+
+
+def _differences(pairs: Sequence[Pair]) -> Table:
+    columns = [
+        *map(Column, ("of", "what", "a", "b")),
+        Column("difference", "a - b", format=SIGNED, interval=True),
+        Column("p", "p (Holm)", show="p"),
+    ]
+    rows: list[dict[str, Cell]] = [
+        {
+            "of": pair.of,
+            "what": pair.what,
+            "a": pair.a,
+            "b": pair.b,
+            "difference": Number(pair.comparison.difference, interval=pair.comparison.interval, n=pair.comparison.n),
+            "p": pair.p_holm,
+        }
+        for pair in pairs
+    ]
+    return Table(columns, rows, "Paired differences, on the same answers")
+
+
+def _finding_html(finding: RunFinding) -> str:
+    reasons = "".join(f"<li>{escape(text)}</li>" for text in finding.trust.objections)
+    return f"<p>{escape(finding.text)}</p><p>Trust: {finding.trust.level}</p><ul>{reasons}</ul>"

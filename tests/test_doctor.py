@@ -1,0 +1,36 @@
+"""`hedge doctor`: what is at hand, and a check that the package works."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hedge_tasks.cli import main
+
+
+def facts(capsys: pytest.CaptureFixture[str], code: int) -> dict[tuple[str, str], dict[str, object]]:
+    assert main(["doctor", "--json"]) == code
+    return {(fact["about"], fact["name"]): fact for fact in json.loads(capsys.readouterr().out)["facts"]}
+
+
+def test_everything_that_is_needed_is_here_and_works(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEDGE_DATA_DIR", raising=False)
+    found = facts(capsys, 0)
+    assert [fact["name"] for (about, _), fact in found.items() if about == "Self-check" and not fact["ok"]] == []
+    assert found["Self-check", "semantic entropy"]["value"] == "0.6365 nats"
+    assert "hedge_demo" in str(found["Data", "without network"]["value"])
+
+
+def test_what_is_wrong_is_said_and_is_the_exit_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "nowhere"))
+    assert facts(capsys, 1)["Data", "HEDGE_DATA_DIR"]["ok"] is False
+    (tmp_path / "flaviagiammarino__vqa-rad").mkdir()
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    assert main(["doctor"]) == 1
+    assert "Problems: flaviagiammarino/vqa-rad" in capsys.readouterr().out

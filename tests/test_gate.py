@@ -1,0 +1,249 @@
+"""The gate of the makers: what is refused, what verifiers say, and what needs no skill."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from making import asked_of
+from openai_server import serve
+
+from hedge_tasks.asking.account import Account
+from hedge_tasks.asking.log import ReplyLog
+from hedge_tasks.asking.models import ServedModel
+from hedge_tasks.errors import DataError
+from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.attack import AttackedItem, attack, check_floors
+from hedge_tasks.making.gate.passing import kept_rows
+from hedge_tasks.making.gate.refuse import Written, refused, repeated
+from hedge_tasks.making.gate.sets import shale_items
+from hedge_tasks.making.gate.twins import right_twin, wrong_twin
+from hedge_tasks.making.gate.verify import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    EvidenceVerdict,
+    check_controls,
+    findings,
+    outcome,
+)
+from hedge_tasks.making.production import Production
+
+TRUTH = "The biopsy of the left lung showed a benign lesion of 5 mm, and no surgery was needed."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("I'm sorry, but I cannot help with creating false medical statements.", "refusal"),
+        ("Lo siento, no puedo ayudar con eso.", "refusal"),
+        ("N/A", "empty"),
+        ("\u200b", "empty"),
+        ("<insert answer here>", "placeholder"),
+        (TRUTH.replace("benign", "malignant") + " [HALLUCINATED]", "marker"),
+        ("Here is a plausible answer: " + TRUTH.replace("left", "right"), "about itself"),
+        (TRUTH, "same as the truth"),
+        (TRUTH.upper().rstrip("."), "same as the truth"),
+        (TRUTH.replace("5 mm", "0.5 cm"), "same as the truth"),
+        (TRUTH.replace("left", "l\u0435ft"), "same as the truth"),  # a Cyrillic letter
+        (f"{TRUTH} {TRUTH}", "same as the truth"),
+        (f"It is not so that {TRUTH}", "repeats the truth"),
+        ("a benign lesion of 5 mm", "part of the truth"),
+        (f"Either {TRUTH} Or it showed a cyst.", "says nothing definite"),
+        ("What did the biopsy show?", "echo"),
+    ],
+)
+def test_what_is_no_wrong_answer_is_refused_with_its_reason(text: str, why: str) -> None:
+    assert refused(text, TRUTH, "What did the biopsy show?") == why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRUTH.replace("left", "right"),
+        TRUTH.replace("5 mm", "5 cm"),
+        TRUTH.replace("benign", "malignant"),
+        "surgery was needed",  # the truth denies it
+        "A fibrous scar without any lesion.",
+    ],
+)
+def test_wrong_answers_pass(text: str) -> None:
+    assert refused(text, TRUTH, "What did the biopsy show?") is None
+
+
+def test_words_of_the_truth_are_no_markers() -> None:
+    truth = "The false lumen of the dissection is patent; the cause is not clear."
+    assert refused("The false lumen of the dissection is occluded; the cause is not clear.", truth) is None
+    assert refused("NO PARKING 18-8", "NO PARKING 8-18") is None
+    assert refused("A then B", "B then A") == "same as the truth"
+    assert refused("A before B", "B before A") is None
+
+
+def test_stock_phrases_and_frames_are_found_in_any_order() -> None:
+    own = [f"Drug {number} raises the pressure in patients of ward {number}." for number in range(20)]
+    rows = [Written(text, text.replace("raises", "lowers")) for text in own]
+    stock = [Written("The cause is a lack of vitamin C.", f"Question {number}") for number in range(4)]
+    frames = [Written(f"Experts agree that it is due to {c} in such patients.", "") for c in ("iron", "zinc", "salt")]
+    whole = [*rows, *stock, *frames]
+    random.Random(0).shuffle(whole)
+    found = repeated(whole)
+    assert {whole[place].text for place in found} == {row.text for row in (*stock, *frames)}
+    assert sorted(found.values()) == ["follows a frame"] * 3 + ["stock phrase"] * 4
+
+
+def verdicts(folder: Path, reply: Any) -> tuple[EvidenceVerdict, ...]:
+    import threading
+
+    with serve(lambda body: json.dumps(reply(asked_of(body)))) as url, ReplyLog(folder) as log:
+        asking = Asking(log, Account(), "r", 0, threading.Event())
+        model = ServedModel("v", url, max_retries=0)
+        return findings("What?", "It is left. It is small.", ["It was seen twice."], "It is right.", [model], asking)
+
+
+def test_a_verifier_quotes_the_sentence_and_knows_the_truth(tmp_path: Path) -> None:
+    def honest(fields: dict[str, Any]) -> dict[str, Any]:
+        wrong = fields["candidate_answer"] == "It is right."
+        return {"verdict": "contradicted" if wrong else "supported", "sentence": 1}
+
+    assert fields_of(verdicts(tmp_path / "a", honest)) == (CONTRADICTED, "It is left.", True)
+    always = {"verdict": "contradicted", "sentence": 1}
+    assert fields_of(verdicts(tmp_path / "b", lambda fields: always)) == (UNDECIDED, "It is left.", False)
+    nowhere = {"verdict": "contradicted", "sentence": 9}
+    assert fields_of(verdicts(tmp_path / "c", lambda f: {**honest(f), "sentence": 9}))[0] == UNDECIDED, nowhere
+
+
+def fields_of(found: tuple[EvidenceVerdict, ...]) -> tuple[str, str, bool | None]:
+    [finding] = found
+    return finding.verdict, finding.quote, finding.control
+
+
+def test_only_what_most_call_contradicted_and_nobody_supported_is_wrong() -> None:
+    def of(*said: str) -> str:
+        return outcome([EvidenceVerdict(str(place), verdict) for place, verdict in enumerate(said)])
+
+    assert of(CONTRADICTED, CONTRADICTED, UNDECIDED) == CONTRADICTED
+    assert of(CONTRADICTED, CONTRADICTED, SUPPORTED) == SUPPORTED
+    assert of(CONTRADICTED, UNDECIDED) == of(UNDECIDED) == of() == UNDECIDED
+
+
+def test_a_verifier_that_tosses_coins_ends_the_making() -> None:
+    check_controls({"good": (40, 40), "few": (1, 5)})
+    with pytest.raises(DataError, match="verifier coin finds 20 of 40"):
+        check_controls({"good": (40, 40), "coin": (20, 40)})
+
+
+def test_fallbacks_have_a_cap() -> None:
+    rows = [{"Id": str(n), "Fallback": n >= 8, "Similarity": n / 20, "Text": f"w{n} x{n} y{n} z{n}"} for n in range(14)]
+    made = Production(rows, {}, {"too long": 1}, {}, Account(), 15)
+    kept = kept_rows(made, lambda row: Written(row["Text"], ""))
+    assert [row["Id"] for row in kept.rows] == ["0", "1", "2", "3", "4", "5", "6", "7", "12", "13"]
+    assert kept.rejected == {"too long": 1, "one fallback too many": 4}
+
+
+# --- attack -----------------------------------------------------------------------------------------------------------
+
+
+def floors(items: list[AttackedItem]) -> dict[str, tuple[str, float]]:
+    found = {}
+    for one in attack(items):
+        assert one.floor is not None
+        found[one.stratum] = (one.floor[0], one.floor[1].value or 0.0)
+    return found
+
+
+def items(*, answer: Any = None, question: Any = None, **more: Any) -> list[AttackedItem]:
+    chance = random.Random(1)
+    found = []
+    for number in range(120):
+        label = ("true", "false")[number % 2]
+        word = "".join(chance.choice("abcdefghij") for _ in range(6))
+        said = answer(label, word) if answer else word
+        asked = question(label, word) if question else "Q"
+        fields = {name: value(label, word) for name, value in more.items()}
+        found.append(AttackedItem(label, asked, said, group=str(number), **fields))
+    return found
+
+
+def test_a_set_without_a_cue_has_the_floor_of_guessing() -> None:
+    [one] = attack(items())
+    assert one.chance == 0.5
+    assert not one.open
+    assert all(0.3 < (score.value or 0) < 0.7 for score in one.scores.values())
+    check_floors([one])
+
+
+@pytest.mark.parametrize(
+    ("cue", "solver"),
+    [
+        ({"answer": lambda label, word: word * (1 + (label == "false"))}, "length"),
+        ({"answer": lambda label, word: word + (" abcdef" if label == "true" else " fedcba")}, "blind text"),
+        ({"question": lambda label, word: "Is it so?" if label == "true" else "Is so it?"}, "wording of the question"),
+        ({"reference": lambda label, word: word if label == "true" else word[::-1]}, "copy of the reference"),
+        ({"answer": lambda label, word: word if label == "true" else "I cannot help."}, "refusal words"),
+        ({"asserted": lambda label, word: "false" if label == "true" else "true"}, "what the prefix says is wrong"),
+        ({"asserted": lambda label, word: label}, "what the prefix says"),
+    ],
+)
+def test_every_cue_is_found_by_its_solver_and_fails_the_making(cue: dict[str, Any], solver: str) -> None:
+    [one] = attack(items(**cue))
+    assert (one.scores[solver].value or 0) > 0.9
+    assert one.open
+    with pytest.raises(DataError, match="right without skill"):
+        check_floors([one])
+    check_floors(attack(items(**cue), bound=1))
+
+
+def test_letters_and_one_sided_answers_are_solved_by_the_prior() -> None:
+    options = {"A": "red", "B": "blue", "C": "black", "D": "white"}
+    first = [AttackedItem("A", "Colour?", options=options, group=str(n), stratum="mcq") for n in range(40)]
+    no = [AttackedItem("No", "Is it?", group=str(n), stratum="syn") for n in range(40)]
+    found = floors([*first, *no])
+    assert found["mcq"] == ("prior", 1.0)
+    assert found["syn"][1] == 1.0
+    [mcq, syn] = attack([*first, *no])
+    assert (mcq.chance, mcq.bound, syn.chance) == (0.25, 0.625, 0.5)
+    assert mcq.open
+    assert syn.open
+
+
+def test_small_strata_say_nothing() -> None:
+    [one] = attack([AttackedItem("No", "Is it?", group=str(n)) for n in range(5)])
+    assert one.floor is None
+    check_floors([one])
+
+
+def test_nothing_is_learnt_by_heart() -> None:
+    # Every question has its own answer twice: within a group it could be looked up.
+    chance = random.Random(3)
+    labels = [chance.choice(("true", "false")) for _ in range(60)]
+    twice = [AttackedItem(label, f"word{n} other{n}", group=str(n)) for n, label in enumerate(labels) for _ in (0, 1)]
+    [one] = attack(twice)
+    assert (one.scores["wording of the question"].value or 0) < 0.75
+
+
+def test_twins_are_right_and_wrong_by_one_word() -> None:
+    assert wrong_twin("Yes") == "No"
+    assert wrong_twin("A mass of 12 mm") == "A mass of 25 mm"
+    assert wrong_twin("a dog") is None
+    assert right_twin("a dog") in ("It is a dog.", "The answer is a dog.", "This shows a dog.", "One sees a dog here.")
+    assert right_twin("yes") == "yes"
+
+
+def test_shale_items_are_told_apart_by_type_and_scenario() -> None:
+    from hedge_tasks.evaluations.shale.items import ShaleItem
+
+    def item(task: str, question: str, answer: str, scenario: str = "clean") -> ShaleItem:
+        return ShaleItem("1", scenario, task, "faithfulness", "color", "object", "Image/1.png", question, answer)
+
+    found = shale_items(
+        [
+            item("ynq", "Is it red?", "No", "syn"),
+            item("mcq", "What? (A) red (B) blue", "(B) blue"),
+            item("ic", "?", "x"),
+        ]
+    )
+    assert [(one.stratum, one.label) for one in found] == [("ynq, syn", "No"), ("mcq, clean", "B")]
+    assert found[1].options == {"A": "red", "B": "blue"}

@@ -1,0 +1,123 @@
+"""Promises on labels of experts: which labels count, and that a bad judge breaks none."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from finished_runs import finished_run
+
+from hedge_tasks.adjudication.designed import MEANINGS, NO_ANSWER, ExpertAudit, ExpertSaid
+from hedge_tasks.audit.plan import make_plan
+from hedge_tasks.cli import main
+from hedge_tasks.guard.by_experts import drawn_alike, labelled_by_experts
+from hedge_tasks.guard.calibrate import risk_by_experts
+from hedge_tasks.guard.policy import load_policy
+from hedge_tasks.runs.audit_files import keep_audit
+from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.scoring.scorers import scorer_of
+from hedge_tasks.statistics.risk_control import control_risk
+
+SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
+
+
+def audit_with(sizes: list[int], labelled: list[int]) -> ExpertAudit:
+    of = {f"{h}-{i}": h for h, size in enumerate(sizes) for i in range(size)}
+    said = {f"{h}-{i}": (MEANINGS[i % 2],) for h, n in enumerate(labelled) for i in range(n)}
+    return ExpertAudit(tuple(map(str, range(len(sizes)))), of, said)
+
+
+def test_every_document_has_the_same_chance() -> None:
+    audit = audit_with([100, 40, 7], [20, 30, 3])
+    counts = Counter(audit.of[id] for seed in range(400) for id in drawn_alike(audit, seed))
+    shares = [counts[h] / 400 / size for h, size in enumerate((100, 40, 7))]
+    # The least is 19 of 100 in the first stratum.
+    assert shares == pytest.approx([0.19] * 3, abs=0.015)
+    assert drawn_alike(audit_with([5, 5], [5, 5])) == set(audit_with([5, 5], [5, 5]).of)
+    assert drawn_alike(audit_with([5, 5], [5, 0])) == frozenset()
+
+
+def test_experts_who_disagree_count_as_hallucinated() -> None:
+    run = finished_run(6)
+    ids = [a.id for a in run.answer_sets]
+    said = {ids[0]: (MEANINGS[0], MEANINGS[1]), ids[1]: (NO_ANSWER,), ids[2]: (NO_ANSWER, MEANINGS[1])}
+    said |= dict.fromkeys(ids[3:], (MEANINGS[1],))
+    found = labelled_by_experts(run, ExpertAudit(("all",), dict.fromkeys(ids, 0), said, by="2 nurses"))
+    assert [a.label for a in found.run.answer_sets] == [1, None, 0, 0, 0, 0]
+    assert (found.labels, found.kept) == (6, 6)
+    assert found.run.settings["documents"]["judge"] == "experts: 2 nurses"
+
+
+def audited(folder: Path, n: int = 600, labels: int = 400) -> Run:
+    """A run whose judge misses a third of the hallucinations, with an audit beside it."""
+    chance = random.Random(3)
+    run = finished_run(n, sampling=SAMPLING)
+    truth = {a.id: int(a.label or 0) for a in run.answer_sets}
+    judged = tuple(a.with_label(truth[a.id] and int(chance.random() < 0.65)) for a in run.answer_sets)
+    run = load_run(save_run(replace(run, answer_sets=judged), folder))
+    scores = scorer_of(run, None).with_detectors(("radflag",)).score(run.answer_sets)
+    plan = make_plan(run, scores, detector="radflag", filter_name="exact", n=labels, purpose="policy").plan
+    said = [
+        ExpertSaid("", item.code, "r", MEANINGS[0 if (item.label if item.id is None else truth[item.id]) else 1])
+        for item in plan.items
+    ]
+    keep_audit(run, plan, said, "2 radiologists")
+    return run
+
+
+def test_the_command_promises_what_experts_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = audited(tmp_path / "run")
+    assert run.path is not None
+    options = ["--risk", "0.4", "--confidence", "0.8", "--detectors", "radflag", "--no-sentinels"]
+    out = tmp_path / "policy.json"
+    assert main(["calibrate", str(run.path), *options, "--audit", "--out", str(out)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Of 400 labels of experts" in printed
+    assert "doubly robust and asymptotic" in printed
+    assert "experts: 2 radiologists" in printed
+    assert load_policy(out).calibration["labelled"] < 400
+    plain = save_run(finished_run(40, seed=5, sampling=SAMPLING), tmp_path / "other")
+    assert main(["calibrate", str(plain), *options, "--audit"]) == 2
+    assert "hedge audit apply" in capsys.readouterr().err
+
+
+def test_the_risk_by_experts_of_a_census_is_counted() -> None:
+    run = finished_run(60)
+    ids = [a.id for a in run.answer_sets]
+    truth = [i % 3 == 0 for i in range(60)]
+    said = {id: (MEANINGS[0 if wrong else 1],) for id, wrong in zip(ids, truth, strict=True)}
+    taken = np.arange(60) < 20
+    found = risk_by_experts(run, ExpertAudit(("all",), dict.fromkeys(ids, 0), said), taken)
+    assert found.value == pytest.approx(7 / 20)
+
+
+def test_a_bad_judge_breaks_no_promise() -> None:
+    """Strata by a judge of sensitivity .65; risks of the thresholds are known."""
+    rng, broken, n_promised = np.random.default_rng(0), 0, 0
+    for trial in range(150):
+        x = np.floor(10 * rng.random(600)) / 10
+        y = (rng.random(600) < 0.05 + 0.5 * x).astype(int)
+        judged = y * (rng.random(600) < 0.65)
+        ids = [str(i) for i in range(600)]
+        strata = dict(zip(ids, (judged + 2 * (x > 0.5)).tolist(), strict=True))
+        sizes = Counter(strata.values())
+        take = {h: math.ceil(size * (0.9 if h == 1 else 0.4)) for h, size in sizes.items()}
+        said = {
+            id: (MEANINGS[0 if y[int(id)] else 1],)
+            for h in sizes
+            for id in rng.permutation([id for id in ids if strata[id] == h])[: take[h]].tolist()
+        }
+        kept = drawn_alike(ExpertAudit(("",) * 4, strata, said), trial)
+        labels = np.array([y[i] if id in kept else np.nan for i, id in enumerate(ids)])
+        chosen = control_risk(x, labels, risk=0.2, confidence=0.8, seed=trial).chosen
+        if chosen is not None:
+            n_promised += 1
+            grid = np.arange(0, chosen.threshold + 1e-9, 0.1)
+            broken += float(np.mean(0.05 + 0.5 * grid)) > 0.2
+    assert n_promised > 75
+    assert broken / 150 < 0.2 + 2 * math.sqrt(0.16 / 150)

@@ -1,0 +1,64 @@
+"""`hedge_tasks.load`: finished runs as tables, figures and comparisons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from finished_runs import finished_run
+
+import hedge_tasks
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.measures.run_finding import finding_of
+from hedge_tasks.runs.run_files import save_run
+
+RUN = finished_run(40)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_run(RUN, tmp_path / "hedge_runs")
+    return tmp_path
+
+
+def test_the_front_door_has_nothing_stray() -> None:
+    assert dir(hedge_tasks) == sorted(hedge_tasks.__all__)
+    assert all(getattr(hedge_tasks, name) is not None for name in dir(hedge_tasks))
+
+
+def test_tables_are_tidy_and_hold_every_answer(folder: Path) -> None:
+    runs = hedge_tasks.load(folder)
+    answers, draws, scores = (runs.to_pandas(name) for name in ("answers", "draws", "scores"))
+    assert list(answers["id"]) == [a.id for a in RUN.answer_sets]
+    assert answers["label"].sum() == sum(a.label or 0 for a in RUN.answer_sets)
+    assert list(draws["text"]) == [answer.text for a in RUN.answer_sets for answer in a.answers]
+    [own] = runs
+    of_first = scores[scores["id"] == RUN.answer_sets[0].id].set_index("detector")["score"]
+    assert of_first["se"] == own.analysis.scores["exact"][0]["se"]
+    assert runs.to_pandas("claims").empty
+    with pytest.raises(ConfigError, match="answers"):
+        runs.to_pandas("answer")
+
+
+def test_a_notebook_shows_the_finding_of_the_terminal(folder: Path) -> None:
+    [run] = hedge_tasks.load(folder)
+    shown = run._repr_html_()
+    assert finding_of(RUN).text in shown
+    assert "<table>" in shown
+    assert run.plot("roc")._repr_svg_().startswith("<?xml")
+    run.plot().save(folder / "detectors.csv")
+    assert (folder / "detectors.csv").read_text().count("\n") > 2
+    with pytest.raises(ConfigError, match="roc"):
+        run.plot("rok")
+
+
+def test_two_runs_are_compared_on_the_same_answers(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        save_run(finished_run(40, seed=seed, model=f"m{seed}"), tmp_path)
+    runs = hedge_tasks.load(tmp_path)
+    table = runs.compare()
+    assert {str(row["what"]) for row in table.rows} >= {"hallucination rate", "exact, SE"}
+    assert len(runs.to_pandas("answers")) == 80
+    with pytest.raises(ConfigError, match="runs\\[0\\]"):
+        runs.plot()
+    assert "m1" in repr(runs[1:])
