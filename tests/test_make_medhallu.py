@@ -349,8 +349,8 @@ def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
     assert Counter(documents["truth"]) == {"0": 10, "1": 10}
     assert Counter(documents["difficulty"])["hard"] == 4
     assert set(documents["kind"]) <= {"misinterpretation", "incomplete", "mechanism", "evidence"}
-    review = (tmp_path / "out" / "review.html").read_text()
-    assert review.count("<article") == 10
+    page = (tmp_path / "out" / "review" / "page-1.html").read_text()
+    assert page.count("<article") == 20  # ten rows and as many controls
 
 
 def test_a_dry_run_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

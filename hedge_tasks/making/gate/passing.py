@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from hedge_tasks.making.gate.refuse import MOST_FALLBACKS, Written, repeated
@@ -52,3 +52,12 @@ def controls_of(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
             right, n = counts.get(finding["verifier"], (0, 0))
             counts[finding["verifier"]] = (right + finding["control"], n + 1)
     return counts
+
+
+def without(made: Production, ids: Collection[str]) -> Production:
+    """A making without the rows that people say are not wrong."""
+    rows = [row for row in made.rows if row["Id"] not in ids]
+    rejected = Counter(made.rejected)
+    if len(rows) < len(made.rows):
+        rejected["not wrong, people say"] += len(made.rows) - len(rows)
+    return dataclasses.replace(made, rows=rows, rejected=dict(rejected))
