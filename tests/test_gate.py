@@ -320,7 +320,8 @@ def test_people_who_disagree_widen_the_interval_and_guessers_are_not_heard(tmp_p
 
 
 def test_the_interval_of_label_noise_is_exact() -> None:
-    # By hand, 5 of 10 looked at, none mislabelled: of 4 that has a chance of C(6,5)/C(10,5) = 6/252 < .025, of 3 21/252.
+    # By hand, 5 of 10 looked at and none mislabelled: that has a chance of C(6,5)/C(10,5) = 6/252 with 4 of them,
+    # which is below .025, and of 21/252 with 3.
     assert label_noise(0, 0, 5, 10).interval == (0, 0.3)
     assert label_noise(5, 0, 5, 10).interval == (0.7, 1)
     assert label_noise(0, 0, 0, 10).value is None

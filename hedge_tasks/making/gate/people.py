@@ -190,11 +190,11 @@ def put_together(queue: ReviewQueue, said: Sequence[ExpertSaid]) -> PeopleSaid:
 
 
 def label_noise(mislabelled: int, disputed: int, n: int, size: int, confidence: float = 0.95) -> Number:
-    r"""Share of a set that is mislabelled, from a simple random sample of it: exact, by the hypergeometric distribution.
+    r"""Share of a set that is mislabelled, from a simple random sample of it, by the hypergeometric distribution.
 
     Disputed rows count by halves; the interval reaches from none of them to all of them. People who dispute a share
-    :math:`d` err on :math:`e = (1 - \sqrt{1 - 2d}) / 2` of the rows, so both err on :math:`e^2` of them: as many as that
-    may bring are not counted in the lower end.
+    :math:`d` err on :math:`e = (1 - \sqrt{1 - 2d}) / 2` of the rows, so both err on :math:`e^2` of them: as many as
+    that may bring are not counted in the lower end.
     """
     if not n:
         return Number(None, n=0, reason="nobody has looked at a row")
