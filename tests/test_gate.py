@@ -145,6 +145,12 @@ def test_a_verifier_that_tosses_coins_ends_the_making() -> None:
         check_controls({"good": (40, 40), "coin": (20, 40)})
 
 
+def test_controls_of_rejected_candidates_count_as_well() -> None:
+    steps = {"truth supported by coin": 20, "truth not supported by coin": 20, "written": 40}
+    with pytest.raises(DataError, match="verifier coin finds 20 of 40"):
+        kept_rows(Production([], steps, {}, {}, Account(), 40), lambda row: Written("", ""))
+
+
 def test_fallbacks_have_a_cap() -> None:
     rows = [{"Id": str(n), "Fallback": n >= 8, "Similarity": n / 20, "Text": f"w{n} x{n} y{n} z{n}"} for n in range(14)]
     made = Production(rows, {}, {"too long": 1}, {}, Account(), 15)

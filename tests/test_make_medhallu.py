@@ -86,6 +86,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "accepted at attempt 1": 6,
         "accepted at attempt 3": 2,
         "fallback": 2,
+        **{f"truth supported by judge-{number}": 10 for number in range(3)},
     }
     candidates = 10 + 12
     assert made.account.of("requests") == {

@@ -61,9 +61,8 @@ def _add_medhallu(commands: Parser) -> None:
         "--labels",
         action="append",
         default=[],
-        type=Path,
         metavar="LABELS",
-        help="of the pages in review/ (repeat for several people): what they say is not wrong goes",
+        help="labels that people gave: on the pages in review/ (repeat for several people)",
     )
     parser.add_argument("--review", type=int, default=100, metavar="N", help="rows that people look at (default: 100)")
     parser.add_argument("--no-fallback", action="store_true", help="leave out answers that deceive no judge")
@@ -119,7 +118,9 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
         )
         return 0 if made.complete else PROBLEMS_FOUND
     made = kept_rows(made, _written)
-    people = read_people(arguments.out / FOLDER, arguments.labels) if arguments.labels else None
+    people = (
+        read_people(arguments.out / FOLDER, [Path(file) for file in arguments.labels]) if arguments.labels else None
+    )
     if people is None and made.rows:
         _write_review(arguments, made)
     elif people is not None:
