@@ -186,7 +186,8 @@ def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:
         mine = {getattr(p, by): p.estimate for p in points if p.score == score and p.estimate.value is not None}
         if mine:
             series.append(_with_interval(name_of(score), tuple(map(float, mine)), list(mine.values())))
-    x_label = {"n": "clean and noisy answers each (n)", "draws": "samples per question, besides the baseline answer"}[by]
+    labels = {"n": "clean and noisy answers each (n)", "draws": "samples per question, besides the baseline answer"}
+    x_label = labels[by]
     about = (f"ROC-AUC against the number of {'answers' if by == 'n' else 'draws'}", x_label, "ROC-AUC")
     return _or_note(Chart(by, *about, tuple(series), guides=_CHANCE), _TOO_FEW)
 
