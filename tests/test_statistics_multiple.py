@@ -31,7 +31,7 @@ def made(n=240, many=5, seed=0, gain=0.4):
     return labels, reference, [*scores[:-1], scores[-1] + gain * labels]
 
 
-def tests_of(scores, reference, labels, **options):
+def compared(scores, reference, labels, **options):
     return [compare_scores(one, reference, labels, **options).of(range(len(labels))) for one in scores]
 
 
@@ -96,12 +96,12 @@ def test_between_the_raw_p_value_and_holms(by_group):
     labels, reference, scores = made()
     groups = [i // 3 for i in range(len(labels))] if by_group else None
     raw = [compare_scores(one, reference, labels, groups=groups).p_value for one in scores]
-    found = max_t(tests_of(scores, reference, labels, groups=groups))
+    found = max_t(compared(scores, reference, labels, groups=groups))
     for p, adjusted, most in zip(raw, found, holm(raw), strict=True):
         assert p <= adjusted <= most + 0.005
     # The common part makes them one detector and a half: far fewer than five.
     assert sum(found) < sum(holm(raw))
-    assert found == max_t(tests_of(scores, reference, labels, groups=groups))
+    assert found == max_t(compared(scores, reference, labels, groups=groups))
 
 
 def test_what_does_not_differ_counts_for_none():
@@ -111,7 +111,7 @@ def test_what_does_not_differ_counts_for_none():
     alone = compare_scores(scores[1], reference, labels).p_value
     assert max_t([compare_scores(a, b, labels).of(range(240)) for a, b in pairs]) == pytest.approx([alone, 1.0, 1.0])
     few = [1] * 3 + [0] * (len(labels) - 3)
-    assert max_t(tests_of([scores[0]] * 2, reference, few)) == [None, None]
+    assert max_t(compared([scores[0]] * 2, reference, few)) == [None, None]
 
 
 def test_within_strata_it_is_of_the_comparisons_within():
@@ -131,5 +131,5 @@ def test_few_groups_hold_the_level():
         reference, common = rng.normal(size=12)[codes] + labels, rng.normal(size=12)[codes]
         scores = [reference + common + rng.normal(size=72) for _ in range(6)]
         reference = reference + rng.normal(size=12)[codes] + rng.normal(size=72)
-        wrong += min(max_t(tests_of(scores, reference, labels, groups=codes.tolist()))) < 0.05
+        wrong += min(max_t(compared(scores, reference, labels, groups=codes.tolist()))) < 0.05
     assert wrong <= 8

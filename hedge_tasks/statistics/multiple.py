@@ -8,7 +8,7 @@ Biometrical Journal 50(3)); once it is rejected, the largest of the others with 
 Each test keeps its own distribution: its p-value is turned into the normal deviation that is as rare. How comparisons
 are correlated follows from what each document (or group) adds to their differences. Comparisons of other documents, or
 of which this is not known, count as independent, which is never too bold: no correlation makes the largest of several
-normal deviations larger (Šidák 1967, JASA 62(318)). So Holm's correction is nowhere needed.
+normal deviations larger (Šidák 1967, JASA 62(318)). So it never says more than Holm's correction.
 """
 
 from __future__ import annotations
@@ -78,9 +78,10 @@ def step_down(p_values: FloatArray, factors: FloatArray, seed: int = 0) -> Float
         # From the smallest deviation on, the largest of all that are left at each step.
         largest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
         exceeding += (largest >= sorted_ones).sum(axis=0)
-    # With the observed one among the draws, no p-value is 0. One alone needs no draws.
-    steps = np.maximum((1 + exceeding) / (draws + 1), p_values[order])
-    steps[-1] = p_values[order[-1]]
+    # With the observed one among the draws, no p-value is 0. The error of the draws leaves the bounds of one test alone
+    # and of Holm's correction, which is never below the truth; so very small ones need no more draws.
+    alone = p_values[order]
+    steps = np.clip((1 + exceeding) / (draws + 1), alone, np.arange(len(order), 0, -1) * alone)
     adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(steps)
     return adjusted

@@ -163,7 +163,7 @@ def compare_rates(
     low, high = mean.interval or (-1.0, 1.0)
     p_value = two_sided_p(abs(difference) / mean.stderr, mean.n_groups - 1)
     codes = codes_of(groups or (), n, "groups")
-    deviations = at_first(np.bincount(codes, a - b - difference), codes)
+    deviations = at_first(np.bincount(codes, a - b - difference).astype(np.float64), codes)
     interval = (max(-1.0, low), min(1.0, high))
     return Comparison(*shares, difference, mean.stderr, interval, p_value, n, name, deviations=deviations)
 

@@ -180,7 +180,7 @@ def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArr
     """The documents that add anything, their groups as numbers without gaps, and which of all they are."""
     given = np.asarray(parts, dtype=np.float64)
     codes = codes_of(groups, len(given), "groups")
-    kept = given.reshape(len(given), -1).any(axis=1) if len(given) else np.zeros(0, dtype=bool)
+    kept: BoolArray = np.asarray(given.reshape(len(given), -1).any(axis=1)) if len(given) else np.zeros(0, dtype=bool)
     return given[kept], np.unique(codes[kept], return_inverse=True)[1].reshape(-1).astype(np.int64), kept
 
 
