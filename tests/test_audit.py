@@ -428,3 +428,19 @@ def test_curves_and_rates_are_told_against_experts(tmp_path: Path) -> None:
     assert found is not None
     assert found.a == pytest.approx(sum(y) / len(y))
     assert found.difference == 0
+
+
+def test_a_plan_says_where_labels_are_too_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = misjudged()
+    path = save_run(run, tmp_path / "run")
+    for n, said in ((20, True), (120, False)):
+        assert main(["audit", "plan", str(path), "--budget", str(n), "--out", str(tmp_path / f"audit{n}")]) == 0
+        assert ("on the long side" in " ".join(capsys.readouterr().out.split())) is said
+
+
+def test_a_plan_for_a_policy_is_in_proportion() -> None:
+    run, _ = misjudged()
+    plan = planned(run, n=120, purpose="policy").plan
+    shares = [s.take / s.size for s in plan.strata]
+    assert all(share >= 0.5 - 1.01 / s.size for share, s in zip(shares, plan.strata, strict=True))
+    assert max(shares) < 0.75

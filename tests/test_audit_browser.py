@@ -49,6 +49,13 @@ def test_keys_label_and_one_file_comes_back(tmp_path: Path, open_page: Any) -> N
     wanted[items[-2].code] = "no answer"
     page.reload()
     assert f"{len(wanted)} labelled" in page.locator("#place").inner_text()
+    # Another audit with as many answers does not find them, though files share what the browser keeps.
+    other = make_plan(run, scores, detector="se", filter_name="exact", n=20)
+    code = items[0].code
+    asked = {**other.asked, code: other.asked[code]._replace(answer="another")}
+    page.goto(write_plan(other._replace(asked=asked), tmp_path / "other", {})[1].as_uri())
+    assert ", 0 labelled" in page.locator("#place").inner_text()
+    page.go_back()
     with page.expect_download(timeout=10_000) as download:
         page.click("#save")
     assert download.value.suggested_filename == "labels-1.csv"

@@ -234,7 +234,7 @@ def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[b
         share = [planned.asked[item.code] for item in plan.items if rater in item.raters]
         name = f"labels-{rater + 1}"
         page, table = folder / f"page-{rater + 1}.html", folder / f"{name}.csv"
-        # The title tells the browser's storage which audit it is; of the run it says nothing.
+        # Of the run the title says nothing.
         title = f"Audit {plan.seed}-{len(plan.items)}, share {rater + 1}"
         items = [
             ReviewItem(a.code, _texts(a), CLAIM, [_opened(file) for file in pictures.get(a.document, ())])

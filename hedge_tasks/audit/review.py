@@ -6,7 +6,9 @@ Made records and pictures are checked with it, and audits of the judge are label
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -83,7 +85,10 @@ def write_review(
         {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "images": [_data_url(image) for image in i.images]}
         for i in items
     ]
-    write_whole(path, template.render(title=title, items=shown, keys=keys, file=labels, code=code))
+    # Browsers may keep the labels of all files in one place: these are of these records and of no others.
+    told = [title, *((item["id"], item["claim"], item["texts"]) for item in shown)]
+    store = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+    write_whole(path, template.render(title=title, store=store, items=shown, keys=keys, file=labels, code=code))
 
 
 def _data_url(image: Any) -> str:

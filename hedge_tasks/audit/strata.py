@@ -22,6 +22,9 @@ _PER_STRATUM = 6
 
 _MOST_PARTS = 4
 
+SCARCE = 12
+"""Labels of the rarer kind below which intervals are longer than they need be; see benchmarks/RESULTS.md."""
+
 
 class Strata(NamedTuple):
     """Which documents are drawn alike.
@@ -45,7 +48,7 @@ def strata_of(
     *,
     purpose: str = "auroc",
     other: FloatArray | None = None,
-    floor: float = 0.5,
+    floor: float | None = None,
 ) -> Strata:
     """Divide documents into strata and `n` labels among these, more where a label changes the number more.
 
@@ -56,7 +59,8 @@ def strata_of(
         n: labels.
         purpose: one of `PURPOSES`.
         other: scores of the detector to compare with, for "compare".
-        floor: share of a proportional draw that every stratum gets at least.
+        floor: share of a proportional draw that every stratum gets at least. By default half; all of it for "policy",
+            whose test needs documents that were drawn alike (`hedge_tasks.guard.by_experts`).
 
     Raises:
         ConfigError: the purpose is unknown, or the labels are too few for two of either label.
@@ -77,10 +81,11 @@ def strata_of(
             of[here[parts == part]] = len(titles)
             titles.append(title if parts.max() == 0 else f"{title}, score {part + 1} of {parts.max() + 1}")
     sizes = np.bincount(of)
+    least = (1.0 if purpose == "policy" else 0.5) if floor is None else floor
     if n < LEAST * len(sizes):
         raise ConfigError(f"--budget {n}: at least {LEAST * len(sizes)} labels are needed here")
     spreads = np.sqrt(np.bincount(of, needs**2) / sizes)
-    return Strata(of, tuple(titles), tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=floor)))
+    return Strata(of, tuple(titles), tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=least)))
 
 
 def _cells(judged: Sequence[int | None], basis: Sequence[str], n: int) -> dict[str, IntArray]:
@@ -138,6 +143,12 @@ def _effects(scores: FloatArray, chances: FloatArray) -> FloatArray:
     area = float((chances * below).sum()) / n1
     effects: FloatArray = (below - area) / n1 - (above - area) / n0
     return effects
+
+
+def expected_rarer(judged: Sequence[int | None], n: int) -> float:
+    """Return how many of `n` labels at random would be of the rarer kind, if the judge errs as a plan reckons."""
+    rate = float(np.mean([_HALLUCINATED[label] for label in judged]))
+    return n * min(rate, 1 - rate)
 
 
 def expected_width(

@@ -92,8 +92,24 @@ def _plan(arguments: argparse.Namespace) -> int:
     folder = arguments.out or Path(f"audit-{run.task}")
     files = write_plan(planned, folder, {document.id: document.files for document in stored})
     facts = {"plan": planned.plan.model_dump(), "widths": planned.widths, "files": files}
-    show(arguments, facts, *_planned(planned), note, _next(files))
+    notes = [text for text in (_scarce(run, arguments.budget), note) if text]
+    show(arguments, facts, *_planned(planned), *notes, _next(files))
     return 0
+
+
+def _scarce(run: Run, n: int) -> str:
+    """A note where labels of the rarer kind will be few."""
+    from hedge_tasks.audit.strata import SCARCE, expected_rarer
+    from hedge_tasks.numbers import WHOLE
+
+    rarer = expected_rarer([answers.label for answers in run.answer_sets], n)
+    if rarer >= SCARCE:
+        return ""
+    return (
+        f"Of {n} labels at random about {WHOLE(rarer)} would be of the rarer kind, which is few: the interval will be "
+        "on the long side, longer than that of the labels alone would be, which holds too seldom there. More labels "
+        "help most."
+    )
 
 
 def _planned(planned: Planned) -> list[Table]:

@@ -46,7 +46,7 @@ def add(commands: Parser) -> None:
         "--budget",
         type=int,
         metavar="N",
-        help="most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
+        help="most samples per question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
     )
     add_trust(parser)
     add_task(parser)

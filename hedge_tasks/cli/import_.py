@@ -22,6 +22,19 @@ Questions of one group, one picture or one patient, and rotations of one questio
 Draws are simulated from the softmax of the weights over the options, which makes their log-probabilities exact.
 """
 
+_TOOLS = """\
+FILE is one of these; several files of the same questions (seeds, repeats) are joined by their ids:
+  JSON lines, CSV, parquet      {"id", "question"?, "reference"?, "generations": [...], "greedy"?, "label"?}; each a
+                                text, or {"text", "logprobs"?: [...], "finish_reason"?}
+  .eval, .json of inspect_ai    epochs and choices are draws; a single scorer's C and I are labels
+  .man of lm-polygraph          greedy_texts and sample_texts; data alone is loaded, never code
+  data frame of uqlm            to_df() as CSV, JSON or parquet: prompt, response, sampled_responses
+  samples of lmms-eval          --log_samples; repeats are draws
+  .xlsx, .tsv of VLMEvalKit     prediction; `hit` is the label
+  batch of vLLM or OpenAI       the file of replies; --questions names the file of requests
+Who judges what has a reference and no label is --judge. `hedge rescore` clusters the run by nli or embed.
+"""
+
 
 def add(commands: Parser) -> None:
     parts = commands.add_command("import", "make runs of what other harnesses have written")
@@ -37,10 +50,46 @@ def add(commands: Parser) -> None:
     add_out(options, "folder of the run files", default=Path("hedge_runs"))
     options.add_argument("--task", help="name of the data set (default: that of the file)")
     options.add_argument("--model", help="name of the model, where the file does not tell (default: the file's name)")
-    options.add_argument("--n", type=int, default=10, help="draws a question (default: 10)")
+    options.add_argument("--n", type=int, default=10, help="samples per question (default: 10)")
     options.add_argument("--temperature", type=float, default=1.0, help="of the draws (default: 1)")
     options.add_argument("--baseline-temperature", type=float, default=0.1, help="of the baseline (default: 0.1)")
     options.add_argument("--seed", type=int, default=0, help="another one gives independent draws (default: 0)")
+    answers = command(parts, "answers", _answers, "a run out of answers that another tool has sampled")
+    answers.formatter_class, answers.epilog = argparse.RawDescriptionHelpFormatter, _TOOLS
+    answers.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files of one tool, for one model")
+    answers.add_argument("--questions", type=Path, metavar="FILE", help="requests of a batch")
+    answers.add_argument("--judge", default="rule", metavar="JUDGE", help="default: %(default)s")
+    answers.add_argument("--task", help="name of the data set (default: that of the file)")
+    answers.add_argument("--model", help="name of the model, where the file does not tell (default: unknown)")
+    add_out(answers, "folder of the run file", default=Path("hedge_runs"))
+
+
+def _answers(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.data.foreign.answers import read_answers
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.runs.from_answers import run_from_answers
+    from hedge_tasks.runs.run_files import save_run
+
+    read = read_answers(arguments.files, arguments.questions)
+    if arguments.model and read.model and arguments.model != read.model:
+        raise ConfigError(f"--model: {arguments.files[0]} names its model itself: {read.model}")
+    task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model or ""
+    source = ", ".join(file.name for file in arguments.files)
+    run = run_from_answers(task, model, read.answer_sets, arguments.judge, given_by=read.judge, source=source)
+    path = save_run(run, arguments.out)
+    labels = [a.label for a in run.answer_sets]
+    counts = {
+        "documents": len(labels),
+        "draws": sum(len(a.clean) for a in run.answer_sets),
+        "wrong": labels.count(1),
+        "right": labels.count(0),
+        "unlabelled": labels.count(None),
+    }
+    facts = ", ".join(f"{n} {what}" for what, n in counts.items())
+    lines = [f"{read.form}: {facts}, {path}", *(f"  {note}" for note in read.notes)]
+    value = {"form": read.form, "task": task, "model": model, "file": str(path), **counts, "notes": list(read.notes)}
+    show(arguments, value, "\n".join(lines))
+    return 0
 
 
 def _options(arguments: argparse.Namespace) -> int:

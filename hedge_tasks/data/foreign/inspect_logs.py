@@ -1,0 +1,132 @@
+"""Logs of inspect_ai (`.eval`, a ZIP archive, or `.json`): the epochs of a sample are its draws."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks.data.foreign.record import FINISHES, ForeignAnswers, ForeignFile, GivenAnswer
+from hedge_tasks.errors import DataError
+from hedge_tasks.io import outside
+
+FORM = "inspect_ai"
+
+_ZSTD = 93
+_LOCAL_HEADER = 30
+"""Method of packing, and bytes of a local header, in a ZIP archive (APPNOTE.TXT 4.3.7, 4.4.5)."""
+
+_RIGHT, _WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
+
+
+def is_log(file: Path) -> bool:
+    """Whether a JSON file is a log of inspect_ai."""
+    with file.open("rb") as opened:
+        head = opened.read(4096)
+    return b'"eval"' in head and b'"version"' in head and b'"status"' in head
+
+
+def read(file: Path) -> ForeignFile:
+    """The samples of a log.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    header, samples = _of_archive(file) if file.suffix == ".eval" else _of_json(file)
+    about = header.get("eval") if isinstance(header.get("eval"), Mapping) else {}
+    epochs: dict[str, list[Mapping[str, Any]]] = {}
+    for sample in samples:
+        epochs.setdefault(str(sample.get("id")), []).append(sample)
+    scorers = sorted({name for of in epochs.values() for sample in of for name in sample.get("scores") or {}})
+    documents, failed = [], 0
+    for id, of in epochs.items():
+        of.sort(key=lambda sample: sample.get("epoch") or 0)
+        answered = [(sample, answers) for sample in of if (answers := list(_answers(sample)))]
+        failed += len(of) - len(answered)
+        if answered:
+            first, (baseline, *more) = answered[0]
+            draws = (*more, *(answer for _, answers in answered[1:] for answer in answers))
+            label = _label(first, scorers[0]) if len(scorers) == 1 else None
+            target = first.get("target")
+            reference = "\n".join(map(str, target)) if isinstance(target, list) else str(target or "")
+            documents.append(ForeignAnswers(id, draws, baseline, _question(first), reference, label, group=None))
+    notes = [f"lost: {failed} samples without an answer"] if failed else []
+    if len(scorers) > 1:
+        notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
+    judge = f"inspect_ai: {scorers[0]}" if len(scorers) == 1 else ""
+    return ForeignFile(FORM, tuple(documents), str((about or {}).get("model") or ""), judge, tuple(notes))
+
+
+def _of_archive(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
+    try:
+        archive = zipfile.ZipFile(file)
+        names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
+        header = outside.parse_json(_member(file, archive.getinfo("header.json")), f"{file}: header.json")
+        samples = [outside.parse_json(_member(file, archive.getinfo(name)), f"{file}: {name}") for name in names]
+    except (zipfile.BadZipFile, OSError, KeyError, NotImplementedError, struct.error) as error:
+        raise DataError(f"{file}: not readable as a log of inspect_ai ({type(error).__name__}: {error})") from None
+    return header, iter(samples)
+
+
+def _member(file: Path, info: zipfile.ZipInfo) -> bytes:
+    """The bytes of a file in an archive, packed with zstd as well, which Python reads from 3.14 on.
+
+    Raises:
+        DataError: it is larger than `outside.LARGEST_TEXT`.
+    """
+    import pyarrow as pa
+
+    if info.file_size > outside.LARGEST_TEXT:
+        raise DataError(f"{file}: {info.filename}: larger than {outside.LARGEST_TEXT >> 30} GiB")
+    if info.compress_type != _ZSTD:
+        with zipfile.ZipFile(file) as archive:
+            return archive.read(info)
+    with file.open("rb") as opened:
+        opened.seek(info.header_offset + _LOCAL_HEADER - 4)
+        of_name, of_extra = struct.unpack("<HH", opened.read(4))
+        opened.seek(of_name + of_extra, 1)
+        packed = opened.read(info.compress_size)
+    with pa.input_stream(pa.BufferReader(packed), compression="zstd") as stream:
+        return bytes(stream.read(info.file_size))
+
+
+def _of_json(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
+    log = outside.read_json(file)
+    if not isinstance(log, Mapping) or not isinstance(log.get("samples"), list):
+        raise DataError(f"{file}: a log of inspect_ai without samples")
+    return log, iter(log["samples"])
+
+
+def _answers(sample: Mapping[str, Any]) -> Iterator[GivenAnswer]:
+    output = sample.get("output")
+    for choice in (output.get("choices") if isinstance(output, Mapping) else None) or ():
+        text, reasoning = _content((choice.get("message") or {}).get("content"))
+        told = (choice.get("logprobs") or {}).get("content") or []
+        logprobs = [token["logprob"] for token in told] or None
+        finish = FINISHES.get(str(choice.get("stop_reason")))
+        yield {"text": text, "logprobs": logprobs, "finish": finish, "reasoning": reasoning}
+
+
+def _content(content: Any) -> tuple[str, str]:
+    if isinstance(content, str):
+        return content, ""
+    parts = [part for part in content or () if isinstance(part, Mapping)]
+    texts = [str(part.get("text") or "") for part in parts if part.get("type") == "text"]
+    return "\n".join(texts), "".join(str(part.get("reasoning") or "") for part in parts)
+
+
+def _question(sample: Mapping[str, Any]) -> str:
+    given = sample.get("input")
+    if isinstance(given, str):
+        return given
+    asked = [message for message in given or () if isinstance(message, Mapping) and message.get("role") == "user"]
+    return _content(asked[-1].get("content"))[0] if asked else ""
+
+
+def _label(sample: Mapping[str, Any], scorer: str) -> int | None:
+    value = ((sample.get("scores") or {}).get(scorer) or {}).get("value")
+    if isinstance(value, (str, int, float)):
+        return 0 if value in _RIGHT else 1 if value in _WRONG else None
+    return None

@@ -1,0 +1,47 @@
+"""Answers of other tools as their files hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+GivenAnswer = Mapping[str, Any]
+"""`text`, and where they are known `logprobs` of its tokens, `mean_logprob`, `n_tokens`, `finish` and `reasoning`."""
+
+FINISHES = {"stop": "stop", "eos": "stop", "length": "length", "max_tokens": "length", "content_filter": "filtered"}
+"""Why a model stopped, in the words of other tools -> in ours."""
+
+
+@dataclass(frozen=True)
+class ForeignAnswers:
+    """All answers to one question in a file.
+
+    Attributes:
+        baseline: the answer that is judged; None where the file does not say.
+        draws: further answers.
+    """
+
+    id: str
+    draws: tuple[GivenAnswer, ...]
+    baseline: GivenAnswer | None = None
+    question: str = ""
+    reference: str = ""
+    label: int | None = None
+    group: str | None = None
+    question_type: str | None = None
+
+
+@dataclass(frozen=True)
+class ForeignFile:
+    """A file of another tool.
+
+    Attributes:
+        judge: who has labelled the answers; empty without labels.
+    """
+
+    form: str
+    documents: tuple[ForeignAnswers, ...]
+    model: str = ""
+    judge: str = ""
+    notes: tuple[str, ...] = ()

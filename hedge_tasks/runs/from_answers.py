@@ -1,0 +1,82 @@
+"""Runs out of answers that other tools have sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hedge_tasks import __version__
+from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
+from hedge_tasks.adjudication.config import Spec, verdict_record
+from hedge_tasks.adjudication.outcomes import of_unanswered
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.option_order import lettered
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.replies import read_option
+from hedge_tasks.replies.declining import declining_option, unanswered
+from hedge_tasks.replies.reading import DECLINING
+from hedge_tasks.runs.run_files import Run, now
+
+VERSION = "1"
+"""Of the way in which labels of other tools are taken over."""
+
+
+def run_from_answers(
+    task: str, model: str, answer_sets: Sequence[AnswerSet], judge: Spec, *, given_by: str = "", source: str = ""
+) -> Run:
+    """A run of answers that are there. Its filter is exact clustering, until it is scored again with another.
+
+    Labels that the answers bring stay, but for baselines that decline: these have none. What has a reference and no
+    label is judged.
+
+    Args:
+        judge: who judges where there is no label; HEDGE_JUDGE takes its place.
+        given_by: who has labelled the answers, for the record.
+        source: names of the files, for the record.
+    """
+    cases = [_case(a) for a in answer_sets]
+    open_cases = [
+        case for case, a in zip(cases, answer_sets, strict=True) if a.label is None and case.reference and not given_by
+    ]
+    chosen: Judge | None = configured_judge(judge) if open_cases else None
+    judged = dict(zip([c.id for c in open_cases], chosen.judge(open_cases), strict=True)) if chosen else {}
+    verdicts = {
+        case.id: judged.get(case.id) or _given(case, a.label, given_by)
+        for case, a in zip(cases, answer_sets, strict=True)
+    }
+    labelled = tuple(a.with_label(verdicts[a.id].label) for a in answer_sets)
+    scorer = Scorer.build("exact", "exact", {})
+    n = max((len(a.clean) for a in answer_sets), default=0)
+    settings: dict[str, Any] = {
+        "version": __version__,
+        "documents": {"judge": chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}},
+        "sampling": {"n": n, "n_noisy": 0, "imported": True},
+        "filters": {scorer.name: scorer.settings()},
+        "source": source,
+    }
+    records: Mapping[str, Mapping[str, Any]] = {case.id: verdict_record(case, verdicts[case.id]) for case in cases}
+    return Run(task, model, labelled, records, settings, now())
+
+
+def _case(answers: AnswerSet) -> Case:
+    cut = answers.baseline.finish == "length"
+    return Case(answers.id, answers.question or "", answers.reference or "", answers.baseline.text, cut=cut)
+
+
+def _given(case: Case, label: int | None, given_by: str) -> Verdict:
+    """The verdict that a label of another tool is. A model that declines says nothing false, whatever the label."""
+    who = given_by or "none"
+    if label == 1 and (why := _declines(case)) is not None:
+        return replace(of_unanswered(why, who, VERSION), reason=f"declines: {case.answer[:80]}")
+    return Verdict(label, "as given" if label is not None else "no label and no reference", who, VERSION)
+
+
+def _declines(case: Case) -> str | None:
+    """Why a baseline is no answer, by its words or by those of the option that it takes; None where it is one."""
+    why = unanswered(case.answer)
+    if why in DECLINING:
+        return why
+    options = {option.letter: option.text for option in lettered(case.question)}
+    said = read_option(case.answer, options, cut=case.cut).value if options else None
+    return None if said is None or said == case.reference else declining_option(options[said])

@@ -1,0 +1,255 @@
+"""`hedge import answers`: what other tools have sampled becomes a run, and what was lost is said."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.foreign.answers import ReadAnswers, read_answers
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs.from_answers import run_from_answers
+from hedge_tasks.runs.run_files import load_run
+
+ANSWERS = {"a": ["red", "red", "blue"], "b": ["cat", "a dog", "cat"]}
+QUESTIONS = {"a": "Which color?", "b": "Which animal?"}
+TARGETS = {"a": "red", "b": "cow"}
+
+
+def lines(file: Path, rows: list[Any]) -> Path:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def plain(folder: Path) -> list[Path]:
+    rows = [
+        {"id": i, "question": QUESTIONS[i], "reference": TARGETS[i], "generations": of} for i, of in ANSWERS.items()
+    ]
+    return [lines(folder / "a.jsonl", rows)]
+
+
+def greedy(folder: Path) -> list[Path]:
+    rows = [
+        {"id": i, "question": QUESTIONS[i], "answer": TARGETS[i], "greedy": of[0], "samples": of[1:]}
+        for i, of in ANSWERS.items()
+    ]
+    return [lines(folder / "a.jsonl", rows)]
+
+
+def uqlm(folder: Path, kind: str = "csv") -> list[Path]:
+    frame = pd.DataFrame(
+        {
+            "prompt": list(QUESTIONS.values()),
+            "response": [of[0] for of in ANSWERS.values()],
+            "sampled_responses": [of[1:] for of in ANSWERS.values()],
+            "semantic_negentropy": [0.5, 0.25],
+            "id": list(ANSWERS),
+            "reference": list(TARGETS.values()),
+        }
+    )
+    file = folder / f"a.{kind}"
+    frame.to_csv(file) if kind == "csv" else frame.to_parquet(file)
+    return [file]
+
+
+def uqlm_parquet(folder: Path) -> list[Path]:
+    return uqlm(folder, "parquet")
+
+
+def lmms_eval(folder: Path) -> list[Path]:
+    rows = [
+        {"doc_id": i, "input": QUESTIONS[i], "target": TARGETS[i], "resps": of, "filtered_resps": [of[0]], "exact": 1.0}
+        for i, of in ANSWERS.items()
+    ]
+    return [lines(folder / "samples.jsonl", rows)]
+
+
+def vlmevalkit(folder: Path) -> list[Path]:
+    files = []
+    for run in range(3):
+        rows = [
+            {"index": i, "question": QUESTIONS[i], "answer": TARGETS[i], "prediction": of[run]}
+            for i, of in ANSWERS.items()
+        ]
+        files.append(folder / f"model_{run}.xlsx")
+        pd.DataFrame(rows).to_excel(files[-1], index=False)
+    return files
+
+
+def inspect_json(folder: Path) -> list[Path]:
+    file = folder / "log.json"
+    file.write_text(
+        json.dumps({"version": 2, "status": "success", "eval": {"model": "m"}, "samples": inspect_samples()})
+    )
+    return [file]
+
+
+def inspect_samples(scores: bool = False) -> list[dict[str, Any]]:
+    return [
+        {"id": i, "epoch": epoch + 1, "input": [{"role": "user", "content": QUESTIONS[i]}], "target": TARGETS[i]}
+        | {"output": {"choices": [{"message": {"content": text}, "stop_reason": "max_tokens"}]}}
+        | ({"scores": {"match": {"value": "C" if text == TARGETS[i] else "I"}}} if scores else {})
+        for epoch in (2, 0, 1)  # in any order
+        for i, of in ANSWERS.items()
+        for text in [of[epoch]]
+    ]
+
+
+def inspect_eval(folder: Path) -> list[Path]:
+    """As inspect_ai writes it: files of an archive packed with zstd, which Python cannot write before 3.14."""
+    made, sizes = io.BytesIO(), {}
+    codec = pa.Codec("zstd")
+    with zipfile.ZipFile(made, "w") as archive:
+        members = {"header.json": {"eval": {"model": "m"}}}
+        members |= {f"samples/{s['id']}_epoch_{s['epoch']}.json": s for s in inspect_samples()}
+        for name, value in members.items():
+            content = json.dumps(value).encode()
+            sizes[name] = len(content)
+            archive.writestr(name, codec.compress(content, asbytes=True))
+    data = bytearray(made.getvalue())
+    at = data.find(b"PK\1\2")
+    while at >= 0:
+        [length] = struct.unpack_from("<H", data, at + 28)
+        struct.pack_into("<H", data, at + 10, 93)
+        struct.pack_into("<I", data, at + 24, sizes[bytes(data[at + 46 : at + 46 + length]).decode()])
+        at = data.find(b"PK\1\2", at + 4)
+    (folder / "log.eval").write_bytes(data)
+    return [folder / "log.eval"]
+
+
+def polygraph(folder: Path) -> list[Path]:
+    stats = {
+        "input_texts": list(QUESTIONS.values()),
+        "target_texts": list(TARGETS.values()),
+        "greedy_texts": [of[0] for of in ANSWERS.values()],
+        "sample_texts": [of[1:] for of in ANSWERS.values()],
+        "greedy_log_likelihoods": [np.array([-0.5, -0.25]), [-1.0]],
+    }
+    torch.save({"state": "done", "metrics": {("a", "b"): np.float64(0.5)}, "stats": stats}, folder / "m.man")
+    return [folder / "m.man"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [plain, greedy, uqlm, uqlm_parquet, lmms_eval, vlmevalkit, inspect_json, inspect_eval, polygraph],
+    ids=lambda make: make.__name__,
+)
+def test_the_answers_of_every_tool(tmp_path: Path, make: Callable[[Path], list[Path]]) -> None:
+    read = read_answers(make(tmp_path))
+    told = {(a.question, a.reference, a.baseline.text, *(answer.text for answer in a.clean)) for a in read.answer_sets}
+    assert told == {(QUESTIONS[i], TARGETS[i], *of) for i, of in ANSWERS.items()}
+    labels = {a.question: a.label for a in run_from_answers("t", "m", read.answer_sets, "rule").answer_sets}
+    assert labels == {"Which color?": 0, "Which animal?": 1}
+    lost = 2 if make is polygraph else 0
+    assert any(f"{6 - lost} of 6 answers have no log-probability" in note for note in read.notes)
+
+
+def batch(folder: Path) -> list[Path]:
+    def choice(text: str) -> dict[str, Any]:
+        return {
+            "message": {"content": text, "reasoning_content": "hm" if text == "cow" else None},
+            "logprobs": {"content": [{"token": text, "logprob": -0.5}, {"token": ".", "logprob": -0.25}]},
+            "finish_reason": "length",
+        }
+
+    replies = {"a": ["red", "<think>so</think>blue"], "b": ["cow", "cat"]}
+    rows = [
+        {"custom_id": i, "response": {"body": {"model": "m", "choices": list(map(choice, of))}}, "error": None}
+        for i, of in replies.items()
+    ]
+    return [lines(folder / "out.jsonl", [*rows, {"custom_id": "c", "response": None, "error": {"message": "no"}}])]
+
+
+def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -> None:
+    files = batch(tmp_path)
+    asked = [{"custom_id": i, "body": {"messages": [{"role": "user", "content": q}]}} for i, q in QUESTIONS.items()]
+    read = read_answers(files, lines(tmp_path / "in.jsonl", asked))
+    first, second = read.answer_sets
+    assert (read.model, first.question, first.baseline.mean_logprob, first.baseline.n_tokens) == (
+        "m",
+        QUESTIONS["a"],
+        -0.375,
+        2,
+    )
+    assert (first.baseline.finish, first.clean[0].text, first.clean[0].mean_logprob) == ("length", "blue", None)
+    assert second.baseline.mean_logprob is None
+    assert "lost: 1 requests that failed, such as 'c'" in read.notes
+    assert "lost: the thought of 2 answers" in read.notes
+    assert "lost: log-probabilities of thought and answer together, of 2 answers" in read.notes
+    assert "baseline: of 2 documents the first answer, for nothing says which it is" in read.notes
+
+
+def labelled(scores: Any, folder: Path) -> ReadAnswers:
+    (folder / "log.json").write_text(json.dumps({"version": 2, "status": "", "eval": {}, "samples": scores}))
+    return read_answers([folder / "log.json"])
+
+
+def test_labels_of_a_scorer_stay_and_what_declines_has_none(tmp_path: Path) -> None:
+    samples = inspect_samples(scores=True)
+    read = labelled(samples, tmp_path)
+    run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
+    assert {a.id: a.label for a in run.answer_sets} == {"a": 0, "b": 1}
+    assert run.verdicts["b"]["judge"] == "inspect_ai: match 1"
+    for sample in samples:
+        if sample["id"] == "b":
+            sample["output"]["choices"][0]["message"]["content"] = "I cannot tell from this picture."
+            sample["scores"]["match"]["value"] = "I"
+    read = labelled(samples, tmp_path)
+    run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
+    assert {a.id: a.label for a in run.answer_sets} == {"a": 0, "b": None}
+    samples[0]["scores"]["other"] = {"value": "C"}
+    assert "labels: several scorers (match, other), none of which is taken" in labelled(samples, tmp_path).notes
+
+
+def test_an_option_that_declines_is_no_hallucination(tmp_path: Path) -> None:
+    row = {"index": 1, "question": "Which?", "A": "red", "B": "blue", "C": "I don't know", "answer": "A", "hit": 0}
+    for said, label in (("C", None), ("B", 1)):
+        pd.DataFrame([{**row, "prediction": said}]).to_excel(tmp_path / "a.xlsx", index=False)
+        read = read_answers([tmp_path / "a.xlsx"])
+        run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
+        assert run.answer_sets[0].label == label
+        assert run.answer_sets[0].question == "Which?\nA. red\nB. blue\nC. I don't know"
+
+
+class Hostile:
+    def __reduce__(self) -> Any:
+        return (exec, ("raise SystemExit(7)",))
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    torch.save({"stats": {"greedy_texts": Hostile()}}, tmp_path / "m.man")
+    with pytest.raises(DataError, match="not readable without running code in it"):
+        read_answers([tmp_path / "m.man"])
+    with pytest.raises(DataError, match="unknown column of answers 'generation', did you mean 'generations'"):
+        read_answers([lines(tmp_path / "a.jsonl", [{"generation": ["a"]}])])
+    with pytest.raises(ConfigError, match="of several tools or models: plain generations, lmms-eval"):
+        read_answers([*plain(tmp_path), *lmms_eval(tmp_path)])
+    (tmp_path / "b.eval").write_bytes(b"PK")
+    with pytest.raises(DataError, match="not readable as a log of inspect_ai"):
+        read_answers([tmp_path / "b.eval"])
+    ours = [{"doc_id": 0, "filtered_resps": '{"id": "1"}', "target": "x"}]
+    with pytest.raises(DataError, match="its run file holds more"):
+        read_answers([lines(tmp_path / "o.jsonl", ours)])
+
+
+def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["import", "answers", *map(str, plain(tmp_path)), "--out", str(tmp_path / "runs"), "--model", "m", "--json"]
+    assert main(call) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["documents"], told["draws"], told["right"], told["wrong"]) == (2, 4, 1, 1)
+    run = load_run(Path(told["file"]))
+    assert (run.task, run.model, len(run.answer_sets)) == ("a", "m", 2)
+    capsys.readouterr()
+    assert main(["rescore", told["file"], "--clustering", "exact", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
