@@ -105,10 +105,10 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
 
 
 def _measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """Return what the front page can show: detectors, the hallucination rate, the suites' numbers, the price."""
-    found: list[BoardNumber] = auroc_measures(entries)[:MOST]
-    found += [RATE] if any(entry.rate is not None for entry in entries) else []
+    """Return what the front page can show: the hallucination rate, the suites' numbers, detectors, the price."""
+    found = [RATE] if any(entry.rate is not None for entry in entries) else []
     found += [SUITE] if any(entry.content["suite"] for entry in entries) else []
+    found += auroc_measures(entries)[:MOST]
     return [*found, PRICE] if entries else []
 
 
