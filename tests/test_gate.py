@@ -342,3 +342,15 @@ def test_the_interval_of_label_noise_covers() -> None:
         assert interval is not None
         hits += interval[0] <= 0.1 <= interval[1]
     assert hits >= 90
+
+
+def test_released_sets_are_attacked_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hedge_tasks.cli import main
+
+    path = tmp_path / "set.jsonl"
+    rows = [{"question": f"Is it {n}?", "answer": "x" * (5 + 9 * (n % 2)), "label": n % 2} for n in range(60)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["data", "attack", str(path), "--json"]) == 1
+    floors = json.loads(capsys.readouterr().out)["floors"]
+    assert floors["all"]["scores"]["length"][0] == 1
+    assert main(["data", "attack", str(path), "--floor", "1"]) == 0

@@ -144,6 +144,7 @@ def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
         ({"image": [1, 2, 3, 4]}, "by its name the column 'image' holds pictures, and by its values (1)"),
         ({"image": [["case 1"]] * 4}, "by its name the column 'image' holds pictures"),
         ({"options": ["red or blue"] * 4}, "by its name the column 'options' holds options"),
+        ({"extra": ["a.png", "b", "c", "d"]}, "the column 'extra' holds pictures in 1 of the first 4 rows"),
         ({"messages": ["a"] * 4}, "'messages' holds conversations"),
         ({"left": ["p0.png"] * 4, "right": ["p1.png"] * 4}, "'left' and 'right' all hold pictures"),
     ],
