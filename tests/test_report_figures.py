@@ -32,7 +32,15 @@ LINK = re.compile(r'<a class="term"[^>]*>([^<]*)</a>')
 def run_of_figures(*drawn: Chart) -> dict[str, Any]:
     """A run of the detectors' page that is nothing but its figures."""
     about = {"name": "x", "clustering": "c", "n": 1, "n_positive": 1, "against": "SE", "rows": [], "left_out": []}
-    return {**about, "pictures": [picture(chart) for chart in drawn], "fusion": None, "claims": None}
+    return {
+        **about,
+        "pictures": [picture(chart) for chart in drawn],
+        "fusion": None,
+        "claims": None,
+        "experts": {},
+        "blind": (),
+        "notes": (),
+    }
 
 
 def rows_of(chart: Chart) -> list[list[str]]:
