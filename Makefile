@@ -3,6 +3,7 @@
 # make test         install, lint, type-check, run all tests but those of the documentation
 # make test-docs    the tests of the documentation: its site, notebooks and the README's commands are run
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
+# make test-cluster Ray on two simulated nodes, and the answer store on the server of moto, which plays S3
 # make docs         the documentation site, with its notebooks run: build/site/html/index.html
 # make test-pythons each Python that the metadata names: resolves, and where it is installed, imports and scores a file
 # make demo-models  train the embedded models again (about 15 minutes on two cores)
@@ -11,7 +12,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-docs test-engines test-pythons lint docs demo-models clean
+.PHONY: demo check test test-docs test-engines test-cluster test-pythons lint docs demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -35,6 +36,10 @@ test-docs: .venv/.installed-dev
 test-engines: .venv/.installed-dev
 	python tests/engines/environments.py .engines
 	OMP_NUM_THREADS=1 pytest tests/engines
+
+test-cluster: .venv/.installed-dev
+	$(PIP) --editable '.[ray,s3]' 'moto[server]>=5'
+	OMP_NUM_THREADS=1 pytest tests/cluster
 
 test-pythons: .venv/.installed-dev
 	python tests/pythons.py .pythons

@@ -5,7 +5,7 @@
 
 Draws runs of 600 answers whose truth is known. Scores are binormal with AUROC .75, rounded to thirds of a standard
 deviation; answers about one image share 40 % of the variance of the score and 30 % of that of the label. Images are
-equal (200 of three answers) or heavy (sizes from 60 down to 1). Judges:
+equal (200 of three answers) or heavy (sizes from 60 down to 1); `whole`: equal ones, drawn whole. Judges:
 
 - `at random`: sensitivity .92, specificity .85, errors at random.
 - `unsure`: the same, but errs where the score is in the middle.
@@ -45,7 +45,7 @@ from scipy.special import ndtr, ndtri
 from hedge_tasks.audit.strata import strata_of
 from hedge_tasks.statistics import auroc, estimate_auroc
 from hedge_tasks.statistics.base import wilson
-from hedge_tasks.statistics.designs import Design
+from hedge_tasks.statistics.designs import Design, allocate
 from hedge_tasks.statistics.verified import audited_auroc, audited_rate, verified
 
 Floats = npt.NDArray[np.float64]
@@ -53,6 +53,7 @@ Rng = np.random.Generator
 AREA, SHARED_SCORE, SHARED_LABEL = 0.75, 0.4, 0.3
 SIZES = {
     "equal": [3] * 200,
+    "whole": [3] * 200,
     "heavy": [60, 60, 40, 40, 30, 30, 20, 20] + [10] * 10 + [4] * 25 + [2] * 40 + [1] * 20,
 }
 JUDGES = {"at random": (0.92, 0.85), "unsure": (0.92, 0.85), "follows": (0.65, 0.90)}
@@ -116,6 +117,17 @@ def planned(answers: Answers, n: int, rng: Rng) -> Design:
     return Design(found.of, np.arange(len(drawn)), drawn)
 
 
+def planned_whole(answers: Answers, n: int, rng: Rng) -> Design:
+    """Images with all their answers, in strata by how many of these the judge calls hallucinated."""
+    wrong = np.minimum(np.bincount(answers.images, answers.judged), 1).astype(np.int64)
+    sizes = np.bincount(wrong)
+    take = allocate(sizes.tolist(), [1.0, 2.0], n // 3)
+    drawn = np.zeros(len(wrong), dtype=bool)
+    for stratum, count in enumerate(take):
+        drawn[rng.choice(np.flatnonzero(wrong == stratum), count, replace=False)] = True
+    return Design(wrong[answers.images], answers.images, drawn[answers.images])
+
+
 def measure(cell: Cell, samples: int) -> str:
     """Return a row of the table."""
     rng = np.random.default_rng(zlib.crc32(repr(cell).encode()))
@@ -126,7 +138,7 @@ def measure(cell: Cell, samples: int) -> str:
         answers = draw(cell, rng)
         x, y = answers.scores, answers.truth
         area = auroc(x, y)
-        design = planned(answers, cell.labels, rng)
+        design = (planned_whole if cell.groups == "whole" else planned)(answers, cell.labels, rng)
         experts = [v if d else None for v, d in zip(y.tolist(), design.drawn, strict=True)]
         labels = verified(answers.judged.tolist(), experts, design, groups=answers.images.tolist())
         judges.append(auroc(x, answers.judged) - area)

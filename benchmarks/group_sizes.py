@@ -112,8 +112,8 @@ def family(samples: int, seed: int) -> Iterator[str]:
             better = [*others[:-1], others[-1] + 0.55 * y]
             for kept, scores in ((wrong, others), (right, better)):
                 by = None if kind == "1" else codes.tolist()
-                plain = holm([compare_scores(one, reference, y, groups=by).p_value for one in scores])
-                joint = max_t([(one, reference) for one in scores], y, groups=by)
+                tests = [compare_scores(one, reference, y, groups=by).of(range(len(y))) for one in scores]
+                plain, joint = holm([one.p_value for one in tests]), max_t(tests)
                 tested = slice(None) if kept is wrong else slice(-1, None)
                 kept.append([any(p is not None and p < 0.05 for p in ps[tested]) for ps in (plain, joint)])
         numbers = " | ".join(f"{share:.3f}" for share in (*np.mean(wrong, axis=0), *np.mean(right, axis=0)))

@@ -31,6 +31,7 @@ from hedge_tasks.runs.from_store import run_from_store
 from hedge_tasks.sampling import Answer, SamplingPlan
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.segments import home
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
 
 TARGET = 100_000
@@ -59,7 +60,7 @@ def main() -> None:
 
 
 def measure(folder: Path, questions: int, n: int) -> dict[str, float]:
-    written = timed(lambda: fill(folder, questions, n))[0]
+    written = timed(lambda: fill(folder, range(questions), n))[0]
     size = sum(file.stat().st_size for file in folder.iterdir())
     opened, store = timed(lambda: AnswerStore(folder))
     assert len(store) == questions * (2 * n + 1)
@@ -85,16 +86,21 @@ def measure(folder: Path, questions: int, n: int) -> dict[str, float]:
     return row
 
 
-def fill(folder: Path, questions: int, n: int) -> None:
+def fill(folder: Path, questions: range, n: int) -> None:
     """A store as a run leaves it: a definition, its documents, and all their draws."""
+    plan, definition = plan_of(n)
+    dice = random.Random(questions.start)
+    documents = [document(i, definition, n) for i in questions]
+    with AnswerStore(folder, lazy=True) as store:  # as a run does
+        store.put_documents([definition], documents)
+        for start in range(0, len(documents), _AT_ONCE):
+            some = documents[start : start + _AT_ONCE]
+            store.put([record for each in some for record in records(each, definition, plan, dice)])
+
+
+def plan_of(n: int) -> tuple[SamplingPlan, Definition]:
     plan = SamplingPlan(n=n)
-    definition = Definition.of("benchmark", "scale", load_prompt("plain/question"), plan)
-    dice = random.Random(0)
-    with AnswerStore(folder) as store:
-        for start in range(0, questions, _AT_ONCE):
-            documents = [document(i, definition, n) for i in range(start, min(start + _AT_ONCE, questions))]
-            store.put_documents([definition], documents)
-            store.put([record for each in documents for record in records(each, definition, plan, dice)])
+    return plan, Definition.of("benchmark", "scale", load_prompt("plain/question"), plan)
 
 
 def document(i: int, definition: Definition, n: int) -> StoredDocument:
@@ -125,8 +131,8 @@ def records(
         return Answer(text, -round(dice.expovariate(2), 5), 4 + len(text) // 5)
 
     draws = plan.draws(asked.key)
-    keys = [definition.key(asked.key, asked.question, draw) for draw in draws]
-    return [FinishedDraw(k, answer(), asked.id, d.condition, d.index) for k, d in zip(keys, draws, strict=True)]
+    keys, of = [definition.key(asked.key, asked.question, draw) for draw in draws], home(asked.key)
+    return [FinishedDraw(k, answer(), asked.id, d.condition, d.index, of) for k, d in zip(keys, draws, strict=True)]
 
 
 def made_up(texts: Sequence[str]) -> Any:

@@ -10,6 +10,7 @@ from hedge_tasks.errors import unknown
 MODELS = {
     "hedge_hf": "hedge_tasks.models.hedge_hf.HedgeHF",
     "hedge_openai": "hedge_tasks.models.hedge_openai.HedgeOpenAI",
+    "hedge_ray": "hedge_tasks.models.hedge_ray.HedgeRay",
     "hedge_scripted": "hedge_tasks.models.hedge_scripted.HedgeScripted",
     "hedge_tiny": "hedge_tasks.models.hedge_tiny.HedgeTiny",
     "hedge_vllm": "hedge_tasks.models.hedge_vllm.HedgeVLLM",

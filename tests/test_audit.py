@@ -444,3 +444,19 @@ def test_a_plan_for_a_policy_is_in_proportion() -> None:
     shares = [s.take / s.size for s in plan.strata]
     assert all(share >= 0.5 - 1.01 / s.size for share, s in zip(shares, plan.strata, strict=True))
     assert max(shares) < 0.75
+
+
+def test_shares_of_outcomes_use_the_judge() -> None:
+    """Where nobody declines, the supported share is nearly as sure as the hallucination rate, which it leaves to 1."""
+    run, truth = misjudged(wrong=0.05)
+    labels = [truth[a.id] if a.label is None else a.label for a in run.answer_sets]
+    sets = tuple(a.with_label(label) for a, label in zip(run.answer_sets, labels, strict=True))
+    run = replace(run, answer_sets=sets)
+    plan = planned(run, n=60).plan
+    audit = put_together(plan, answers_of(plan, truth))
+    found = {each.name: each.experts for each in audited_numbers(run, scores_of(run), [], audit)}
+    rate, share, declined = (found[name] for name in ("hallucination_rate", "supported_share", "declined_share"))
+    assert share.value == pytest.approx(1 - (rate.value or 0.0), abs=0.01)
+    widths = [(n.interval[1] - n.interval[0]) if n.interval else 1.0 for n in (rate, share)]
+    assert widths[1] < 1.6 * widths[0]  # that nobody declines is not sure either
+    assert declined.value == pytest.approx(0.0, abs=0.01)

@@ -57,10 +57,10 @@ def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare
     assert (rate["a"], rate["b"]) == tuple(pytest.approx(np.mean(column)) for column in labels)
 
 
-def test_holm_makes_p_values_larger_never_smaller(tmp_path: Path, compare: Callable[..., Any]) -> None:
+def test_the_correction_makes_p_values_larger_never_smaller(tmp_path: Path, compare: Callable[..., Any]) -> None:
     rows = compare(saved(finished_run(seed=1), tmp_path / "a"), saved(finished_run(seed=2), tmp_path / "b"))
-    p = sorted((row["p_value"], row["p_value_holm"]) for row in rows["comparisons"])
-    assert p[0][1] == pytest.approx(min(1.0, 4 * p[0][0]))
+    p = sorted((row["p_value"], row["p_adjusted"]) for row in rows["comparisons"])
+    assert p[0][0] < p[0][1] <= min(1.0, 4 * p[0][0]) + 0.005
     assert p[-1][1] >= p[-1][0]
 
 
@@ -165,7 +165,7 @@ def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     told = compare(saved(run, tmp_path), "--metric", "se", "--against", "vase")["comparisons"][0]
     mine = rows["exact se - exact vase"]
     assert (mine["a"], mine["p_value"]) == (told["a"], told["p_value"])
-    assert mine["p_value_holm"] >= mine["p_value"]
+    assert mine["p_adjusted"] >= mine["p_value"]
     only = compare(saved(run, tmp_path), "--filter", "asked", "--metric", "se", "--metric", "vase")["comparisons"]
     assert [row["metric"] for row in only] == ["asked se - asked vase"]
 

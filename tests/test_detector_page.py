@@ -59,7 +59,7 @@ def test_a_sweep_over_draws_gives_everybody_what_it_can_pay() -> None:
     chart = sweep_chart(list(points.values()), by="draws")
     [vase] = (s for s in chart.series if s.name == name_of("vase"))
     assert vase.x == (4.0, 12.0)
-    assert "draws" in chart.x_label
+    assert "samples per question" in chart.x_label
 
 
 def test_a_sweep_takes_the_scores_of_all_answers_where_they_are_known(monkeypatch: pytest.MonkeyPatch) -> None:

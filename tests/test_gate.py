@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from making import asked_of
 from openai_server import serve
 
+from hedge_tasks.adjudication.designed import ExpertSaid
 from hedge_tasks.asking.account import Account
 from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.asking.models import ServedModel
@@ -18,6 +20,14 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.attack import AttackedItem, attack, check_floors
 from hedge_tasks.making.gate.passing import kept_rows
+from hedge_tasks.making.gate.people import (
+    ReviewedRow,
+    ReviewQueue,
+    label_noise,
+    put_together,
+    read_people,
+    write_queue,
+)
 from hedge_tasks.making.gate.refuse import Written, refused, repeated
 from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.gate.twins import right_twin, wrong_twin
@@ -135,6 +145,12 @@ def test_a_verifier_that_tosses_coins_ends_the_making() -> None:
         check_controls({"good": (40, 40), "coin": (20, 40)})
 
 
+def test_controls_of_rejected_candidates_count_as_well() -> None:
+    steps = {"truth supported by coin": 20, "truth not supported by coin": 20, "written": 40}
+    with pytest.raises(DataError, match="verifier coin finds 20 of 40"):
+        kept_rows(Production([], steps, {}, {}, Account(), 40), lambda row: Written("", ""))
+
+
 def test_fallbacks_have_a_cap() -> None:
     rows = [{"Id": str(n), "Fallback": n >= 8, "Similarity": n / 20, "Text": f"w{n} x{n} y{n} z{n}"} for n in range(14)]
     made = Production(rows, {}, {"too long": 1}, {}, Account(), 15)
@@ -247,3 +263,94 @@ def test_shale_items_are_told_apart_by_type_and_scenario() -> None:
     )
     assert [(one.stratum, one.label) for one in found] == [("ynq, syn", "No"), ("mcq, clean", "B")]
     assert found[1].options == {"A": "red", "B": "blue"}
+
+
+# --- people -----------------------------------------------------------------------------------------------------------
+
+
+def reviewed(count: int) -> list[ReviewedRow]:
+    return [
+        ReviewedRow(f"q{n}", f"What of {n}?", f"It is left, {n} mm.", f"It is right, {n} mm.", f"It is left, {n} mm.")
+        for n in range(count)
+    ]
+
+
+def labels_of(folder: Path, rater: int, say: Any) -> Path:
+    """What a person says who sees only the CSV; `say(code, evidence, answer)` is the label."""
+    path = folder / f"labels-{rater}.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row["label"] = say(row["code"], row["evidence"], row["answer"])
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def careful(code: str, evidence: str, answer: str) -> str:
+    return "supported" if answer == evidence else "hallucinated"
+
+
+def test_planted_errors_are_found_and_controls_are_hidden(tmp_path: Path) -> None:
+    rows = [row._replace(made=row.truth) if row.id in ("q3", "q7") else row for row in reviewed(40)]
+    files = write_queue(tmp_path, "A set", rows, n=40)
+    page = (tmp_path / "page-1.html").read_text()
+    queue = json.loads(files[0].read_text())
+    assert len(queue["items"]) == 80
+    assert not any(f'"{row.id}"' in page or f">{row.id}<" in page for row in rows)
+    said = read_people(tmp_path, [labels_of(tmp_path, rater, careful) for rater in (1, 2)])
+    assert said.not_wrong == {"q3", "q7"}
+    assert not said.disputed
+    assert set(said.controls.values()) == {(40, 40)}
+    assert said.agreement == 1
+    assert said.noise.value == 2 / 40
+    assert said.noise.interval == (2 / 40, 2 / 40)  # every row was looked at
+
+
+def test_people_who_disagree_widen_the_interval_and_guessers_are_not_heard(tmp_path: Path) -> None:
+    write_queue(tmp_path, "A set", reviewed(200), n=40)
+    codes = [item["code"] for item in json.loads((tmp_path / "queue.json").read_text())["items"] if item["id"]][:4]
+    one = labels_of(tmp_path, 1, careful)
+    other = labels_of(tmp_path, 2, lambda code, *texts: "supported" if code in codes else careful(code, *texts))
+    said = read_people(tmp_path, [one, other])
+    assert len(said.disputed) == 4
+    assert said.noise.interval is not None
+    assert said.noise.interval[0] == 0
+    assert said.noise.interval[1] > 0.2
+    with pytest.raises(DataError, match="hidden controls right"):
+        read_people(tmp_path, [one, labels_of(tmp_path, 2, lambda *of: "hallucinated")])
+    with pytest.raises(DataError, match="no item of this queue"):
+        put_together(ReviewQueue(hedge_review=1, size=1, items=()), [ExpertSaid("row 1", "r9", "me", "hallucinated")])
+
+
+def test_the_interval_of_label_noise_is_exact() -> None:
+    # By hand, 5 of 10 looked at and none mislabelled: that has a chance of C(6,5)/C(10,5) = 6/252 with 4 of them,
+    # which is below .025, and of 21/252 with 3.
+    assert label_noise(0, 0, 5, 10).interval == (0, 0.3)
+    assert label_noise(5, 0, 5, 10).interval == (0.7, 1)
+    assert label_noise(0, 0, 0, 10).value is None
+
+
+def test_the_interval_of_label_noise_covers() -> None:
+    chance = random.Random(0)
+    hits = 0
+    for _ in range(100):
+        drawn = sum(place < 30 for place in chance.sample(range(300), 60))
+        interval = label_noise(drawn, 0, 60, 300).interval
+        assert interval is not None
+        hits += interval[0] <= 0.1 <= interval[1]
+    assert hits >= 90
+
+
+def test_released_sets_are_attacked_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hedge_tasks.cli import main
+
+    path = tmp_path / "set.jsonl"
+    rows = [{"question": f"Is it {n}?", "answer": "x" * (5 + 9 * (n % 2)), "label": n % 2} for n in range(60)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["data", "attack", str(path), "--json"]) == 1
+    floors = json.loads(capsys.readouterr().out)["floors"]
+    assert floors["all"]["scores"]["length"][0] == 1
+    assert main(["data", "attack", str(path), "--floor", "1"]) == 0

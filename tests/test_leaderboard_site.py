@@ -40,7 +40,7 @@ def test_entries_that_cannot_be_told_apart_share_a_place() -> None:
     assert [place.rank for place in turned if place] == [4, 2, 2, 1]
 
 
-def test_a_place_is_one_more_than_there_are_better_entries_after_holm() -> None:
+def test_a_place_is_one_more_than_there_are_better_entries_after_max_t() -> None:
     values, pairs = of_shares(0.50, 0.53, 0.56, 0.59, 0.62, 0.65)
     tests = []
     for a in range(6):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import threading
@@ -85,6 +86,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "accepted at attempt 1": 6,
         "accepted at attempt 3": 2,
         "fallback": 2,
+        **{f"truth supported by judge-{number}": 10 for number in range(3)},
     }
     candidates = 10 + 12
     assert made.account.of("requests") == {
@@ -349,8 +351,29 @@ def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
     assert Counter(documents["truth"]) == {"0": 10, "1": 10}
     assert Counter(documents["difficulty"])["hard"] == 4
     assert set(documents["kind"]) <= {"misinterpretation", "incomplete", "mechanism", "evidence"}
-    review = (tmp_path / "out" / "review.html").read_text()
-    assert review.count("<article") == 10
+    page = (tmp_path / "out" / "review" / "page-1.html").read_text()
+    assert page.count("<article") == 20  # ten rows and as many controls
+
+
+@pytest.mark.slow
+def test_what_people_call_right_leaves_the_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_source(tmp_path / "source.jsonl", 5)
+    with serve(play) as url:
+        assert main(command(url, source, tmp_path / "out")) == 0
+        labels = []
+        for rater in (1, 2):
+            path = tmp_path / "out" / "review" / f"labels-{rater}.csv"
+            with path.open(newline="") as file:
+                rows = list(csv.DictReader(file))
+            said = ["1" if "raises" in r["answer"] and "number 2" not in r["answer"] else "0" for r in rows]
+            table = "".join(f"{row['code']},{label}\n" for row, label in zip(rows, said, strict=True))
+            path.write_text(f"code,label\n{table}")
+            labels += ["--labels", str(path)]
+        assert main([*command(url, source, tmp_path / "out"), *labels]) == 0
+    assert "rejected: not wrong, people say" in capsys.readouterr().out
+    made = Dataset.from_parquet(str(tmp_path / "out" / DATA), keep_in_memory=True)
+    assert made["Id"][:] == ["q0", "q1", "q3", "q4"]
+    assert "| of these not wrong, and left out | 1 |" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_a_dry_run_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,7 +127,7 @@ def test_differences_are_paired_and_also_over_what_both_answer(facts: dict[str, 
         len(answered("_knowledge_notsure")) / len(DOCUMENTS) - 1
     )
     made = [d for d in facts["differences"] if d["comparison"]["p_value"] is not None]
-    assert all(d["p_holm"] >= d["comparison"]["p_value"] for d in made)
+    assert all(d["p_adjusted"] >= d["comparison"]["p_value"] for d in made)
     assert not [d for d in facts["differences"] if "noisy" not in d["asked"]]  # the others have no partner
 
 

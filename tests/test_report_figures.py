@@ -32,7 +32,15 @@ LINK = re.compile(r'<a class="term"[^>]*>([^<]*)</a>')
 def run_of_figures(*drawn: Chart) -> dict[str, Any]:
     """A run of the detectors' page that is nothing but its figures."""
     about = {"name": "x", "clustering": "c", "n": 1, "n_positive": 1, "against": "SE", "rows": [], "left_out": []}
-    return {**about, "pictures": [picture(chart) for chart in drawn], "fusion": None, "claims": None}
+    return {
+        **about,
+        "pictures": [picture(chart) for chart in drawn],
+        "fusion": None,
+        "claims": None,
+        "experts": {},
+        "blind": (),
+        "notes": (),
+    }
 
 
 def rows_of(chart: Chart) -> list[list[str]]:
@@ -133,7 +141,7 @@ def test_detectors_explain_themselves_by_their_own_words() -> None:
 
 
 def test_the_measures_of_a_report_are_all_explained() -> None:
-    for title in (*MEASURES.values(), "ROC-AUC", "hallucination rate ↓", "Cohen's κ", "p-values", "Holm"):
+    for title in (*MEASURES.values(), "ROC-AUC", "hallucination rate ↓", "Cohen's κ", "p-values", "max-T"):
         assert LINK.findall(explain_beside(title)) == ["?"], title
     assert explain_beside("run 1") == "run 1"
 

@@ -132,7 +132,7 @@ def test_comparisons_are_a_column_each_with_the_numbers_they_had_as_rows() -> No
     assert [cell.pair for cell in cells if cell is not None] == pairs
     for cell in cells:
         assert cell is not None
-        assert cell.told_apart == (cell.pair.p_holm is not None and cell.pair.p_holm < 0.05)
+        assert cell.told_apart == (cell.pair.p_adjusted is not None and cell.pair.p_adjusted < 0.05)
 
 
 def test_what_is_not_compared_is_an_empty_cell() -> None:

@@ -12,12 +12,15 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from datasets import Image as ImageFeature
 from PIL import Image
 
 from hedge_tasks.adjudication import Case, judge_from
-from hedge_tasks.data import dicom
+from hedge_tasks.data import dicom, splits
 from hedge_tasks.data.columns import ColumnSettings, Roles, find_roles
+from hedge_tasks.data.local_data import write_rows
+from hedge_tasks.data.manifests import Data
 from hedge_tasks.data.media import PictureFiles, medium_of
 from hedge_tasks.data.own_data import look_at, picture_columns, write_data
 from hedge_tasks.data.tables import StoredTable, read_table, table_of_frame
@@ -141,6 +144,7 @@ def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
         ({"image": [1, 2, 3, 4]}, "by its name the column 'image' holds pictures, and by its values (1)"),
         ({"image": [["case 1"]] * 4}, "by its name the column 'image' holds pictures"),
         ({"options": ["red or blue"] * 4}, "by its name the column 'options' holds options"),
+        ({"extra": ["a.png", "b", "c", "d"]}, "the column 'extra' holds pictures in 1 of the first 4 rows"),
         ({"messages": ["a"] * 4}, "'messages' holds conversations"),
         ({"left": ["p0.png"] * 4, "right": ["p1.png"] * 4}, "'left' and 'right' all hold pictures"),
     ],
@@ -185,6 +189,7 @@ def test_dicom_is_shown_in_its_window(tmp_path: Path) -> None:
     data = pydicom.Dataset()
     data.file_meta = pydicom.dataset.FileMetaDataset()
     data.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    data.file_meta.MediaStorageSOPClassUID = data.file_meta.MediaStorageSOPInstanceUID = pydicom.uid.generate_uid()
     data.Rows, data.Columns, data.SamplesPerPixel, data.PhotometricInterpretation = 1, 4, 1, "MONOCHROME2"
     data.BitsAllocated, data.BitsStored, data.HighBit, data.PixelRepresentation = 16, 16, 15, 1
     data.PixelData = np.array([[-900, 0, 255, 900]], "<i2").tobytes()
@@ -428,6 +433,33 @@ def test_a_cell_that_would_be_asked_as_python_writes_it_is_named(columns: Any, t
     with pytest.raises(DataError) as caught:
         documents._check_texts(Dataset.from_dict(columns), settings, "mine")
     assert str(caught.value) == f"mine: {told}"
+
+
+def test_documents_with_lists_of_pictures(pictures: Path) -> None:
+    """Their pictures come in their order, groups know them, and one that is damaged is the document's fault."""
+    lists = [["im/p0.png"], ["im/p1.png", "im/p0.png"], ["im/p0.png"], ["im/p2.png", "im/p3.png"]]
+    table, files = frame(pictures, answer=list("abcd"), images=lists), PictureFiles(pictures)
+    file = pictures / "made.parquet"
+    write_data(table, find_roles(table, ColumnSettings()), files, (), file)
+    rows = pq.read_table(file).to_pylist()
+    rows[3]["images"][1]["bytes"] = rows[3]["images"][1]["bytes"][:40]
+    write_rows(file, rows, {"question": Value("string"), "answer": Value("string"), "images": List(ImageFeature())})
+    settings = DocumentSettings(prompt="plain/question", images=("images",))
+    options = {"data_files": {"test": str(file)}}
+    found = documents.load_documents("mine", Data("parquet", None, "test"), settings, options=options)
+    assert [[picture.width - 8 for picture in found.images(row)] for row in range(3)] == [[0], [1, 0], [0]]
+    assert found.grouping.groups[0] == found.grouping.groups[2] != found.grouping.groups[1]
+    assert found.image_faults == {3: "an unreadable image"}
+
+
+@pytest.mark.parametrize("name", ["test-00000-of-00001.parquet", "test-00000-of-00001-eb8844602202be60.parquet"])
+def test_tasks_read_the_layout_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    folder = tmp_path / "flaviagiammarino__vqa-rad" / "data"
+    folder.mkdir(parents=True)
+    of_split("test").to_parquet(str(folder / name))
+    of_split("train").to_parquet(str(folder / name.replace("test", "train")))
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
+    assert splits.load_split("flaviagiammarino/vqa-rad", None, "test")["question"][:] == ["test", "test"]
 
 
 def test_a_row_of_vqa_rad_or_medhallu_that_lacks_something_is_named() -> None:

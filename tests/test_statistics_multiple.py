@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.stats import multivariate_normal, norm
 
-from hedge_tasks.statistics import compare_scores, compare_within, holm, max_t
+from hedge_tasks.statistics import (
+    compare_rates,
+    compare_runs,
+    compare_scores,
+    compare_sums,
+    compare_within,
+    holm,
+    max_t,
+    ratio,
+)
 from hedge_tasks.statistics.multiple import step_down
 
 
@@ -21,13 +31,64 @@ def made(n=240, many=5, seed=0, gain=0.4):
     return labels, reference, [*scores[:-1], scores[-1] + gain * labels]
 
 
+def compared(scores, reference, labels, **options):
+    return [compare_scores(one, reference, labels, **options).of(range(len(labels))) for one in scores]
+
+
 def test_uncorrelated_deviations_are_sidaks_and_copies_are_one():
-    observed = np.array([2.5, 1.0, 2.0])
-    p = 2 * norm.sf(observed)
-    found = step_down(observed, np.eye(3), None)
+    p = np.array([0.012, 0.3, 0.05])
+    found = step_down(p, np.eye(3))
     assert found == pytest.approx([1 - (1 - p[0]) ** 3, p[1], 1 - (1 - p[2]) ** 2], abs=0.006)
-    copies = step_down(np.array([2.5, 2.5]), np.ones((9, 2)), 12)
-    assert copies == pytest.approx([2 * student.sf(2.5, 12)] * 2, abs=0.003)
+    assert step_down(np.array([0.03, 0.03]), np.ones((9, 2))) == pytest.approx([0.03, 0.03], abs=0.004)
+
+
+def test_two_correlated_ones_are_the_normal_distribution_of_two():
+    factors, p = np.array([[1.0, 0.8], [0.0, 0.6]]), 0.02
+    z = norm.isf(p / 2)
+    normal = multivariate_normal([0, 0], factors.T @ factors)
+    within = normal.cdf([z, z], lower_limit=[-z, -z])
+    assert step_down(np.array([p, 0.5]), factors)[0] == pytest.approx(1 - within, abs=0.003)
+
+
+def test_comparisons_are_joined_by_document_and_group():
+    """Of the same differences in another order they are one; of other documents they are independent."""
+    labels, reference, scores = made(many=1)
+    groups = np.array([f"g{i // 3}" for i in range(len(labels))])
+    order = np.random.default_rng(3).permutation(len(labels))
+    for by_group in (False, True):
+        found, again = (
+            compare_scores(
+                scores[0][at], reference[at], labels[at], groups=groups[at].tolist() if by_group else None
+            ).of(at.tolist())
+            for at in (np.arange(len(labels)), order)
+        )
+        if not by_group:
+            assert max_t([found, again])[0] == pytest.approx(found.p_value, abs=0.01)
+        sidak = 1 - (1 - found.p_value) ** 2
+        for other in (found.of(f"other {i}" for i in range(len(labels))), replace(found, ids=None)):
+            assert max_t([found, other])[0] == pytest.approx(sidak, abs=0.01)
+
+
+def test_names_have_to_be_as_many_as_documents():
+    labels, reference, scores = made(many=1)
+    with pytest.raises(ValueError, match="3 ids of 240 documents"):
+        compare_scores(scores[0], reference, labels).of("abc")
+
+
+def test_measures_of_sums_and_runs_know_what_their_documents_add():
+    """What documents add has the spread that the standard error says, in one sign and scale of all documents."""
+    rng = np.random.default_rng(0)
+    n = 300
+    groups = [i // 2 for i in range(n)]
+    a, b = (rng.random(n) < 0.5).astype(int), (rng.random(n) < 0.4).astype(int)
+    scores, others = rng.normal(size=n) + a, rng.normal(size=n) + b
+    of_sums = compare_sums(np.stack([a, np.ones(n)], 1), np.stack([b, np.ones(n)], 1), groups, ratio)
+    of_rates = compare_rates(a, b, groups=groups)
+    assert np.corrcoef(of_sums.deviations, of_rates.deviations)[0, 1] == pytest.approx(1, abs=1e-6)
+    apart, together = (compare_runs(scores, a, others, b, groups=of) for of in (None, groups))
+    summed = np.bincount(groups, apart.deviations)
+    assert np.corrcoef(summed, together.deviations[::2])[0, 1] > 0.99
+    assert not together.deviations[1::2].any()
 
 
 @pytest.mark.parametrize("by_group", [False, True])
@@ -35,12 +96,12 @@ def test_between_the_raw_p_value_and_holms(by_group):
     labels, reference, scores = made()
     groups = [i // 3 for i in range(len(labels))] if by_group else None
     raw = [compare_scores(one, reference, labels, groups=groups).p_value for one in scores]
-    found = max_t([(one, reference) for one in scores], labels, groups=groups)
+    found = max_t(compared(scores, reference, labels, groups=groups))
     for p, adjusted, most in zip(raw, found, holm(raw), strict=True):
         assert p <= adjusted <= most + 0.005
     # The common part makes them one detector and a half: far fewer than five.
     assert sum(found) < sum(holm(raw))
-    assert found == max_t([(one, reference) for one in scores], labels, groups=groups)
+    assert found == max_t(compared(scores, reference, labels, groups=groups))
 
 
 def test_what_does_not_differ_counts_for_none():
@@ -48,16 +109,16 @@ def test_what_does_not_differ_counts_for_none():
     perfect, again = labels + 0.0, 2.0 * labels
     pairs = [(scores[1], reference), (reference, 2 * reference), (perfect, again)]
     alone = compare_scores(scores[1], reference, labels).p_value
-    assert max_t(pairs, labels) == pytest.approx([alone, 1.0, 1.0])
+    assert max_t([compare_scores(a, b, labels).of(range(240)) for a, b in pairs]) == pytest.approx([alone, 1.0, 1.0])
     few = [1] * 3 + [0] * (len(labels) - 3)
-    assert max_t([(scores[0], reference)] * 2, few) == [None, None]
+    assert max_t(compared([scores[0]] * 2, reference, few)) == [None, None]
 
 
 def test_within_strata_it_is_of_the_comparisons_within():
     labels, reference, scores = made(seed=2)
     kinds = [i % 4 for i in range(len(labels) - 1)] + [9]  # the last one is alone in its stratum
-    raw = [compare_within(one, reference, labels, kinds).p_value for one in scores]
-    found = max_t([(one, reference) for one in scores], labels, strata=kinds)
+    tests = [compare_within(one, reference, labels, kinds).of(range(240)) for one in scores]
+    raw, found = [one.p_value for one in tests], max_t(tests)
     assert all(p <= adjusted <= most + 0.005 for p, adjusted, most in zip(raw, found, holm(raw), strict=True))
 
 
@@ -70,5 +131,5 @@ def test_few_groups_hold_the_level():
         reference, common = rng.normal(size=12)[codes] + labels, rng.normal(size=12)[codes]
         scores = [reference + common + rng.normal(size=72) for _ in range(6)]
         reference = reference + rng.normal(size=12)[codes] + rng.normal(size=72)
-        wrong += min(max_t([(one, reference) for one in scores], labels, groups=codes.tolist())) < 0.05
+        wrong += min(max_t(compared(scores, reference, labels, groups=codes.tolist()))) < 0.05
     assert wrong <= 8

@@ -46,7 +46,7 @@ def add(commands: Parser) -> None:
         "--budget",
         type=int,
         metavar="N",
-        help="most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
+        help="most samples per question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
     )
     add_trust(parser)
     add_task(parser)
@@ -347,11 +347,11 @@ def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
 
 
 def _table(rows: _Rows, heading: str) -> Table:
-    """Every comparison with its difference, p-value and, where there are several, Holm's."""
+    """Every comparison with its difference, p-value and, where there are several, the corrected one."""
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Column, Number, Table
-    from hedge_tasks.statistics import holm
+    from hedge_tasks.statistics import max_t
 
-    adjusted = holm([comparison.p_value if comparison else None for _, comparison in rows])
+    adjusted = max_t([comparison for _, comparison in rows])
     records: list[dict[str, Cell]] = []
     notes = []
     for (name, found), p in zip(rows, adjusted, strict=True):
@@ -360,7 +360,7 @@ def _table(rows: _Rows, heading: str) -> Table:
             records.append({"metric": name, "difference": missing})
             continue
         values: dict[str, Cell] = {"a": found.a, "b": found.b, "difference": found.number}
-        records.append({"metric": name, **values, "p_value": found.p_value, "p_value_holm": p})
+        records.append({"metric": name, **values, "p_value": found.p_value, "p_adjusted": p})
         if found.difference is not None:
             notes.append(f"{name}: {found.reason or found.method}")
     several = sum(p is not None for p in adjusted) > 1
@@ -371,7 +371,7 @@ def _table(rows: _Rows, heading: str) -> Table:
         Column("difference", "a - b", format=SIGNED_FOUR),
         Column("interval", "95 % interval", format=SIGNED_FOUR, show="interval", of="difference"),
         Column("p_value", "p", show="p"),
-        *([Column("p_value_holm", "p (Holm)", show="p")] if several else []),
+        *([Column("p_adjusted", "p (max-T)", show="p")] if several else []),
         Column("documents", show="n", of="difference"),
     ]
     return Table(columns, records, f"{heading}\n" if rows else heading, ["", *notes] if notes else [])

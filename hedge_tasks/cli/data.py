@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+
 from hedge_tasks.evaluation import brought_commands
-from hedge_tasks.io.commands import Parser
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 
 def add(commands: Parser) -> None:
@@ -11,3 +14,33 @@ def add(commands: Parser) -> None:
     parts = commands.add_command("data", "build and check local data sets, from what you have downloaded")
     for add_command in brought_commands("data"):
         add_command(parts)
+    parser = command(parts, "attack", run_attack, "say how much of a data set is solved without skill")
+    parser.add_argument(
+        "source",
+        type=Path,
+        metavar="FILE",
+        help="a table: MedHallu's columns, or question, answer and label",
+    )
+    parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
+    parser.add_argument("--group-field", metavar="COLUMN", help="what belongs together (default: image or question)")
+    parser.add_argument("--stratum-field", metavar="COLUMN", help="kinds of rows that get a floor of their own")
+    parser.add_argument(
+        "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
+    )
+
+
+def run_attack(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.making.gate.attack import attack, floor_rows
+    from hedge_tasks.making.gate.sets import read_released
+    from hedge_tasks.numbers import Table
+
+    items = read_released(
+        arguments.source,
+        label=arguments.label_field,
+        group=arguments.group_field,
+        stratum=arguments.stratum_field,
+    )
+    attacks = attack(items, bound=arguments.floor)
+    facts = {one.stratum or "all": one.to_dict() for one in attacks}
+    show(arguments, {"floors": facts}, Table.of(*floor_rows(attacks), title="Floor: what is solved without skill"))
+    return PROBLEMS_FOUND if any(one.open for one in attacks) else 0

@@ -27,7 +27,7 @@ def add(commands: Parser) -> None:
         "--budget",
         type=int,
         metavar="N",
-        help="most draws a question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
+        help="most samples per question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
     )
     parser.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page, a leaderboard of detectors")
     parser.add_argument("--plot", type=Path, metavar="PRICE.png", help="draw ROC-AUC against draws (or .csv)")

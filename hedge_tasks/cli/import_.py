@@ -50,7 +50,7 @@ def add(commands: Parser) -> None:
     add_out(options, "folder of the run files", default=Path("hedge_runs"))
     options.add_argument("--task", help="name of the data set (default: that of the file)")
     options.add_argument("--model", help="name of the model, where the file does not tell (default: the file's name)")
-    options.add_argument("--n", type=int, default=10, help="draws a question (default: 10)")
+    options.add_argument("--n", type=int, default=10, help="samples per question (default: 10)")
     options.add_argument("--temperature", type=float, default=1.0, help="of the draws (default: 1)")
     options.add_argument("--baseline-temperature", type=float, default=0.1, help="of the baseline (default: 0.1)")
     options.add_argument("--seed", type=int, default=0, help="another one gives independent draws (default: 0)")

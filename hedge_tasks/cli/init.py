@@ -248,13 +248,14 @@ def try_task(folder: Path, task: OwnTask) -> Trial:
 
 def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:
     judged = trial.judged
+    arrow = " -> the reference, which it is not" if task.roles.answer else ""
     lines = [
-        f"{out}/ holds the task {task.name}, {count_of(task.n_documents, 'document')}. What a model is shown -> the "
-        "reference, which it is not:"
+        f"{out}/ holds the task {task.name}, {count_of(task.n_documents, 'document')}. What a model is shown{arrow}:"
     ]
     for document in trial.shown:
         pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""
-        lines.append(f"  {pictures}{_short(document.text)} -> {_short(document.reference)}")
+        reference = f" -> {_short(document.reference)}" if task.roles.answer else ""
+        lines.append(f"  {pictures}{_short(document.text)}{reference}")
     if judged is not None:
         lines.append(
             f"The judge calls {judged.right} of {judged.n} right answers right, and {judged.wrong} of {judged.n} "
@@ -265,7 +266,5 @@ def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]
                 "That is little: such answers need a reader, HEDGE_JUDGE=llm:model=NAME (a chat server), or people."
             )
     if task.n_documents < _FEW:
-        lines.append(
-            f"{count_of(task.n_documents, 'document')} measure nothing: no interval is narrower than the scale."
-        )
+        lines.append(f"{count_of(task.n_documents, 'document')}: too few for any number to mean something.")
     return [*lines, "Run it with:", *(f"  {line}" for line in next_commands)]

@@ -12,6 +12,7 @@ from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, sh
 
 if TYPE_CHECKING:
     from hedge_tasks.asking.template import Template
+    from hedge_tasks.making.gate.people import PeopleSaid
     from hedge_tasks.making.gate.refuse import Written
     from hedge_tasks.making.medhallu.pipeline import MedHallu
     from hedge_tasks.making.medhallu.questions import SourceQuestion
@@ -56,6 +57,14 @@ def _add_medhallu(commands: Parser) -> None:
         metavar=_MODEL,
         help="says with the knowledge before it whether an answer is wrong (repeat for several; default: the judges)",
     )
+    parser.add_argument(
+        "--labels",
+        action="append",
+        default=[],
+        metavar="LABELS",
+        help="labels that people gave: on the pages in review/ (repeat for several people)",
+    )
+    parser.add_argument("--review", type=int, default=100, metavar="N", help="rows that people look at (default: 100)")
     parser.add_argument("--no-fallback", action="store_true", help="leave out answers that deceive no judge")
     parser.add_argument(
         "--floor",
@@ -83,7 +92,8 @@ def _add_medhallu(commands: Parser) -> None:
 def run_medhallu(arguments: argparse.Namespace) -> int:
     from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.io import options
-    from hedge_tasks.making.gate.passing import kept_rows
+    from hedge_tasks.making.gate.passing import kept_rows, without
+    from hedge_tasks.making.gate.people import FOLDER, read_people
     from hedge_tasks.making.medhallu.questions import read_questions
     from hedge_tasks.making.output import LEDGER, push_set, write_set
     from hedge_tasks.making.production import produce, share, worker_of
@@ -91,6 +101,7 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     if arguments.limit is not None:
         options.count("--limit", arguments.limit, at_least=1)
     options.count("--concurrency", arguments.concurrency, at_least=1)
+    options.count("--review", arguments.review, at_least=1)
     worker = worker_of(arguments.worker)
     questions = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)[: arguments.limit]
     pipeline = _pipeline(arguments)
@@ -107,9 +118,15 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
         )
         return 0 if made.complete else PROBLEMS_FOUND
     made = kept_rows(made, _written)
-    about = _about(arguments, pipeline, made)
+    people = (
+        read_people(arguments.out / FOLDER, [Path(file) for file in arguments.labels]) if arguments.labels else None
+    )
+    if people is None and made.rows:
+        _write_review(arguments, made)
+    elif people is not None:
+        made = without(made, people.not_wrong)
+    about = _about(arguments, pipeline, made, people)
     path = write_set(arguments.out, made, about)
-    _write_review(arguments.out, made)
     lines = [_text(made), *(f"Warning: {warning}" for warning in about.warnings), f"Written: {path}"]
     if arguments.push:
         lines.append(f"Uploaded: {push_set(arguments.out, arguments.push)}")
@@ -182,8 +199,9 @@ def _prompt(stage: str) -> Template:
     return load_template("hedge_tasks.making.medhallu", stage)
 
 
-def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) -> CardText:
+def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production, people: PeopleSaid | None) -> CardText:
     from hedge_tasks.making.gate.attack import attack
+    from hedge_tasks.making.gate.people import people_rows
     from hedge_tasks.making.gate.sets import answer_pairs
     from hedge_tasks.making.output import CardText
     from hedge_tasks.making.shortcuts import alarms, shortcuts
@@ -200,28 +218,24 @@ def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production) 
     measured = {name: e if isinstance(e, str) else [e.value, e.interval] for name, e in found.items()}
     settings = {**pipeline.settings(), "seed": arguments.seed, "source": arguments.source, "shortcuts_auroc": measured}
     attacks = attack(answer_pairs(made.rows), bound=arguments.floor)
-    return CardText("MedHallu, made again", arguments.licence, summary, settings, attacks, alarms(found))
+    tables = {} if people is None else {"What people say": people_rows(people)}
+    return CardText("MedHallu, made again", arguments.licence, summary, settings, attacks, alarms(found), tables)
 
 
-def _write_review(folder: Path, made: Production) -> None:
-    from hedge_tasks.audit.review import ReviewItem, write_review
-    from hedge_tasks.making.output import REVIEW
+def _write_review(arguments: argparse.Namespace, made: Production) -> None:
+    from hedge_tasks.making.gate.people import FOLDER, ReviewedRow, write_queue
 
-    items = [
-        ReviewItem(
+    rows = [
+        ReviewedRow(
             str(row["Id"]),
-            {
-                "Question": row["Question"],
-                "Answer to check": row["Hallucinated Answer"],
-                "True answer": row["Ground Truth"],
-                "Error, as its writer puts it": row["Error"],
-                "Knowledge": "\n\n".join(row["Knowledge"]),
-            },
-            "Is the answer wrong?",
+            row["Question"],
+            "\n\n".join(row["Knowledge"]),
+            row["Hallucinated Answer"],
+            row["Ground Truth"],
         )
         for row in made.rows
     ]
-    write_review(folder / REVIEW, "Made MedHallu answers", items)
+    write_queue(arguments.out / FOLDER, "Medical answers", rows, n=arguments.review, seed=arguments.seed)
 
 
 def _text(made: Production) -> str:

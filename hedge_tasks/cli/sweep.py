@@ -285,7 +285,7 @@ def _by_detector(points: list[Point], names: list[str], by: str) -> Table:
             rows.setdefault(point.score, {"detector": point.score})[str(point.n)] = cell
     columns = [Column("detector", "n" if by == "n" else "at most")]
     columns += [Column(str(n)) for n in dict.fromkeys(point.n for point in points)]
-    title = "ROC-AUC, in brackets the draws a question; the intervals are in --out and --json"
+    title = "ROC-AUC, in brackets the samples per question; the intervals are in --out and --json"
     return Table(columns, [rows[name] for name in names if name in rows], title, _undefined(points))
 
 

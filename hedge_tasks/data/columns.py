@@ -297,6 +297,11 @@ def _medium(table: StoredTable, column: str) -> str | None:
         return max(known, key=known.count)
     if not there:
         return None
+    if known and name not in (*QUESTIONS, *ANSWERS):
+        raise ConfigError(
+            f"{table.name}: the column {column!r} holds {known[0]} in {len(known)} of the first {len(there)} rows that "
+            f"have something in it; show it with --image {column} once all do, or leave it out with --ignore {column}"
+        )
     if any(isinstance(value, (bytes, bytearray)) for value in there) or any(map(_is_file_record, there)):
         raise ConfigError(
             f"{table.name}: the column {column!r} holds files that are no pictures; leave it out with --ignore {column}"

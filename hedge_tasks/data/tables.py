@@ -329,12 +329,15 @@ def _of_dataset(dataset: Any, name: str, read_as: str, folder: Path) -> StoredTa
 
 
 def _of_hub(name: str, config: str | None, split: str | None) -> StoredTable:
-    """A data set of the hub; a copy below HEDGE_DATA_DIR goes first."""
+    """A data set of the hub; a copy below HEDGE_DATA_DIR goes first.
+
+    Its folder is none that is there: names in its rows mean nothing on this machine.
+    """
     if (copy := splits_module.local_copy(name)) is not None:
         return _of_folder(copy, split, config)
     dataset = splits_module.load_split(name, config, split or "test")
     note = f"split: {split or 'test'!r}"
-    return replace(_of_dataset(dataset, name, "data set of the hub", Path()), notes=(note,))
+    return replace(_of_dataset(dataset, name, "data set of the hub", Path(name)), notes=(note,))
 
 
 def _of_book(file: Path) -> StoredTable:

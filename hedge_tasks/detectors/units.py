@@ -193,8 +193,9 @@ def compare_columns(a: Labelled, b: Labelled, *, within: bool = False) -> Compar
     if not len(a.values):
         return None
     if not within:
-        return compare_scores(a.values, b.values, a.labels, groups=a.groups)
-    return compare_within(a.values, b.values, a.labels, a.strata or (None,) * len(a.values), groups=a.groups)
+        return compare_scores(a.values, b.values, a.labels, groups=a.groups).of(a.ids)
+    strata = a.strata or (None,) * len(a.values)
+    return compare_within(a.values, b.values, a.labels, strata, groups=a.groups).of(a.ids)
 
 
 def shared_groups(groups: Sequence[Hashable]) -> tuple[Hashable, ...] | None:

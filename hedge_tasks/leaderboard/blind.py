@@ -95,7 +95,7 @@ def shown_rows(content: Mapping[str, Any], clustering: str) -> list[tuple[str, N
 
 
 def not_better(content: Mapping[str, Any], clustering: str, detector: str) -> bool:
-    """Return whether a detector does not beat the best blind baseline by more than chance (paired, Holm)."""
+    """Return whether a detector does not beat the best blind baseline by more than chance (paired, max-T)."""
     return detector in content["blind"].get(clustering, {"not_better": ()})["not_better"]
 
 

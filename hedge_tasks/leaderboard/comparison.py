@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hedge_tasks.statistics import holm
 from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS, BoolArray, FloatArray, IntArray, UndefinedError
+from hedge_tasks.statistics.multiple import root_of, step_down
 from hedge_tasks.statistics.placements import (
     auroc_components,
     check_units,
@@ -71,12 +71,14 @@ class Pairs:
         stderr: of the difference; nan where nothing varies, or too little is there.
         degrees: of freedom of its distribution; inf: normal.
         n: documents that both have labelled; of sums those that count for either.
+        products: of what groups of documents add to the numbers of the two.
     """
 
     difference: FloatArray
     stderr: FloatArray
     degrees: FloatArray
     n: IntArray
+    products: FloatArray
 
     @cached_property
     def p_values(self) -> FloatArray:
@@ -91,11 +93,15 @@ class Pairs:
 
     @cached_property
     def adjusted(self) -> FloatArray:
-        """p-values corrected by Holm (1979) for the number of pairs; nan where there is none."""
-        rows, columns = np.triu_indices(len(self.n), 1)
-        found = holm([p if p == p else None for p in self.p_values[rows, columns].tolist()])
+        """p-values corrected for the number of pairs by step-down max-T; nan where there is none."""
         both = np.full(self.n.shape, np.nan)
-        both[rows, columns] = both[columns, rows] = [np.nan if p is None else p for p in found]
+        rows, columns = np.nonzero(np.triu(~np.isnan(self.p_values), 1))
+        if not len(rows):
+            return both
+        used = np.unique([rows, columns])
+        root = root_of(self.products[np.ix_(used, used)])
+        factors = root[:, np.searchsorted(used, rows)] - root[:, np.searchsorted(used, columns)]
+        both[rows, columns] = both[columns, rows] = step_down(self.p_values[rows, columns], factors)
         return both
 
     @cached_property
@@ -136,7 +142,7 @@ def auroc_pairs(entries: Sequence[LabelledScores]) -> Pairs:
     certain = ~np.isnan(degrees[:, None] + degrees[None])
     lowest = np.fmin(degrees[:, None], degrees[None])
     both = np.asarray((have @ have.T).round(), dtype=np.int64)
-    return Pairs(values[:, None] - values[None], np.where(certain, stderr, np.nan), lowest, both)
+    return Pairs(values[:, None] - values[None], np.where(certain, stderr, np.nan), lowest, both, totals @ totals.T)
 
 
 def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
@@ -157,7 +163,7 @@ def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
     used = _either(of_groups)
     difference = values[:, None] - values[None]
     stderr = np.where(np.isnan(difference), np.nan, _stderr(totals, used))
-    return Pairs(difference, stderr, np.maximum(used - 1.0, 1.0), _either(counts))
+    return Pairs(difference, stderr, np.maximum(used - 1.0, 1.0), _either(counts), totals @ totals.T)
 
 
 def _together(entries: Sequence[LabelledScores] | Sequence[Counted]) -> tuple[IntArray, IntArray]:

@@ -106,10 +106,10 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
 
 
 def _measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """Return what the front page can show: shares of answers, detectors, the suites' numbers, the price."""
-    shares = [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
-    found: list[BoardNumber] = [*shares, *auroc_measures(entries)[:MOST]]
+    """Return what the front page can show: shares of answers, the suites' numbers, detectors, the price."""
+    found = [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
     found += [SUITE] if any(entry.content["suite"] for entry in entries) else []
+    found += auroc_measures(entries)[:MOST]
     return [*found, PRICE] if entries else []
 
 

@@ -11,7 +11,7 @@ from hedge_tasks.leaderboard.comparison import Pairs
 from hedge_tasks.statistics.base import BoolArray
 
 LEVEL = 0.05
-"""At which a difference counts, after Holm's correction for all pairs of the table."""
+"""At which a difference counts, after max-T correction for all pairs of the table."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Place:
 def places(values: Sequence[float | None], pairs: Pairs, *, higher_is_better: bool) -> list[Place | None]:
     r"""The places of entries; None for one without a value.
 
-    Every two are tested, paired by document, and the p-values of all pairs corrected by Holm (1979). With
+    Every two are tested, paired by document, and the p-values of all pairs corrected by max-T. With
     :math:`B_a` the number of entries significantly better than :math:`a` and :math:`W_a` of those significantly worse,
     its place is between :math:`1 + B_a` and :math:`N - W_a`; all these intervals together hold with 95 % (Mogstad,
     Romano, Shaikh & Wilhelm 2024, Review of Economic Studies 91(1), with a step-down test). The smaller is the rank.

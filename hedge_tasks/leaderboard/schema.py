@@ -187,7 +187,7 @@ class BlindNumber(Record):
 
 class BlindOf(Record):
     """Blind baselines on the documents that the detectors of a clustering count, the best first, and the detectors that
-    do not beat the best (paired, Holm); six decimals."""
+    do not beat the best (paired, max-T); six decimals."""
 
     rows: Items[BlindNumber]
     not_better: Items[Detector]

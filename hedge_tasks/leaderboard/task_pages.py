@@ -90,7 +90,12 @@ def _compared(board: Board) -> Any:
 def _upper(pairs: Pairs) -> dict[str, Any]:
     """Return what is above the diagonal, row by row; one number where all are the same."""
     place = np.triu_indices(len(pairs.n), 1)
-    columns = {"difference": pairs.difference, "half": pairs.half_widths, "p": pairs.p_values, "holm": pairs.adjusted}
+    columns = {
+        "difference": pairs.difference,
+        "half": pairs.half_widths,
+        "p": pairs.p_values,
+        "adjusted": pairs.adjusted,
+    }
     counts = pairs.n[place].tolist()
     n = counts[0] if len(set(counts)) == 1 else counts
     return {**{name: _whole(of[place]) for name, of in columns.items()}, "n": n}

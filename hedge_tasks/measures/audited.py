@@ -22,7 +22,7 @@ from hedge_tasks.numbers import WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.audit_files import KeptCheck
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, holm, ratio
+from hedge_tasks.statistics import Comparison, max_t, ratio
 from hedge_tasks.statistics.misclassified import if_independent
 from hedge_tasks.statistics.verified import (
     Audited,
@@ -308,15 +308,18 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
 
 
 def differences_table(differences: Sequence[AuditedDifference]) -> Table:
-    """Return paired differences both ways, p-values corrected for their number (Holm)."""
+    """Return paired differences both ways, p-values corrected for their number.
+
+    By max-T; differences by experts count as independent there, which is on the safe side.
+    """
     columns = [
         Column("detectors"),
         Column("judge", "difference by the judge", interval=True),
-        Column("judge_p", "p (Holm)", show="p"),
+        Column("judge_p", "p (max-T)", show="p"),
         Column("experts", "by experts", interval=True),
-        Column("experts_p", "p (Holm)", show="p"),
+        Column("experts_p", "p (max-T)", show="p"),
     ]
-    by_judge, by_experts = (holm([getattr(d, side).p_value for d in differences]) for side in ("judge", "experts"))
+    by_judge, by_experts = (max_t([getattr(d, side) for d in differences]) for side in ("judge", "experts"))
     rows: list[dict[str, Cell]] = [
         {"detectors": d.name, "judge": d.judge.number, "judge_p": p, "experts": d.experts.number, "experts_p": q}
         for d, p, q in zip(differences, by_judge, by_experts, strict=True)

@@ -17,7 +17,7 @@ from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.fusion import cross_fitting_folds
 from hedge_tasks.numbers import FOUR_DIGITS, Number
-from hedge_tasks.statistics import Comparison, holm
+from hedge_tasks.statistics import Comparison, max_t
 from hedge_tasks.statistics.base import IntArray
 
 BLIND_TEXT, BLIND_QUESTION, LENGTH = "blind_text", "blind_question", "length"
@@ -58,7 +58,7 @@ class AgainstBlind:
         rows: the best first.
         left_out: baseline -> why it has no number.
         differences: detector -> its ROC-AUC less that of the best baseline, on what both have, and the p-value,
-            adjusted for all detectors (Holm).
+            adjusted for all detectors (max-T).
     """
 
     rows: tuple[BlindRow, ...]
@@ -83,10 +83,10 @@ class AgainstBlind:
         what = f"{best.name} ({best.title}, ROC-AUC {FOUR_DIGITS(best.estimate.value or 0.0)})"
         worse = self.not_better
         if not worse:
-            return f"Every detector beats {what}, which sees neither picture nor draws (paired, Holm)."
+            return f"Every detector beats {what}, which sees neither picture nor draws (paired, max-T)."
         names = ", ".join(worse)
         verb = "does" if len(worse) == 1 else "do"
-        return f"{names} {verb} not beat {what}, which sees neither picture nor draws (paired, Holm)."
+        return f"{names} {verb} not beat {what}, which sees neither picture nor draws (paired, max-T)."
 
 
 def against_blind(
@@ -169,7 +169,7 @@ def beside_blind(
         best = found[rows[0].name][0]
         compared = {name: compare_columns(column, best) for name, column in columns.items()}
         pairs = {name: pair for name, pair in compared.items() if pair is not None}
-    adjusted = holm([pair.p_value for pair in pairs.values()])
+    adjusted = max_t(list(pairs.values()))
     differences = {name: (pair, p) for (name, pair), p in zip(pairs.items(), adjusted, strict=True)}
     return AgainstBlind(tuple(rows), left_out, differences)
 

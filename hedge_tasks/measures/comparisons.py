@@ -31,7 +31,7 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
         return None
     first, second = _values([s for s, _ in pairs], a), _values([t for _, t in pairs], b)
     labels, groups = [s.reported_label or 0 for s, _ in pairs], shared_groups([s.group for s, _ in pairs])
-    return compare_scores(first, second, labels, groups=groups)
+    return compare_scores(first, second, labels, groups=groups).of(s.id for s, _ in pairs)
 
 
 def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:

@@ -24,7 +24,7 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.runs.audit_files import audit_of, check_of
 from hedge_tasks.runs.evidence import incomplete
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm, max_t
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 from hedge_tasks.statistics.base import midranks
 from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts
 
@@ -209,7 +209,7 @@ def differences(
 ) -> dict[str, tuple[Comparison | None, float | None]]:
     """Return the paired difference of each detector to one of them, with p-values adjusted for all of these.
 
-    By a step-down max-T test; by Holm where some detectors are of other documents than the one compared with.
+    By a step-down max-T test.
 
     Args:
         columns: scores by detector.
@@ -222,22 +222,8 @@ def differences(
         name: None if reference is None or name == against else compare_columns(columns[name], reference, within=within)
         for name in names
     }
-    adjusted = _adjusted({name: columns[name] for name, pair in pairs.items() if pair is not None}, reference, within)
-    if adjusted is None:
-        p_values = holm([None if pair is None else pair.p_value for pair in pairs.values()])
-        adjusted = dict(zip(pairs, p_values, strict=True))
-    return {name: (pair, adjusted.get(name)) for name, pair in pairs.items()}
-
-
-def _adjusted(
-    columns: Mapping[str, Labelled], reference: Labelled | None, within: bool
-) -> dict[str, float | None] | None:
-    """p-values by max-T; None where the columns are not all of the same documents."""
-    if reference is None or any(column.ids != reference.ids for column in columns.values()):
-        return None
-    pairs = [(column.values, reference.values) for column in columns.values()]
-    strata = (reference.strata or (None,) * len(reference.values)) if within else None
-    return dict(zip(columns, max_t(pairs, reference.labels, groups=reference.groups, strata=strata), strict=True))
+    adjusted = dict(zip(pairs, max_t(list(pairs.values())), strict=True))
+    return {name: (pair, adjusted[name]) for name, pair in pairs.items()}
 
 
 def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:

@@ -236,6 +236,13 @@ class OutcomeShare(Rate):
         outcome = DECLINED if label is None else OUTCOME_HALLUCINATED if label else OUTCOME_SUPPORTED
         return int(outcome == self.outcome)
 
+    def label_of(self, record: Record) -> int | None:
+        """What is not supported counts as hallucinated here: predictions need no more, and numbers stay right."""
+        value = record["value"]
+        if value is None or self.outcome == DECLINED:
+            return None if value is None or value else 0
+        return int(bool(value) == (self.outcome == OUTCOME_HALLUCINATED))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnconfirmedRate(Rate):

@@ -263,12 +263,13 @@ class Rate(Mean):
         return replace(rate, unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
-        pairs = [(x["value"], y["value"], group) for x, y, group in zip(a, b, groups, strict=True)]
+        of_all = enumerate(zip(a, b, groups, strict=True))
+        pairs = [(x["value"], y["value"], group, i) for i, (x, y, group) in of_all]
         pairs = [pair for pair in pairs if None not in pair[:2]]
         if not pairs:
             return None
-        first, second, of = zip(*pairs, strict=True)
-        return compare_rates(first, second, groups=shared_groups(of))
+        first, second, of, places = zip(*pairs, strict=True)
+        return compare_rates(first, second, groups=shared_groups(of)).among(places, len(a))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -331,13 +332,15 @@ class Auroc(Measure):
         if self.within or any(len(self.cases(record)) != 1 for record in (*a, *b)):
             raise ConfigError(f"two runs cannot be compared by {self.name}")
         sides = [[self._case(record) for record in records] for records in (a, b)]
-        pairs = [(x, y, group) for x, y, group in zip(*sides, groups, strict=True) if x is not None and y is not None]
-        if not pairs:
+        both = [i for i, case in enumerate(zip(*sides, strict=True)) if None not in case]
+        if not both:
             return None
+        pairs = [(sides[0][i], sides[1][i]) for i in both]
         scores, labels = (
             [np.array([getattr(pair[side], of) for pair in pairs]) for side in (0, 1)] for of in ("score", "label")
         )
-        return compare_runs(scores[0], labels[0], scores[1], labels[1], groups=self._groups([g for *_, g in pairs]))
+        of = self._groups([groups[i] for i in both])
+        return compare_runs(scores[0], labels[0], scores[1], labels[1], groups=of).among(both, len(a))
 
     def _case(self, record: Record) -> ScoredCase | None:
         """The one case of a document; None where it has no score or label."""

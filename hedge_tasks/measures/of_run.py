@@ -104,7 +104,9 @@ def compare_documents(measure: Measure, a: Sequence[Document], b: Sequence[Docum
     pairs = [(document, by_id[document.id]) for document in a if document.id in by_id]
     if not pairs:
         return None
-    return measure.compare([x.record for x, _ in pairs], [y.record for _, y in pairs], [x.group for x, _ in pairs])
+    sides = [x.record for x, _ in pairs], [y.record for _, y in pairs]
+    found = measure.compare(*sides, [x.group for x, _ in pairs])
+    return None if found is None else found.of(x.id for x, _ in pairs)
 
 
 def _document(run: Run, answers: AnswerSet, measure: Measure) -> Document:

@@ -15,7 +15,7 @@ from hedge_tasks.measures.published import Published
 from hedge_tasks.numbers import MISSING, Column, Format, Number, Table, format_interval, format_number
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, holm
+from hedge_tasks.statistics import Comparison, max_t
 
 PAPER, DIFFERENCE = "  paper", "  difference"
 """Names of the rows below one that the paper has as well."""
@@ -186,25 +186,25 @@ class Change:
         measure: that is compared.
         comparison: a, b and their difference.
         over: which documents, where not all that both have.
-        p_holm: p-value adjusted for all differences that are shown together.
+        p_adjusted: p-value adjusted for all differences that are shown together.
     """
 
     about: Mapping[str, str]
     measure: Measure
     comparison: Comparison
     over: str = ""
-    p_holm: float | None = None
+    p_adjusted: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         named = f"{self.measure.name}, {self.over}" if self.over else self.measure.name
-        return {**self.about, "measure": named, "comparison": asdict(self.comparison), "p_holm": self.p_holm}
+        return {**self.about, "measure": named, "comparison": self.comparison.as_json(), "p_adjusted": self.p_adjusted}
 
 
 def adjusted(changes: Sequence[Change]) -> list[Change]:
-    """Return changes with p-values adjusted for their number (Holm)."""
-    p_values = holm([change.comparison.p_value for change in changes])
-    return [replace(change, p_holm=p) for change, p in zip(changes, p_values, strict=True)]
+    """Return changes with p-values adjusted for their number (max-T)."""
+    p_values = max_t([change.comparison for change in changes])
+    return [replace(change, p_adjusted=p) for change, p in zip(changes, p_values, strict=True)]
 
 
 def changes_table(
@@ -227,7 +227,7 @@ def changes_table(
     about = list(dict.fromkeys(key for change in changes for key in change.about))
     columns = [*map(Column, about), Column("of"), Column("a", a), Column("b", b), Column("difference")]
     columns += [Column("95 % interval"), Column("p", show="p")]
-    columns += [Column("p_holm", "Holm", show="p")] if any(c.p_holm is not None for c in changes) else []
+    columns += [Column("p_adjusted", "p (max-T)", show="p")] if any(c.p_adjusted is not None for c in changes) else []
     lines: list[dict[str, Cell]] = []
     reasons: dict[str, None] = {}
     for change in changes:
@@ -236,7 +236,7 @@ def changes_table(
         signed = replace(fmt, signed=True)
         values = {"a": _text(c.a, fmt), "b": _text(c.b, fmt), "difference": _text(c.difference, signed)}
         interval = format_interval(c.interval, signed)
-        tests: dict[str, Cell] = {"p": c.p_value, "p_holm": change.p_holm, "n": c.n}
+        tests: dict[str, Cell] = {"p": c.p_value, "p_adjusted": change.p_adjusted, "n": c.n}
         named = {key: short.get(text, text) for key, text in change.about.items()}
         lines.append({**named, "of": of, **values, "95 % interval": interval, **tests})
         if c.reason:

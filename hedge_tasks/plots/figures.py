@@ -186,7 +186,8 @@ def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:
         mine = {getattr(p, by): p.estimate for p in points if p.score == score and p.estimate.value is not None}
         if mine:
             series.append(_with_interval(name_of(score), tuple(map(float, mine)), list(mine.values())))
-    x_label = {"n": "clean and noisy answers each (n)", "draws": "draws a question, besides the baseline answer"}[by]
+    labels = {"n": "clean and noisy answers each (n)", "draws": "samples per question, besides the baseline answer"}
+    x_label = labels[by]
     about = (f"ROC-AUC against the number of {'answers' if by == 'n' else 'draws'}", x_label, "ROC-AUC")
     return _or_note(Chart(by, *about, tuple(series), guides=_CHANCE), _TOO_FEW)
 
@@ -208,9 +209,9 @@ def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
     others = [(float(d), -minus) for d, minus, name, _ in known if name not in named]
     if others:
         points.append(Series("the others", tuple(x for x, _ in others), tuple(y for _, y in others), kind="points"))
-    labels = ("draws a question, besides the baseline answer", "ROC-AUC")
+    labels = ("samples per question, besides the baseline answer", "ROC-AUC")
     chart = Chart("price", "ROC-AUC and price", *labels, tuple(points), guides=_CHANCE)
-    note = "Named are the detectors that no cheaper one, and no other one of their price, is as good as."
+    note = "Labelled: the Pareto front (no detector of the same or a lower sampling cost is as good)."
     return replace(chart, note=_TOO_FEW if chart.empty else note)
 
 

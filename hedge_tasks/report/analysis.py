@@ -21,7 +21,7 @@ from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import knowing, scorers_of
-from hedge_tasks.statistics import Comparison, StratifiedAuroc, holm
+from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 
 MOST_DRAWN = 6
 """Lines of a chart: as many as there are colours."""
@@ -197,7 +197,7 @@ class Pair:
         what: the number.
         a, b: the two.
         comparison: their difference.
-        p_holm: p-value adjusted for all pairs that are made together.
+        p_adjusted: p-value adjusted for all pairs that are made together.
     """
 
     of: str
@@ -205,7 +205,7 @@ class Pair:
     a: str
     b: str
     comparison: Comparison
-    p_holm: float | None = None
+    p_adjusted: float | None = None
 
 
 def compare_within(analysis: Analysis) -> list[Pair]:
@@ -224,8 +224,8 @@ def compare_within(analysis: Analysis) -> list[Pair]:
 
 
 def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
-    adjusted = holm([pair.comparison.p_value for pair in pairs])
-    return [replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
+    adjusted = max_t([pair.comparison for pair in pairs])
+    return [replace(pair, p_adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:

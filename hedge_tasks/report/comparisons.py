@@ -62,4 +62,4 @@ def _row(
 
 
 def _cell(pair: Pair) -> ComparisonCell:
-    return ComparisonCell(pair, pair.p_holm is not None and pair.p_holm < TOLD_APART)
+    return ComparisonCell(pair, pair.p_adjusted is not None and pair.p_adjusted < TOLD_APART)

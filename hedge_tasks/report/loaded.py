@@ -268,7 +268,7 @@ def _differences(pairs: Sequence[Pair]) -> Table:
     columns = [
         *map(Column, ("of", "what", "a", "b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
-        Column("p", "p (Holm)", show="p"),
+        Column("p", "p (max-T)", show="p"),
     ]
     rows: list[dict[str, Cell]] = [
         {
@@ -277,7 +277,7 @@ def _differences(pairs: Sequence[Pair]) -> Table:
             "a": pair.a,
             "b": pair.b,
             "difference": Number(pair.comparison.difference, interval=pair.comparison.interval, n=pair.comparison.n),
-            "p": pair.p_holm,
+            "p": pair.p_adjusted,
         }
         for pair in pairs
     ]

@@ -285,19 +285,22 @@ def _object(text: str | None) -> dict[str, Any]:
 def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a record. What does not fit into them is kept as it is, for the reader to judge."""
     answer = record.get("answer")
-    whole = {"rest": json.dumps(record, ensure_ascii=True)}
-    if not isinstance(answer, Mapping) or set(record) - _ANSWER or not _fits(record, answer):
-        return whole
-    try:
-        Answer.read(answer)
-    except DataError:
-        return whole
+    if not isinstance(answer, Mapping) or set(record) - _ANSWER or not _fits(record, answer) or not _is_sound(answer):
+        return {"rest": json.dumps(record, ensure_ascii=True)}
     rest = {name: value for name, value in answer.items() if name not in _COLUMNS}
     return {
         **{name: record.get(name) for name in ("key", "id", "condition", "index")},
         **{name: answer.get(name) for name in _COLUMNS},
         "rest": json.dumps(rest, ensure_ascii=True) if rest else None,
     }
+
+
+def _is_sound(answer: Mapping[str, Any]) -> bool:
+    try:
+        Answer.read(answer)
+    except DataError:
+        return False
+    return True
 
 
 def _fits(record: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:

@@ -150,7 +150,7 @@ class AnswerStore(KeyedLog[Answer]):
         # Where records come from (log and line), as far as their order is not that in which they are read.
         self._asked: dict[StoredDocument | str, tuple[str, int]] = {}
         self._reported: dict[str, tuple[str, int]] = {}
-        self._younger: dict[str, tuple[str, int]] = {}
+        self._younger: dict[str, list[tuple[str, int]]] = {}
         self._oldest_left = (_LAST, 0)
         self._conflicting: set[tuple[str, int]] = set()
         super().__init__(folder, KIND, "answers", _answer, watched=watched)
@@ -303,15 +303,18 @@ class AnswerStore(KeyedLog[Answer]):
     def _take_answer(self, line: Line, key: str, answer: Answer) -> None:
         """Keep the answer to a draw. Of two the one stands that was written first, wherever it is by now."""
         place = (line.file.name, line.number)
-        known, since = self._values.get(key), self._younger.get(key)
-        if known is None or (since is not None and place < since):
-            if known is not None and known != answer and since is not None:
-                self._note_conflict(Line(line.file.parent / since[0], since[1], None), key)
+        known, since = self._values.get(key), self._younger.get(key, [])
+        if known is None or known == answer:
+            self._values.setdefault(key, answer)
+            # Only here may something older come yet, and then all of these places are those of another answer.
+            if place > self._oldest_left and (known is None or since):
+                self._younger[key] = [*since, place]
+        elif since and place < min(since):
+            for name, number in since:
+                self._note_conflict(Line(line.file.parent / name, number, None), key)
             self._values[key] = answer
-            self._younger.pop(key, None)
-            if place > self._oldest_left:
-                self._younger[key] = place
-        elif known != answer:
+            self._younger[key] = [place]
+        else:
             self._note_conflict(line, key)
 
     def _note_conflict(self, line: Line, key: str) -> None:

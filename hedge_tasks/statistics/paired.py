@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,9 @@ class Comparison:
         n: Number of documents.
         method: How standard error, interval and p-value were made, in words.
         reason: Why something is `None`; `None` if nothing is.
+        deviations: What each document adds to the difference, in any unit, shape `(documents compared,)`; all of a
+            group stands at its first document. `None` where that is not known.
+        ids: Of these documents; `None` where they have no names.
     """
 
     a: float | None
@@ -72,6 +75,31 @@ class Comparison:
     n: int
     method: str
     reason: str | None = None
+    deviations: FloatArray | None = field(default=None, repr=False, compare=False)
+    ids: tuple[Hashable, ...] | None = field(default=None, repr=False, compare=False)
+
+    def of(self, ids: Iterable[Hashable]) -> Comparison:
+        """Return it with the names of its documents, by which several comparisons are corrected together (`max_t`).
+
+        Raises:
+            ValueError: there are more or fewer of them than documents.
+        """
+        names = tuple(ids)
+        if self.deviations is not None and len(names) != len(self.deviations):
+            raise ValueError(f"{len(names)} ids of {len(self.deviations)} documents")
+        return replace(self, ids=names)
+
+    def among(self, places: Sequence[int], n: int) -> Comparison:
+        """Return it as one of n documents, of which only those at some places were compared."""
+        if self.deviations is None:
+            return self
+        deviations = np.zeros(n)
+        deviations[list(places)] = self.deviations
+        return replace(self, deviations=deviations)
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers by name, without those of single documents."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
 
     @property
     def number(self) -> Number:
@@ -85,6 +113,7 @@ class _Uncertainty:
     interval: Interval | None = None
     p_value: float | None = None
     reason: str | None = None
+    deviations: FloatArray | None = None
 
 
 def compare_scores(
@@ -193,9 +222,10 @@ def compare_within(
     try:
         check_enough(positive)
         if units is None:
-            stderr = float(np.sqrt(component_variance(parts_a - parts_b, positive)))
+            deviations = parts_a - parts_b
+            stderr = float(np.sqrt(component_variance(deviations, positive)))
         else:
-            stderr = _deleted((x_a[used], x_b[used]), (positive, positive), units, codes)
+            stderr, deviations = _deleted((x_a[used], x_b[used]), (positive, positive), units, codes)
     except UndefinedStatistic as error:
         return Comparison(None, None, None, None, None, None, len(positive), name, str(error))
     except UndefinedError as error:
@@ -205,7 +235,10 @@ def compare_within(
         found = _without_variation(a - b, same=a == b and bool(np.array_equal(parts_a, parts_b)))
     else:
         found = _tested(a - b, stderr, degrees_of_freedom(positive, units, pairs), confidence)
-    return Comparison(a, b, a - b, found.stderr, found.interval, found.p_value, len(positive), name, found.reason)
+    of_all = np.zeros(len(y))
+    of_all[used] = deviations
+    about = (found.stderr, found.interval, found.p_value, len(positive), name, found.reason)
+    return Comparison(a, b, a - b, *about, of_all)
 
 
 def compare_runs(
@@ -320,9 +353,8 @@ def _compared(
         found = uncertainty()
     except UndefinedError as error:
         found = _Uncertainty(reason=str(error))
-    return Comparison(
-        area_a, area_b, area_a - area_b, found.stderr, found.interval, found.p_value, n, method, found.reason
-    )
+    about = (found.stderr, found.interval, found.p_value, n, method, found.reason, found.deviations)
+    return Comparison(area_a, area_b, area_a - area_b, *about)
 
 
 def _delong(
@@ -332,12 +364,14 @@ def _delong(
     # Differences of components, not of variances: scores of the same order then have exactly no variance.
     difference = area_a - area_b
     if groups is None:
-        stderr = float(np.sqrt(component_variance(components_a - components_b, positive)))
+        deviations = components_a - components_b
+        stderr = float(np.sqrt(component_variance(deviations, positive)))
     else:
-        stderr = _deleted((x_a, x_b), (positive, positive), groups)
+        stderr, deviations = _deleted((x_a, x_b), (positive, positive), groups)
     if stderr == 0:
         return _without_variation(difference, same=bool((levels_of(x_a) == levels_of(x_b)).all()))
-    return _tested(difference, stderr, degrees_of_freedom(positive, groups), confidence)
+    found = _tested(difference, stderr, degrees_of_freedom(positive, groups), confidence)
+    return replace(found, deviations=deviations)
 
 
 def _jackknife(a: _Data, b: _Data, groups: IntArray | None, confidence: float) -> _Uncertainty:
@@ -348,14 +382,17 @@ def _jackknife(a: _Data, b: _Data, groups: IntArray | None, confidence: float) -
         auroc_components(x_a, positive_a),
         auroc_components(x_b, positive_b),
     )
+    stderr: float | None
     if groups is None:
-        stderr = clustered_spread(components_a - components_b, np.arange(len(x_a)))
+        deviations = components_a - components_b
+        stderr = clustered_spread(deviations, np.arange(len(x_a)))
     else:
-        stderr = _deleted((x_a, x_b), (positive_a, positive_b), groups)
+        stderr, deviations = _deleted((x_a, x_b), (positive_a, positive_b), groups)
     if not stderr:
         same = bool((levels_of(x_a) == levels_of(x_b)).all() and (positive_a == positive_b).all())
         return _without_variation(area_a - area_b, same=same)
-    return _tested(area_a - area_b, stderr, rarest_degrees((positive_a, positive_b), groups), confidence)
+    found = _tested(area_a - area_b, stderr, rarest_degrees((positive_a, positive_b), groups), confidence)
+    return replace(found, deviations=deviations)
 
 
 def _deleted(
@@ -363,8 +400,8 @@ def _deleted(
     classes: tuple[BoolArray, BoolArray],
     groups: IntArray,
     strata: IntArray | None = None,
-) -> float:
-    """Standard error of a difference of AUROCs, from the differences without each group in turn."""
+) -> tuple[float, FloatArray]:
+    """Standard error of a difference of AUROCs, from the differences without each group in turn; and what each adds."""
     for positive in classes:
         check_units(positive, groups)
     # The groups of all documents and, last, of none: both differences come from the same sums, and what is the same
@@ -375,7 +412,20 @@ def _deleted(
     )
     if np.isnan(a - b).any():
         raise UndefinedError("no standard error: without one of the groups there is nothing left to compare")
-    return deleted_spread((a - b)[:-1] - (a - b)[-1])
+    without = (a - b)[:-1] - (a - b)[-1]
+    return deleted_spread(without), at_first(-without, groups)
+
+
+def at_first(values: FloatArray, groups: IntArray) -> FloatArray:
+    """What groups add, at the first document of each; 0 at the others.
+
+    Args:
+        values: of the groups, in the order of their numbers, shape `(g,)`.
+        groups: number of the group of each document, without gaps, shape `(n,)`.
+    """
+    of_documents = np.zeros(len(groups))
+    of_documents[np.unique(groups, return_index=True)[1]] = values
+    return of_documents
 
 
 def rarest_degrees(classes: Iterable[BoolArray], groups: IntArray | None) -> float | None:

@@ -9,9 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.numbers import Number
-from hedge_tasks.statistics.base import FloatArray, Interval, check_confidence, quantile_of, two_sided_p, wilson
+from hedge_tasks.statistics.base import (
+    FloatArray,
+    Interval,
+    check_confidence,
+    codes_of,
+    quantile_of,
+    two_sided_p,
+    wilson,
+)
 from hedge_tasks.statistics.means import estimate_mean
-from hedge_tasks.statistics.paired import Comparison
+from hedge_tasks.statistics.paired import Comparison, at_first
 
 
 def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
@@ -146,7 +154,7 @@ def compare_rates(
     difference = float((a - b).mean())
     if mean is None:
         stderr, interval, p_value = _discordant(a, b, confidence)
-        return Comparison(*shares, difference, stderr, interval, p_value, n, name)
+        return Comparison(*shares, difference, stderr, interval, p_value, n, name, deviations=a - b - difference)
     if mean.stderr is None or (mean.stderr == 0 and (a != b).any()):
         reason = mean.reason or "no standard error: all groups differ alike"
         return Comparison(*shares, difference, None, None, None, n, name, reason)
@@ -154,7 +162,10 @@ def compare_rates(
         return Comparison(*shares, difference, 0.0, (0.0, 0.0), 1.0, n, name)
     low, high = mean.interval or (-1.0, 1.0)
     p_value = two_sided_p(abs(difference) / mean.stderr, mean.n_groups - 1)
-    return Comparison(*shares, difference, mean.stderr, (max(-1.0, low), min(1.0, high)), p_value, n, name)
+    codes = codes_of(groups or (), n, "groups")
+    deviations = at_first(np.bincount(codes, a - b - difference).astype(np.float64), codes)
+    interval = (max(-1.0, low), min(1.0, high))
+    return Comparison(*shares, difference, mean.stderr, interval, p_value, n, name, deviations=deviations)
 
 
 def _discordant(a: FloatArray, b: FloatArray, confidence: float) -> tuple[float, Interval, float]:

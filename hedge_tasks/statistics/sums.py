@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import (
+    BoolArray,
     FloatArray,
     IntArray,
     Interval,
@@ -22,7 +23,7 @@ from hedge_tasks.statistics.base import (
     wilson,
 )
 from hedge_tasks.statistics.means import clustered_spread
-from hedge_tasks.statistics.paired import Comparison
+from hedge_tasks.statistics.paired import Comparison, at_first
 
 Statistic = Callable[[FloatArray], FloatArray]
 """Sums, shape `(m, ...)`, to values, shape `(m,)`; nan where it is undefined. Sums twice as large give the same."""
@@ -69,7 +70,7 @@ def estimate_of_sums(
         (0.75, 0.25, 2)
     """
     check_confidence(confidence)
-    counted, codes = _counted(parts, groups)
+    counted, codes, _ = _counted(parts, groups)
     n, n_groups = len(counted), len(np.unique(codes))
     value = _value(counted, statistic)
     if value is None:
@@ -116,7 +117,7 @@ def compare_sums(
     one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if one.shape != other.shape:
         raise ValueError(f"the two sides differ in shape: {one.shape} and {other.shape}")
-    counted, codes = _counted(np.stack([one, other], axis=1), groups)
+    counted, codes, kept = _counted(np.stack([one, other], axis=1), groups)
     one, other = counted[:, 0], counted[:, 1]
     first, second = _value(one, statistic), _value(other, statistic)
     n, name = len(counted), "paired t-test between groups of documents"
@@ -133,7 +134,9 @@ def compare_sums(
         why = "all documents are in a single group" if stderr is None else "no group deviates from the others"
         return Comparison(first, second, difference, None, None, None, n, name, f"no standard error: {why}")
     interval, p_value = _tested(difference, stderr, n_groups - 1, bounds[1] - bounds[0], confidence)
-    return Comparison(first, second, difference, stderr, interval, p_value, n, name)
+    deviations = np.zeros(len(kept))
+    deviations[kept] = at_first(influences, codes)
+    return Comparison(first, second, difference, stderr, interval, p_value, n, name, deviations=deviations)
 
 
 def _tested(difference: float, stderr: float, degrees: int, width: float, confidence: float) -> tuple[Interval, float]:
@@ -173,12 +176,12 @@ def _effective(share: float, stderr: float, units: float, n_groups: int, confide
     return min(units, share * (1 - share) / stderr**2) * rarity
 
 
-def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArray, IntArray]:
-    """The documents that add anything, and their groups as numbers without gaps."""
+def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArray, IntArray, BoolArray]:
+    """The documents that add anything, their groups as numbers without gaps, and which of all they are."""
     given = np.asarray(parts, dtype=np.float64)
     codes = codes_of(groups, len(given), "groups")
-    kept = given.reshape(len(given), -1).any(axis=1) if len(given) else np.zeros(0, dtype=bool)
-    return given[kept], np.unique(codes[kept], return_inverse=True)[1].reshape(-1).astype(np.int64)
+    kept: BoolArray = np.asarray(given.reshape(len(given), -1).any(axis=1)) if len(given) else np.zeros(0, dtype=bool)
+    return given[kept], np.unique(codes[kept], return_inverse=True)[1].reshape(-1).astype(np.int64), kept
 
 
 def _totals(parts: FloatArray, codes: IntArray, n_groups: int = 0) -> FloatArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -205,10 +206,16 @@ def _of_heights(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) ->
 
 def _warn(parts: Sequence[Part], choice: ThresholdChoice) -> None:
     if reasons := [part.reason for part in parts if part.reason]:
-        logger.warning(
-            "The embedding threshold could not be chosen in {} of {} searches ({}): {} is used instead of a {} one",
-            *(len(reasons), len(parts), reasons[0], choice.fallback, choice.method),
+        _say_once(
+            f"The embedding threshold could not be chosen in {len(reasons)} of {len(parts)} searches ({reasons[0]}): "
+            f"{choice.fallback} is used instead of a {choice.method} one"
         )
+
+
+@cache
+def _say_once(text: str) -> None:
+    """Warn, once a process: every clustering and whoever scores the run again would repeat it."""
+    logger.warning("{}", text)
 
 
 class Grouped(Protocol):

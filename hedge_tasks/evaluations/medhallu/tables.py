@@ -278,7 +278,7 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Seq
             tables.append(wide_table(there, measures, title=block, names=short, beside=beside))
     if changes:
         title = (
-            "With less without, paired by document; tested between rows of the data set; Holm: adjusted for all rows"
+            "With less without, paired by document; tested between rows of the data set; max-T: adjusted for all rows"
         )
         shown = [replace(change, about=about(change.about)) for change in changes]
         tables.append(changes_table(shown, title=title, a="with", b="without", names=short))

@@ -14,7 +14,7 @@ class Comparer {
     this.first = choose(0, "first entry");
     this.second = choose(1, "second entry");
     this.body = element("tbody");
-    const head = element("tr", {}, ...["first − second", "95 % interval", "p", "p (Holm)", "documents"].map(
+    const head = element("tr", {}, ...["first − second", "95 % interval", "p", "p (max-T)", "documents"].map(
       (text) => element("th", { textContent: text, scope: "col" })));
     root.append(
       element("p", {}, this.first, " and ", this.second),
@@ -38,7 +38,7 @@ class Comparer {
     if (known === null) return ["undefined"];
     const difference = a < b ? known : -known;
     const interval = half === null ? "" : `[${signed(difference - half)}, ${signed(difference + half)}]`;
-    return [signed(difference), interval, told(number("p")), told(number("holm")), String(Array.isArray(n) ? n[at] : n)];
+    return [signed(difference), interval, told(number("p")), told(number("adjusted")), String(Array.isArray(n) ? n[at] : n)];
   }
 
   draw() {

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from hedge_tasks.making.gate.refuse import MOST_FALLBACKS, Written, repeated
-from hedge_tasks.making.gate.verify import check_controls
+from hedge_tasks.making.gate.verify import EvidenceVerdict, check_controls
 from hedge_tasks.making.production import Production
 
 Row = Mapping[str, Any]
+
+RIGHT, WRONG = "truth supported by ", "truth not supported by "
+"""Steps of a making, in front of the name of a verifier."""
 
 
 def kept_rows(
@@ -26,7 +29,7 @@ def kept_rows(
     Raises:
         DataError: A verifier cannot be believed.
     """
-    check_controls(controls_of(made.rows))
+    check_controls(controls_of(made.steps))
     found = repeated([written(row) for row in made.rows])
     rejected = Counter(made.rejected)
     rejected.update(found.values())
@@ -44,11 +47,23 @@ def kept_rows(
     return dataclasses.replace(made, rows=kept, rejected=dict(rejected))
 
 
-def controls_of(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+def control_steps(found: Iterable[EvidenceVerdict]) -> list[str]:
+    """Steps of one question: which verifiers that were shown its truth found it supported, each verifier once."""
+    shown = sorted({(each.verifier, each.control) for each in found if each.control is not None})
+    return [f"{RIGHT if right else WRONG}{name}" for name, right in shown]
+
+
+def controls_of(steps: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """Truths that each verifier found supported, and all that it was shown."""
-    counts: dict[str, tuple[int, int]] = {}
-    for finding in (finding for row in rows for finding in row.get("Findings", ())):
-        if finding["control"] is not None:
-            right, n = counts.get(finding["verifier"], (0, 0))
-            counts[finding["verifier"]] = (right + finding["control"], n + 1)
-    return counts
+    names = {step.removeprefix(RIGHT).removeprefix(WRONG) for step in steps if step.startswith((RIGHT, WRONG))}
+    counts = {name: (steps.get(RIGHT + name, 0), steps.get(WRONG + name, 0)) for name in names}
+    return {name: (right, right + wrong) for name, (right, wrong) in counts.items()}
+
+
+def without(made: Production, ids: Collection[str]) -> Production:
+    """A making without the rows that people say are not wrong."""
+    rows = [row for row in made.rows if row["Id"] not in ids]
+    rejected = Counter(made.rejected)
+    if len(rows) < len(made.rows):
+        rejected["not wrong, people say"] += len(made.rows) - len(rows)
+    return dataclasses.replace(made, rows=rows, rejected=dict(rejected))

@@ -50,6 +50,8 @@ _UNITS = {
     **dict.fromkeys(("h", "hour", "hours"), (60.0, "time")),
     **dict.fromkeys(("day", "days"), (1440.0, "time")),
     **dict.fromkeys(("week", "weeks"), (10080.0, "time")),
+    **dict.fromkeys(("month", "months"), (1.0, "months")),
+    **dict.fromkeys(("year", "years"), (12.0, "months")),
 }
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\b")
 _LITTLE = frozenset(("a", "an", "the", "of", "is", "are", "was", "were", "it", "that", "this", "and", "to", "in"))

@@ -13,13 +13,14 @@ the same as the true answer is never released as wrong, and cheap checks come be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.passing import control_steps
 from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, findings, outcome
 from hedge_tasks.making.medhallu.checks import (
@@ -105,8 +106,13 @@ class MedHallu:
 
     def __call__(self, question: SourceQuestion, asking: Asking) -> Made:
         """Return what becomes of one question."""
-        steps: list[str] = []
         tried: list[Checked] = []
+        made = self._made(question, tried, asking)
+        controls = control_steps(found for checked in tried for found in checked.found)
+        return replace(made, steps=(*made.steps, *controls))
+
+    def _made(self, question: SourceQuestion, tried: list[Checked], asking: Asking) -> Made:
+        steps: list[str] = []
         for attempt in range(self.attempts):
             candidate = self._next(question, tried, attempt, asking)
             if candidate is None:

@@ -1,0 +1,149 @@
+"""hedge_ray on a real local Ray of two simulated nodes: the answers of one process, whoever dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hedge_tasks.lmms.plugin import entry_point
+from hedge_tasks.models.hedge_ray import HedgeRay
+from hedge_tasks.models.hedge_tiny import HedgeTiny
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.store import AnswerStore
+
+Alone = tuple[list[str], dict[str, Any]]
+"""The answers of one process, and what is in its store."""
+
+QUESTIONS, N = 12, 3
+DRAWS = QUESTIONS * (1 + 2 * N)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    started.add_node(num_cpus=1)
+    ray.init(address=started.address, configure_logging=False)
+    yield started
+    ray.shutdown()
+    started.shutdown()
+
+
+@pytest.fixture(scope="module")
+def task() -> Any:
+    from lmms_eval.tasks import TaskManager, get_task_dict
+
+    entry_point()
+    made = get_task_dict(["hedge_demo"], TaskManager(include_defaults=False), "chat")["hedge_demo"]
+    made.set_config(key="generation_kwargs", value={"n": N, "probe": False}, update=True)
+    return made
+
+
+def sampled(task: Any, model: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("HEDGE_STORE", str(store))
+    model.task_dict = {"hedge_demo": task.dataset}
+    task.build_all_requests(limit=QUESTIONS)
+    return generate_samples(model, task.instances)
+
+
+@pytest.fixture(scope="module")
+def alone(task: Any, tmp_path_factory: pytest.TempPathFactory) -> Alone:
+    """What one process answers."""
+    folder = tmp_path_factory.mktemp("alone")
+    with pytest.MonkeyPatch.context() as patch:
+        answers = sampled(task, HedgeTiny(), folder, patch)
+    opened = AnswerStore(folder)
+    return answers, {key: opened[key] for key in opened}
+
+
+@pytest.fixture
+def two(cluster: Any) -> Iterator[HedgeRay]:
+    """Two replicas, one a node."""
+    made = HedgeRay(of="hedge_tiny", replicas=2, draws_per_task=7)
+    yield made
+    made.clean()
+
+
+def held(folder: Path) -> dict[str, Any]:
+    """The answers of a store, each of which was written once."""
+    opened = AnswerStore(folder)
+    assert (
+        sum('"answer"' in line for file in folder.glob("*.jsonl") for line in file.read_text("utf-8").splitlines())
+        == DRAWS
+    )
+    assert (opened.conflicts, opened.dropped) == ([], [])
+    return {key: opened[key] for key in opened}
+
+
+def test_two_nodes_answer_as_one_process(
+    cluster: Any,
+    two: HedgeRay,
+    task: Any,
+    alone: tuple[list[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert (sampled(task, two, tmp_path, monkeypatch), held(tmp_path)) == alone
+
+
+def test_a_killed_replica_loses_what_it_had_in_hand(
+    cluster: Any,
+    two: HedgeRay,
+    task: Any,
+    alone: tuple[list[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import ray
+
+    draw = two.generate_draws
+
+    def killing(draws: Sequence[Any]) -> Iterator[Any]:
+        for i, batch in enumerate(draw(draws)):
+            yield batch
+            if i == 1:
+                ray.kill(two._replicas[0].actor)
+
+    monkeypatch.setattr(two, "generate_draws", killing)
+    assert (sampled(task, two, tmp_path, monkeypatch), held(tmp_path)) == alone
+
+
+def test_a_node_that_dies_and_one_that_joins(
+    cluster: Any,
+    two: HedgeRay,
+    task: Any,
+    alone: tuple[list[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = two.generate_draws
+
+    def dying(draws: Sequence[Any]) -> Iterator[Any]:
+        for i, batch in enumerate(draw(draws)):
+            yield batch
+            if i == 1:
+                [other] = list(cluster.worker_nodes)
+                cluster.remove_node(other, allow_graceful=False)
+            if i == 4:
+                cluster.add_node(num_cpus=1)
+
+    monkeypatch.setattr(two, "generate_draws", dying)
+    assert (sampled(task, two, tmp_path, monkeypatch), held(tmp_path)) == alone
+
+
+def test_what_the_store_has_is_not_asked_for(
+    cluster: Any,
+    two: HedgeRay,
+    task: Any,
+    alone: tuple[list[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sampled(task, HedgeTiny(), tmp_path, monkeypatch)
+    monkeypatch.setattr(two, "generate_draws", lambda draws: pytest.fail("a draw was made again"))
+    assert sampled(task, two, tmp_path, monkeypatch) == alone[0]

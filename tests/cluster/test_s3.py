@@ -1,0 +1,179 @@
+"""The answer store on S3, as moto's server plays it: it is no S3, but speaks its protocol, over a real connection."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from test_segments import DEFINITION, dice_answers, document, draws, held, sample
+
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io import keyed_log, places
+from hedge_tasks.io.places import Remote
+from hedge_tasks.lmms.identity import store_folder
+from hedge_tasks.sampling import compaction
+from hedge_tasks.sampling.store import AnswerStore
+
+PATIENCE_S = 60.0
+KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
+
+
+class Server:
+    """moto's server in a process of its own."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from moto.server import main; main()", "-p", str(port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **KEYS},
+        )
+        end = time.monotonic() + PATIENCE_S
+        while not self._answers():
+            assert time.monotonic() < end, "moto's server does not answer"
+            time.sleep(0.1)
+
+    def _answers(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    import s3fs
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_MAX_ATTEMPTS": "2"}.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    places.check_writable.cache_clear()
+    monkeypatch.setattr(keyed_log, "UPLOAD_SECONDS", 0.0)
+    started = Server(port)
+    s3fs.S3FileSystem().mkdir("bucket")
+    yield started
+    started.stop()
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+def test_the_store_on_s3_holds_the_same(server: Server, tmp_path: Path) -> None:
+    remote = Remote("s3://bucket/a/store")
+    for seed, of in enumerate((range(5), range(3, 9))):
+        sample(tmp_path, of, seed)
+        sample(remote, of, seed)
+    here, there = held(tmp_path), held(remote)
+    assert {**there, "problems": 0} == {**here, "problems": 0}
+    assert len(there["problems"]) == len(here["problems"])
+    assert compaction.compact(remote, everything=True).left == {}
+    assert [file.name.rpartition(".")[2] for file in remote.listed("", "")] == ["parquet"]
+    assert held(remote) == there
+    mine = AnswerStore(remote, lazy=True)
+    mine.load([document(4).key])
+    assert len(mine) == 5
+
+
+def test_refused_before_the_first_draw(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The bucket is missing; nobody is there."""
+    monkeypatch.chdir(tmp_path)
+    nothing = SimpleNamespace(output_path=None)
+    monkeypatch.setenv("HEDGE_STORE", "s3://bucket/store")
+    assert store_folder(nothing) == Remote("s3://bucket/store")
+    monkeypatch.setenv("HEDGE_STORE", "s3://no-such-bucket/store")
+    with pytest.raises(ConfigError, match=r"HEDGE_STORE=s3://no-such-bucket/store: cannot be written: .*bucket"):
+        store_folder(nothing)
+    server.stop()
+    monkeypatch.setenv("HEDGE_STORE", "s3://bucket/another")
+    with pytest.raises(ConfigError, match=r"HEDGE_STORE=s3://bucket/another: cannot be written: .*onnect"):
+        store_folder(nothing)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_permission(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    import json
+
+    import boto3
+
+    s3 = boto3.client("s3")
+    denied = {"Effect": "Deny", "Principal": "*", "Action": "s3:PutObject", "Resource": "arn:aws:s3:::bucket/*"}
+    s3.put_bucket_policy(Bucket="bucket", Policy=json.dumps({"Version": "2012-10-17", "Statement": [denied]}))
+    monkeypatch.setenv("HEDGE_STORE", "s3://bucket/store")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        store_folder(SimpleNamespace(output_path=None))
+
+
+class Line:
+    """A connection to the server that can be cut: everybody's bytes stop, and nobody is let in."""
+
+    def __init__(self, port: int) -> None:
+        self._to, self.is_cut, self._open = port, False, list[socket.socket]()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near = self._listening.accept()[0]
+            except OSError:
+                return
+            if self.is_cut:
+                near.close()
+                continue
+            far = socket.create_connection(("127.0.0.1", self._to), timeout=PATIENCE_S)
+            self._open += [near, far]
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=self._pump, args=(one, other), daemon=True).start()
+
+    def _pump(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while received := one.recv(1 << 16):
+                if self.is_cut:
+                    break
+                other.sendall(received)
+        for end in (one, other):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listening.close()
+        for end in self._open:
+            end.close()
+
+
+def test_a_connection_cut_while_writing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had been uploaded stays, and a process that lives on uploads the rest when the server is back."""
+    import s3fs
+
+    line = Line(server.port)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{line.port}")
+    s3fs.S3FileSystem.clear_instance_cache()
+    remote, answers = Remote("s3://bucket/store"), dice_answers(0)
+    written = AnswerStore(remote)
+    written.put_documents([DEFINITION], [document(i) for i in range(3)])
+    written.put(draws(0, answers))
+    line.is_cut = True
+    with pytest.raises(HedgeError, match="cannot write answers to s3://bucket/store"):
+        written.put(draws(1, answers))
+    line.is_cut = False
+    assert len(AnswerStore(remote)) == 5
+    written.put(draws(2, answers))
+    written.close()
+    assert len(AnswerStore(remote)) == 15
+    line.close()
