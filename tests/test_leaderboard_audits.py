@@ -31,7 +31,7 @@ from hedge_tasks.scoring.scorers import scorer_of
 def audited_run(folder: Path, *, seed: int, labels: int = 60, model: str = "m") -> Run:
     """A run of 120 documents whose judge errs, with an audit beside it."""
     chance = random.Random(seed)
-    run = finished_run(120)
+    run = finished_run(120, seed=seed)
     truth = {a.id: int(a.label or 0) for a in run.answer_sets}
     judged = tuple(a.with_label(truth[a.id] ^ (chance.random() < 0.2)) for a in run.answer_sets)
     run = load_run(save_run(replace(run, answer_sets=judged, model=model), folder / model))

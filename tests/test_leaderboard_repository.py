@@ -119,13 +119,14 @@ def test_the_workflow_runs_end_to_end(repository: Path, tmp_path: Path) -> None:
     assert told.returncode == 0, told.stderr
     steps = run_job(repository, "validate", base)
     assert [name for name, _ in steps] == [
+        "Only new entries beside entries",
+        "Take the rules from the base",
         "Install",
-        "Only entries beside entries",
         "Validate what is new",
         "Build with it",
     ]
-    assert [step.returncode for _, step in steps] == [0] * 4, steps[-1][1].stderr
-    assert f"{entry.name}: valid" in steps[2][1].stdout
+    assert [step.returncode for _, step in steps] == [0] * 5, steps[-1][1].stderr
+    assert f"{entry.name}: valid" in steps[3][1].stdout
     git(repository, "switch", "--quiet", "main")
     git(repository, "merge", "--quiet", "--no-edit", "-")
     steps = run_job(repository, "build")
@@ -148,6 +149,54 @@ def test_the_workflow_runs_end_to_end(repository: Path, tmp_path: Path) -> None:
     refused = sh(only["run"], repository, BASE=git(repository, "rev-parse", "main"))
     assert refused.returncode == 1
     assert "requirements.txt" in refused.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("git rm --quiet entries/theirs.json", "entries/theirs.json"),
+        ("echo '{}' > entries/theirs.json", "entries/theirs.json"),
+        ("git mv entries/theirs.json entries/mine.json", "entries/theirs.json"),
+        ("git mv manifests/t.json entries/t.json", "manifests/t.json"),
+        ("git mv entries/theirs.json old.json", "old.json"),
+        ("cp entries/theirs.json entries/mine.json; git rm --quiet manifests/t.json", "manifests/t.json"),
+    ],
+    ids=["removed", "changed", "renamed", "a manifest made an entry", "moved away", "a manifest removed"],
+)
+def test_a_pull_request_leaves_what_is_there_alone(tmp_path: Path, command: str, named: str) -> None:
+    board = tmp_path / "board"
+    assert main(["leaderboard", "init", str(board), "--title", "Ours"]) == 0
+    (board / "entries").mkdir(exist_ok=True)
+    (board / "entries" / "theirs.json").write_text('{"a": 1, "b": 2}', "utf-8")
+    (board / "manifests" / "t.json").write_text('{"documents": [1, 2, 3]}', "utf-8")
+    git(board, "init", "--quiet", "--initial-branch", "main")
+    git(board, "add", ".")
+    git(board, "commit", "--quiet", "--message", "Begin")
+    git(board, "switch", "--quiet", "--create", "mine")
+    assert sh(command, board).returncode == 0
+    git(board, "add", "--all", ".")
+    git(board, "commit", "--quiet", "--message", "Mine")
+    [(name, step)] = run_job(board, "validate", git(board, "rev-parse", "main"))
+    assert (name, step.returncode) == ("Only new entries beside entries", 1)
+    assert named in step.stderr
+
+
+@pytest.mark.slow
+def test_the_rules_are_those_of_the_base(tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    assert main(["leaderboard", "init", str(board), "--title", "Ours"]) == 0
+    git(board, "init", "--quiet", "--initial-branch", "main")
+    git(board, "add", ".")
+    git(board, "commit", "--quiet", "--message", "Begin")
+    git(board, "switch", "--quiet", "--create", "mine")
+    (board / "requirements.txt").write_text("evil\n", "utf-8")
+    git(board, "commit", "--quiet", "--all", "--message", "Mine")
+    steps = {s["name"]: s for s in workflow(board)["jobs"]["validate"]["steps"] if "run" in s}
+    assert sh(steps["Take the rules from the base"]["run"], board, BASE="main").returncode == 0
+    assert "evil" not in (board / ".cache" / "base" / "requirements.txt").read_text("utf-8")
+    assert ".cache/base/requirements.txt" in steps["Install"]["run"]
+    assert all(".cache/base/manifests" in steps[name]["run"] for name in ("Validate what is new", "Build with it"))
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:

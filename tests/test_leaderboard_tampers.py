@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import subprocess
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -21,6 +23,7 @@ from tampered_submissions import (
     Json,
     Tamper,
     World,
+    matched,
     world,
 )
 
@@ -119,8 +122,44 @@ def test_somebody_elses_submission_under_another_name_is_refused(made: World, tm
     copied = {**made.with_texts, "entry": {**made.with_texts["entry"], "name": "mine"}}
     write_submission(tmp_path / "b.json", {**copied, "digest": digest_of(copied)})
     built = read_entries(tmp_path, manifests=made.find)
-    assert built.refused[tmp_path / "b.json"] == "the same answers as a.json"
+    assert built.refused[tmp_path / "b.json"].startswith("the same answers as a.json: a replication")
     assert len(built.entries) == 1
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_a_copy_is_a_copy_with_noise_in_its_numbers_and_other_names_of_clusters(
+    made: World, tmp_path: Path, texts: bool
+) -> None:
+    stolen = copy.deepcopy(made.with_texts if texts else made.without_texts)
+    stolen["entry"] |= {"name": "mine", "model": "org/mine"}
+    for document in stolen["documents"]:
+        document["logprobs"] = [value if value is None else value - 1e-7 for value in document["logprobs"]]
+        for of in document["clusterings"].values():
+            of["clusters"] = [one + 7 for one in of["clusters"]]
+    write_submission(tmp_path / "b.json", made.with_texts if texts else made.without_texts)
+    write_submission(tmp_path / "c.json", matched(stolen))
+    built = read_entries(tmp_path, manifests=made.find)
+    assert [entry.file for entry in built.entries] == ["b.json"]
+    assert "the same answers as b.json" in built.refused[tmp_path / "c.json"]
+
+
+def test_who_was_committed_first_stands_whatever_the_names(made: World, tmp_path: Path) -> None:
+    def git(*arguments: str, when: int = 0) -> None:
+        who = {f"GIT_{kind}_{what}": "me@example.org" for kind in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        dates = {f"GIT_{kind}_DATE": f"{when} +0000" for kind in ("AUTHOR", "COMMITTER")}
+        environment = {**os.environ, **who, **dates, "GIT_CONFIG_GLOBAL": os.devnull}
+        subprocess.run(["git", *arguments], cwd=tmp_path, check=True, capture_output=True, env=environment, timeout=60)
+
+    git("init", "--quiet")
+    for name, when in (("honest.json", 1_700_000_000), ("a-thief.json", 1_700_000_100)):
+        about = {**made.with_texts["entry"], "name": name, "model": f"org/{name}"}
+        other = {**made.with_texts, "entry": about}
+        write_submission(tmp_path / name, {**other, "digest": digest_of(other)})
+        git("add", ".")
+        git("commit", "--quiet", "--message", name, when=when)
+    built = read_entries(tmp_path, manifests=made.find)
+    assert [entry.file for entry in built.entries] == ["honest.json"]
+    assert built.refused[tmp_path / "a-thief.json"] == "the same answers as honest.json, there of org/honest.json"
 
 
 def test_the_readme_tells_these_outcomes() -> None:
@@ -140,7 +179,10 @@ def test_the_site_says_what_is_verified_and_sets_partial_entries_aside(made: Wor
     folder.mkdir()
     write_submission(folder / "whole.json", made.with_texts)
     dropped = next(tamper for tamper in TAMPERS if tamper.name == "hard documents dropped")
-    write_submission(folder / "partial.json", dropped.of(made.without_texts))
+    other = copy.deepcopy(made.without_texts)
+    for document in other["documents"]:
+        document["logprobs"] = [value if value is None else value - 0.05 for value in document["logprobs"]]
+    write_submission(folder / "partial.json", dropped.of(matched(other)))
     built = read_entries(folder, manifests=made.find)
     build_site(built, tmp_path / "site")
     pages = (tmp_path / "site").glob("task-*.html")

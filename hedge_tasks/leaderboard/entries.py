@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +24,13 @@ from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, 
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import FindManifests, check, read_submission
 from hedge_tasks.measures.curves import rate_of, supported_of
+from hedge_tasks.report.texts import clean
+
+_TELLING = 3
+"""Different texts, or log-probabilities, with which answers to a question say whose they are."""
+
+_FEWEST_SHARED = 5
+"""Documents with telling answers that two entries have to have for one to be called the other's copy."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,9 @@ def read_entries(
         raise DataError(f"cannot make {cache}: {error.strerror}") from error
     entries: list[Entry] = []
     refused: dict[Path, str] = {}
-    known: dict[str, str] = {}
     of_task = cache_of_function(manifests)
     circumstances = circumstances_of(of_task, thorough)
-    for file in sorted(folder.glob("*.json")):
+    for file in _in_order(folder):
         progress(file.name)
         try:
             look_at = partial(_looked_at, _plain(file), thorough=thorough, manifests=of_task)
@@ -70,10 +78,9 @@ def read_entries(
         except HedgeError as error:
             refused[file] = str(error)
             continue
-        if entry.answers in known:
-            refused[file] = f"the same answers as {known[entry.answers]}"
+        if (why := _twin(entry, entries)) is not None:
+            refused[file] = why
             continue
-        known[entry.answers] = file.name
         entries.append(entry)
     return ReadEntries(_without_strays(entries), refused)
 
@@ -107,18 +114,82 @@ def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests) -> Entry
         detectors=priced(content),
         rate=rate,
         supported=supported_of(sets),
-        answers=_answers_digest(content),
+        answers=_answer_digests(content),
         html=entry_page(content, findings, file.name, rate),
     )
 
 
-def _answers_digest(content: Mapping[str, Any]) -> str:
-    """The same for a submission under another name or note."""
-    told = [
-        [d["id"], d["label"], d["logprobs"], {name: of["clusters"] for name, of in d["clusterings"].items()}]
-        for d in content["documents"]
+def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """A digest of each document's answers that survives another name, other cluster ids and noise in the last digits.
+
+    Of log-probabilities and what is clustered with what, and of texts where they are there and not nearly all the same:
+    two models may well say "yes" eleven times.
+    """
+    whole = sorted(
+        [d["id"], d["label"], d["logprobs"], d.get("texts", {}).get("answers")] for d in content["documents"]
+    )
+    found = [f"w:{sha256_of(whole)[7:23]}"]
+    for d in content["documents"]:
+        known = [round(value, 3) for value in d["logprobs"] if isinstance(value, (int, float))]
+        if len(set(known)) >= _TELLING:
+            clusters = {name: _partition(of["clusters"]) for name, of in d["clusterings"].items()}
+            found.append(f"n:{sha256_of([d['id'], known, clusters])[7:23]}")
+        said = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
+        if len(set(said)) >= _TELLING:
+            found.append(f"t:{sha256_of([d['id'], said])[7:23]}")
+    return tuple(sorted(found))
+
+
+def _partition(clusters: Sequence[int]) -> list[int]:
+    """Cluster ids in the order of their first appearance: their names say nothing."""
+    first: dict[int, int] = {}
+    return [first.setdefault(one, len(first)) for one in clusters]
+
+
+def _twin(entry: Entry, entries: Sequence[Entry]) -> str | None:
+    """Why an entry cannot stand beside an earlier one of the same task: half of its answers are the other's."""
+    for other in entries:
+        if other.task != entry.task:
+            continue
+        for kind, least in (("w:", 1), ("n:", _FEWEST_SHARED), ("t:", _FEWEST_SHARED)):
+            mine, theirs = ({one for one in of.answers if one.startswith(kind)} for of in (entry, other))
+            fewer, shared = min(len(mine), len(theirs)), len(mine & theirs)
+            if fewer >= least and shared >= fewer / 2:
+                what = "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
+                if other.model == entry.model:
+                    return f"the same answers as {other.file}{what}: a replication, of which the first one stands"
+                return f"the same answers as {other.file}{what}, there of {clean(other.model, 100)}"
+    return None
+
+
+def _in_order(folder: Path) -> list[Path]:
+    """The files, the earliest committed first where the folder is in a git repository; names decide among equals."""
+    files = sorted(folder.glob("*.json"))
+    log = [
+        "git",
+        "log",
+        "--no-renames",
+        "--diff-filter=A",
+        "--format=%x00%ct",
+        "--name-only",
+        "-z",
+        "--relative",
+        "--",
+        ".",
     ]
-    return sha256_of([content["entry"]["task"], sorted(told, key=lambda row: row[0])])
+    try:
+        done = subprocess.run([*log, "--", "."], cwd=folder, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return files  # no git, or no repository: then nobody can say who was first
+    added: dict[str, int] = {}
+    when = 0
+    for part in (piece.strip() for piece in done.stdout.split("\0")):
+        if part.isdecimal():
+            when = int(part)
+        elif part:
+            added[part] = when  # the log goes backwards, so the first time counts
+    # What is not committed comes after all that is.
+    return sorted(files, key=lambda file: (added.get(file.name, math.inf), file.name))
 
 
 def _without_strays(entries: Sequence[Entry]) -> list[Entry]:

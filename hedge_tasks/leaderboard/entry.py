@@ -32,7 +32,7 @@ class Entry:
         detectors: by price and clustering, ROC-AUC of each detector; see `detector_ranks.priced`.
         rate: share of hallucinated answers among the labelled ones.
         supported: share of supported answers among all.
-        answers: digest of its answers, the same for a submission under another name.
+        answers: digests of its answers by document, much the same for a submission under another name.
         html: its page.
     """
 
@@ -43,7 +43,7 @@ class Entry:
     detectors: Mapping[str, Mapping[str, Mapping[str, Priced]]]
     rate: Number | None
     supported: Number
-    answers: str
+    answers: tuple[str, ...]
     html: str
 
     @property

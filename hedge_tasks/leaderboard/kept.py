@@ -63,7 +63,7 @@ class _Kept(Record):
     detectors: dict[str, dict[str, dict[str, Priced]]]
     rate: Number | None
     supported: Number
-    answers: str
+    answers: tuple[str, ...]
     html: str
 
 

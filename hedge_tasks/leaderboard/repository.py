@@ -17,7 +17,7 @@ from hedge_tasks.leaderboard.board import slug
 ENTRIES = "entries"
 WORKFLOW = ".github/workflows/leaderboard.yml"
 
-_IGNORED = "site/\n.cache/\n/changed\n/entries-changed\n"
+_IGNORED = "site/\n.cache/\n/changed\n/not-new\n/entries-changed\n"
 
 
 def make_repository(folder: Path, *, title: str = "HEDGE leaderboard") -> list[Path]:

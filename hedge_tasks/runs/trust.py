@@ -26,6 +26,8 @@ from hedge_tasks.io.sources import PACKAGE_SCHEME
 MODEL_OPTIONS = {"model": "revision", "nli_model": "nli_revision", "embedding_model": "embedding_revision"}
 """Options of clusterings that name a model, each with the option that names its revision."""
 
+_OURS = f"{PACKAGE_SCHEME}hedge_tasks."
+
 VARIABLES = ("HEDGE_NLI_MODEL", "HEDGE_EMBEDDING_MODEL")
 """Environment variables with which users name models themselves."""
 
@@ -59,10 +61,8 @@ class DocumentSource:
 
     @property
     def trusted(self) -> bool:
-        """Whether it is in an installed package, or an installed task's."""
-        return self.path.startswith(PACKAGE_SCHEME) or self in [
-            DocumentSource.of(config) for config in installed_tasks()
-        ]
+        """Whether it is in this package, or an installed task's: to look into another package is to import it."""
+        return self.path.startswith(_OURS) or self in [DocumentSource.of(config) for config in installed_tasks()]
 
 
 def check_models(filters: Mapping[str, Any], where: str) -> None:
@@ -114,7 +114,7 @@ _PlainLoader.add_constructor("!function", lambda loader, node: None)
 def is_trusted(model: str, revision: object) -> bool:
     """Whether somebody here has chosen a model at a revision: an installed task, a clustering's default, the user."""
     # What a function did in another process is loaded from nowhere; building it fails with a reason of its own.
-    if model.startswith((PACKAGE_SCHEME, "custom:")):
+    if model.startswith((_OURS, "custom:")):
         return True
     if model in {os.environ.get(variable) for variable in VARIABLES}:
         return revision is None
