@@ -53,6 +53,8 @@ def test_two_runs_are_compared_on_their_common_documents(tmp_path: Path, compare
         row = rows[f"{name}_auroc"]
         assert row["difference"]["value"] == pytest.approx(expected.difference)
         assert (row["p_value"], row["difference"]["n"]) == (pytest.approx(expected.p_value), 60)
+        fewer = min(([column.count(0), column.count(1)] for column in labels), key=min)
+        assert row["difference"]["n_positive"] == fewer[1]
     rate = rows["hallucination_rate"]
     assert (rate["a"], rate["b"]) == tuple(pytest.approx(np.mean(column)) for column in labels)
 

@@ -59,6 +59,8 @@ def test_strengths_are_compared_and_missing_ones_planned(
     assert set(rows) == {(s, name) for s in (1.0, 2.0) for name in ("se", "radflag", "vase")}
     two = rows[2.0, "vase"]
     assert two["difference"]["value"] == pytest.approx(two["auroc"]["value"] - rows[1.0, "vase"]["auroc"]["value"])
+    labels = [each.label for each in at(1).answer_sets]
+    assert (two["difference"]["n"], two["difference"]["n_positive"]) == (len(labels), labels.count(1))
     assert "difference" not in rows[1.0, "vase"]
     assert main(["sweep", str(tmp_path), "--strength", "0,1"]) == 0
     assert f"--gen_kwargs strength=0 --output_path {tmp_path}" in capsys.readouterr().out

@@ -85,7 +85,8 @@ def test_an_nli_model_serves_the_detectors_that_need_relations(monkeypatch: pyte
 def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
     table = detector_table(RUN, SCORER, names())
     assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
-    kept = {"relations", "cosines", "claims", "baseline_token_logprobs", "baseline_token_entropies", *PASSES}
+    of_tokens = {"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"}
+    kept = {"relations", "cosines", "claims", *of_tokens, *PASSES}
     cannot = {n for n in names() if get(n).needs & kept}
     assert set(table.left_out) == cannot | {"length"}
     assert all("there are no" in table.left_out[name] for name in cannot - {"image_ratio", "reworded_msp"})

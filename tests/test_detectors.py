@@ -125,6 +125,8 @@ BOUNDS = {
     "mean_token_entropy": lambda n, m: (0, None),
     "max_token_entropy": lambda n, m: (0, None),
     "cocoa_mte": lambda n, m: (0, None),
+    "token_sar": lambda n, m: (0, None),
+    "sar": lambda n, m: (-math.log(1 + 1000 * n), None),
     "eigenscore": lambda n, m: (math.log(1e-3), math.log(1 + 1e-3)),
     "se": lambda n, m: (0, math.log(n)),
     "se_sum": lambda n, m: (0, math.log(n)),
@@ -160,6 +162,7 @@ def random_evidence(dice, n, m):
     texts = tuple(dice.choice(pool) for _ in range(1 + n + m))
     meaning = {text: dice.randrange(4) for text in pool}
     logprob = {text: -dice.expovariate(1) for text in pool}
+    relevances = {text: tuple((-dice.expovariate(1), dice.random()) for _ in range(3)) for text in pool}
     tokens = {text: float(dice.randint(0, 5)) for text in pool}
 
     def say(pairs):
@@ -180,6 +183,7 @@ def random_evidence(dice, n, m):
         random_claims(dice, n, m),
         token_logprobs=tuple(-dice.expovariate(1) for _ in range(3)),
         token_entropies=tuple(dice.expovariate(1) for _ in range(3)),
+        relevances=tuple(relevances[text] for text in texts),
     )
 
 
@@ -213,6 +217,7 @@ def reordered(evidence, order):
         claims_in_order(evidence.claims, order, evidence.n_clean),
         token_logprobs=evidence.token_logprobs,
         token_entropies=evidence.token_entropies,
+        relevances=tuple(evidence.relevances[i] for i in order),
     )
 
 
@@ -415,6 +420,8 @@ WITHOUT = {
     "question": lambda e: changed(e, question=None),
     "baseline_token_logprobs": lambda e: changed(e, token_logprobs=None),
     "baseline_token_entropies": lambda e: changed(e, token_entropies=None),
+    "baseline_relevance": lambda e: changed(e, relevances=(None, *e.relevances[1:])),
+    "clean_relevance": lambda e: changed(e, relevances=(e.relevances[0], None, *e.relevances[2:])),
     "claims": lambda e: changed(e, claims=None),
     "contradictions": lambda e: changed(e, claims=dataclasses.replace(e.claims, contradicts=False)),
     "forced_reworded": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "reworded"}),
@@ -432,6 +439,7 @@ def fields(evidence):
         for name in (
             *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
             *("relations", "cosines", "question", "forced", "claims", "token_logprobs", "token_entropies"),
+            "relevances",
         )
     }
 
@@ -453,6 +461,7 @@ def cut(evidence, kept):
         "claims": claims_in_order(evidence.claims, kept, evidence.n_clean),
         "token_logprobs": evidence.token_logprobs,
         "token_entropies": evidence.token_entropies,
+        "relevances": tuple(evidence.relevances[i] for i in kept),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import get
 from hedge_tasks.detectors.evidence import evidence_of
+from hedge_tasks.detectors.scorer import evidence_for
 
 
 def made(seed: int) -> tuple[AnswerSet, np.ndarray, list[list[float]]]:
@@ -64,3 +66,68 @@ def test_what_is_not_told_leaves_them_out() -> None:
         assert any(words in missing for missing in get(name).missing(bare))
     empty = evidence_of(AnswerSet("q", Answer("", None, 0, tokens=()), (Answer("a"),)))
     assert get("min_token_probability").score(empty) is None
+
+
+class Letters:
+    """Embeds a text as the numbers of its letters, which `alike` below counts anew."""
+
+    def cosines(self, texts):
+        return [np.array([[alike(a, b) for b in one] for a in one]) for one in texts]
+
+
+def alike(a: str, b: str) -> float:
+    """Cosine of two texts' numbers of letters, blanks left out."""
+    one, other = Counter(a.replace(" ", "")), Counter(b.replace(" ", ""))
+    norms = [math.sqrt(sum(n * n for n in of.values())) for of in (one, other)]
+    return sum(n * other[letter] for letter, n in one.items()) / math.prod(norms)
+
+
+def spoken(text: str, dice: random.Random) -> Answer:
+    """An answer of a token a word."""
+    words = [word if i == 0 else f" {word}" for i, word in enumerate(text.split(" "))]
+    tokens = tuple((word, -dice.expovariate(1)) for word in words)
+    return Answer(text, sum(p for _, p in tokens) / len(tokens), len(tokens), tokens=tokens)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_token_sar_and_sar_are_their_formulas_written_out(seed: int) -> None:
+    dice = random.Random(seed)
+    texts = [" ".join(dice.sample(["a", "cyst", "in", "the", "left", "lung"], dice.randint(2, 5))) for _ in range(5)]
+    answers = [spoken(text, dice) for text in texts]
+    asked = AnswerSet("q", answers[0], tuple(answers[1:4]), (answers[4],), question="what is it")
+    [evidence] = evidence_for([asked], Letters(), ["token_sar", "sar"])  # type: ignore[arg-type]
+
+    def token_sar(text: str, answer: Answer) -> float:
+        words, relevances = text.split(" "), []
+        for t in range(len(words)):
+            shorter = " ".join(words[:t] + words[t + 1 :])
+            relevances.append(1 - alike(f"what is it {text}", f"what is it {shorter}"))
+        told = [p for _, p in answer.tokens or ()]
+        return -sum(r * p for r, p in zip(relevances, told, strict=True)) / sum(relevances)
+
+    of_tokens = [token_sar(text, answer) for text, answer in zip(texts, answers, strict=True)]
+    assert get("token_sar").score(evidence) == pytest.approx(of_tokens[0], abs=1e-5)
+    terms = []
+    for i in range(1, 4):
+        near = sum(alike(texts[i], texts[j]) * math.exp(-of_tokens[j]) for j in range(1, 4) if j != i)
+        terms.append(-math.log(math.exp(-of_tokens[i]) + near / 0.001))
+    assert get("sar").score(evidence) == pytest.approx(sum(terms) / 3, abs=1e-5)
+
+
+def test_relevance_is_asked_for_only_where_a_detector_needs_it() -> None:
+    answers = [spoken(text, random.Random(1)) for text in ("a cyst", "no cyst")]
+    asked = AnswerSet("q", answers[0], (answers[1], Answer("none")))
+    [without] = evidence_for([asked], Letters(), ["baseline_cosine"])  # type: ignore[arg-type]
+    assert without.relevances is None
+    [baseline] = evidence_for([asked], Letters(), ["token_sar"])  # type: ignore[arg-type]
+    assert baseline.relevances is not None
+    assert [of is None for of in baseline.relevances] == [False, True, True]
+    assert baseline.cosines is None
+    [both] = evidence_for([asked], Letters(), ["token_sar", "sar"])  # type: ignore[arg-type]
+    assert get("sar").score(both) is None  # the tokens of one sample are not known
+    alone = AnswerSet("q", answers[0], ())
+    [single] = evidence_for([alone], Letters(), ["token_sar"])  # type: ignore[arg-type]
+    assert get("token_sar").score(single) is not None
+    silent = AnswerSet("q", Answer("", None, 0, tokens=()), ())
+    [nothing] = evidence_for([silent], Letters(), ["token_sar"])  # type: ignore[arg-type]
+    assert get("token_sar").score(nothing) is None

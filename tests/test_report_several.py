@@ -128,7 +128,7 @@ def test_comparisons_are_a_column_each_with_the_numbers_they_had_as_rows() -> No
     assert table.name == "hedge_x"
     assert table.columns == (("a", "b"),)
     assert [row[0] for row in table.rows] == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
-    cells = [cell for _, _, row in table.rows for cell in row]
+    cells = [cell for _, _, _, row in table.rows for cell in row]
     assert [cell.pair for cell in cells if cell is not None] == pairs
     for cell in cells:
         assert cell is not None
@@ -140,8 +140,19 @@ def test_what_is_not_compared_is_an_empty_cell() -> None:
     pairs = [Pair("t", "x", "a", "b", comparison, 0.01), Pair("t", "y", "a", "c", replace(comparison, n=7), 0.2)]
     [table] = tables_of(pairs)
     assert table.columns == (("a", "b"), ("a", "c"))
-    assert [[cell and cell.told_apart for cell in row] for _, _, row in table.rows] == [[True, None], [None, False]]
-    assert [sizes for _, sizes, _ in table.rows] == [(comparison.n, comparison.n), (7, 7)]
+    assert [[cell and cell.told_apart for cell in row] for _, _, _, row in table.rows] == [[True, None], [None, False]]
+    assert [sizes for _, sizes, _, _ in table.rows] == [(comparison.n, comparison.n), (7, 7)]
+
+
+def test_a_comparison_of_aurocs_has_the_size_of_its_rarer_class_and_one_of_rates_has_none() -> None:
+    analyses = three()[:2]
+    [table] = tables_of(compare_between(analyses, {0: "a", 1: "b"}))
+    columns = [[each.label for each in one.run.answer_sets] for one in analyses]
+    fewest = min(min(column.count(value) for value in (0, 1)) for column in columns)
+    assert table.of_classes
+    assert [rarer for _, _, rarer, _ in table.rows] == [None, *[(fewest, fewest)] * 3]
+    rates = compare_between(analyses, {0: "a", 1: "b"})[:1]
+    assert not tables_of(rates)[0].of_classes
     within = tables_of(compare_within(three()[0]))
     assert [table.name for table in within] == ["Detectors, under each clustering"]
 

@@ -316,6 +316,17 @@ def test_few_of_a_class_have_no_difference_but_the_reason():
     ):
         assert (result.difference, result.stderr, result.p_value) == (None, None, None)
         assert result.reason.startswith(named)
+        assert result.number.n_rarer == 4
+
+
+def test_the_rarer_class_of_two_runs_is_that_of_the_run_with_fewer_of_it():
+    even, most = [0, 1] * 10, [0] * 6 + [1] * 14
+    for a, b in ((even, most), (most, even)):
+        result = compare_runs(range(20), a, range(20), b)
+        assert (result.n_positive, result.number.n_rarer) == (14, 6)
+    assert compare_scores(range(20), range(20), most).n_positive == 14
+    strata = ["mixed"] * 10 + ["all hallucinated"] * 10  # which cannot tell anything, and is not counted
+    assert compare_within(range(20), range(20), most, strata).n_positive == 4
 
 
 def test_a_single_group_has_a_difference_but_no_test():

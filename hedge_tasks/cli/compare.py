@@ -364,6 +364,7 @@ def _table(rows: _Rows, heading: str) -> Table:
         if found.difference is not None:
             notes.append(f"{name}: {found.reason or found.method}")
     several = sum(p is not None for p in adjusted) > 1
+    of_classes = any(found is not None and found.n_positive is not None for _, found in rows)
     columns = [
         Column("metric"),
         Column("a", format=FOUR_DIGITS),
@@ -372,6 +373,7 @@ def _table(rows: _Rows, heading: str) -> Table:
         Column("interval", "95 % interval", format=SIGNED_FOUR, show="interval", of="difference"),
         Column("p_value", "p", show="p"),
         *([Column("p_adjusted", "p (max-T)", show="p")] if several else []),
+        *([Column("rarer", "rarer class", show="n_rarer", of="difference")] if of_classes else []),
         Column("documents", show="n", of="difference"),
     ]
     return Table(columns, records, f"{heading}\n" if rows else heading, ["", *notes] if notes else [])

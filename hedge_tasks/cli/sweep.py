@@ -201,8 +201,10 @@ def _strengths(arguments: argparse.Namespace) -> int:
         Column("score"),
         Column("auroc", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 % interval", show="interval", of="auroc"),
+        Column("rarer", "rarer class", show="n_rarer", of="auroc"),
         Column("difference", f"less that of {base:g}" if base is not None else "", format=SIGNED_FOUR),
         Column("p_value", "p", show="p"),
+        Column("rarer_of_both", "rarer class", show="n_rarer", of="difference"),
     ]
     show(arguments, facts, finished.title, Table(columns, rows), "\n".join(plan) if missing else "")
     return 0
@@ -271,7 +273,11 @@ def _by_size(points: list[Point], names: list[str], by: str) -> Table:
         row |= {f"{point.score}_draws": point.draws, point.score: point.estimate}
     columns = [Column("n", "n" if by == "n" else "at most")]
     for name in names:
-        columns += [Column(f"{name}_draws", "draws"), Column(name, name, format=FOUR_DIGITS, interval=True)]
+        columns += [
+            Column(f"{name}_draws", "draws"),
+            Column(name, name, format=FOUR_DIGITS, interval=True),
+            Column(f"{name}_rarer", "rarer class", show="n_rarer", of=name),
+        ]
     return Table(columns, list(rows.values()))
 
 
@@ -281,11 +287,11 @@ def _by_detector(points: list[Point], names: list[str], by: str) -> Table:
     rows: dict[str, dict[str, str]] = {}
     for point in points:
         if point.estimate.defined:
-            cell = f"{format_number(point.estimate, FOUR_DIGITS)} ({point.draws})"
+            cell = f"{format_number(point.estimate, FOUR_DIGITS)} ({point.draws}; {point.estimate.n_rarer})"
             rows.setdefault(point.score, {"detector": point.score})[str(point.n)] = cell
     columns = [Column("detector", "n" if by == "n" else "at most")]
     columns += [Column(str(n)) for n in dict.fromkeys(point.n for point in points)]
-    title = "ROC-AUC, in brackets the samples per question; the intervals are in --out and --json"
+    title = "ROC-AUC (samples per question; documents of the rarer class); intervals: --out and --json"
     return Table(columns, [rows[name] for name in names if name in rows], title, _undefined(points))
 
 

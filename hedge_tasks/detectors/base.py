@@ -39,6 +39,8 @@ NEEDS: Mapping[str, str] = {
     "question": "the text of the question",
     "baseline_token_logprobs": "the log-probabilities of the baseline answer's tokens",
     "baseline_token_entropies": "alternatives of the baseline answer's tokens (top_logprobs)",
+    "baseline_relevance": "the tokens of the baseline answer, or embeddings that tell their relevance",
+    "clean_relevance": "the tokens of all clean answers, or embeddings that tell their relevance",
     "forced_blank": "the log-probability of the baseline answer on a blank image, from a forced pass",
     "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",

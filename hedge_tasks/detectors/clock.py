@@ -9,7 +9,8 @@ from time import perf_counter
 
 from hedge_tasks.detectors.base import Detector
 
-EVIDENCE = ("clusters", "relations", "cosines")
+RELEVANCE = ("baseline_relevance", "clean_relevance")
+EVIDENCE = ("clusters", "relations", "cosines", *RELEVANCE)
 """Needs of detectors that take time to meet; the others come with the answers."""
 
 

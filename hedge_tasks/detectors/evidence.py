@@ -45,6 +45,9 @@ Embed = Callable[[list[str]], npt.ArrayLike]
 # Distinct texts of each question -> cosine similarities of all pairs of them, shape (u, u) each.
 Cosines = Callable[[Sequence[Sequence[str]]], Sequence[npt.NDArray[np.float64]]]
 
+# Log-probability and relevance of each token of an answer.
+Relevances = Sequence[tuple[float, float]]
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -69,6 +72,8 @@ class Evidence:
         token_logprobs: log-probabilities of the baseline answer's tokens, in nats; None where they are not known.
         token_entropies: entropies of the model's next token at each of them, in nats, over the likeliest tokens that
             the model told; None where it told none.
+        relevances: log-probability (nats) and relevance of each token of each answer, length k, None for answers where
+            they are not known; see `hedge_tasks.detectors.relevance`.
 
     Raises:
         ValueError: a length or shape is not that of the answers.
@@ -86,6 +91,7 @@ class Evidence:
     claims: ClaimEvidence | None = None
     token_logprobs: tuple[float, ...] | None = None
     token_entropies: tuple[float, ...] | None = None
+    relevances: tuple[Relevances | None, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.texts, str) or not 0 <= self.n_clean < len(self.texts):
@@ -101,6 +107,8 @@ class Evidence:
                 raise ValueError(f"{name} must have shape {shape} for {k} answers, got {value.shape}")
         if self.cluster_ids is not None and len(self.cluster_ids) != k:
             raise ValueError(f"there are {len(self.cluster_ids)} cluster ids for {k} answers")
+        if self.relevances is not None and len(self.relevances) != k:
+            raise ValueError(f"there are relevances for {len(self.relevances)} of {k} answers")
 
     @property
     def n_noisy(self) -> int:
@@ -163,6 +171,8 @@ class Evidence:
             self.question is not None,
             self.token_logprobs is not None,
             self.token_entropies is not None,
+            self.relevances is not None and self.relevances[0] is not None,
+            self.relevances is not None and None not in self.relevances[self.clean] and self.n_clean > 0,
         )
         found = _offered(flags, frozenset(self.forced))
         if self.claims is not None and self.claims.claims:
@@ -189,7 +199,7 @@ class Evidence:
 _FLAGS = (
     *("clean", "noisy", "clusters", "baseline_logprob", "baseline_tokens", "clean_logprobs", "clean_tokens"),
     *("noisy_logprobs", "noisy_tokens", "relations", "cosines", "question"),
-    *("baseline_token_logprobs", "baseline_token_entropies"),
+    *("baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"),
 )
 
 
@@ -212,12 +222,14 @@ def evidence_of(
     relations: Matrix | None = None,
     cosines: Matrix | None = None,
     claims: ClaimEvidence | None = None,
+    relevances: tuple[Relevances | None, ...] | None = None,
 ) -> Evidence:
     """The evidence of an answer set, with its cluster ids where it has any.
 
     Args:
         relations, cosines: of its answers; see `relation_matrices` and `cosine_matrices`.
         claims: of its baseline answer, with their support by at least these draws.
+        relevances: of the tokens of its answers.
     """
     answers = answer_set.answers
     return Evidence(
@@ -237,6 +249,7 @@ def evidence_of(
         claims=None if claims is None else claims.with_draws(len(answer_set.clean), len(answer_set.noisy)),
         token_logprobs=None if (told := answer_set.baseline.tokens) is None else tuple(p for _, p in told),
         token_entropies=_entropies(answer_set.baseline),
+        relevances=relevances,
     )
 
 

@@ -15,9 +15,10 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.said import LooksUp, Said
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
-from hedge_tasks.detectors.clock import Clock, on
-from hedge_tasks.detectors.evidence import Evidence, evidence_of, placed_cosines, relation_matrices
+from hedge_tasks.detectors.clock import RELEVANCE, Clock, on
+from hedge_tasks.detectors.evidence import Evidence, Relevances, evidence_of, placed_cosines, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
+from hedge_tasks.detectors.relevance import token_relevances
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io.progress import progress
@@ -228,8 +229,10 @@ def evidence_for(
     """
     # Of a single answer there is nothing to relate, and no model has to be here for it.
     related = any(len(answer_set.answers) > 1 for answer_set in answer_sets)
-    needs = frozenset(need for name in detectors if related for need in registry.get(name).needs)
+    wanted = frozenset(need for name in detectors for need in registry.get(name).needs)
+    needs = wanted if related else wanted & {"baseline_relevance"}
     embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
+    of_tokens = backend if needs & set(RELEVANCE) and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:
         nli = None
@@ -242,9 +245,26 @@ def evidence_for(
             cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
         with on(clock, "relations"):
             relations = relation_matrices(texts, nli.probabilities) if nli else nothing
-        for answer_set, cosine, relation in zip(block, cosines, relations, strict=True):
+        relevances = _relevances(block, of_tokens, needs, clock) if of_tokens else nothing
+        for answer_set, cosine, relation, relevance in zip(block, cosines, relations, relevances, strict=True):
             of_claims = known.get(answer_set.id)
-            yield evidence_of(answer_set, relations=relation, cosines=cosine, claims=of_claims)
+            yield evidence_of(answer_set, relations=relation, cosines=cosine, claims=of_claims, relevances=relevance)
+
+
+def _relevances(
+    block: Sequence[AnswerSet], embedder: GivesCosines, needs: frozenset[str], clock: Clock | None
+) -> list[tuple[Relevances | None, ...]]:
+    """Of the tokens of the baseline answers, of the clean ones, or of both; None for all others."""
+    found: list[list[list[Relevances | None]]] = []
+    for need in RELEVANCE:
+        answers = [((a.baseline,) if need == "baseline_relevance" else a.clean) for a in block]
+        if need in needs:
+            asked = [(a.question, of) for a, of in zip(block, answers, strict=True)]
+            with on(clock, need):
+                found.append(token_relevances(asked, embedder.cosines))
+        else:
+            found.append([[None] * len(of) for of in answers])
+    return [(*baseline, *clean, *[None] * len(a.noisy)) for a, baseline, clean in zip(block, *found, strict=True)]
 
 
 def _installed(settings: Mapping[str, Any]) -> list[str]:

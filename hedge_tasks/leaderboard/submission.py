@@ -50,7 +50,7 @@ _OF_TEXTS = frozenset(
         *("forced_blank", "forced_reworded", "forced_truth", "forced_options"),
     }
 )
-OF_TOKENS = frozenset({"baseline_token_logprobs", "baseline_token_entropies"})
+OF_TOKENS = frozenset({"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"})
 """Evidence of single tokens, which no submission carries."""
 _OURS = "hedge_tasks."
 

@@ -11,6 +11,9 @@ TOLD_APART = 0.05
 """Below this corrected p-value two numbers are called different."""
 
 
+_Range = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class ComparisonCell:
     """One comparison.
@@ -31,13 +34,19 @@ class ComparisonTable:
     Attributes:
         name: what they are about.
         columns: the two of each comparison.
-        rows: what is compared, how many documents the comparisons are on (fewest and most), and a cell a column; None
-            where there is no such comparison.
+        rows: what is compared, how many documents the comparisons are on and how many of them are of the rarer class
+            (fewest and most; None for what has no classes), and a cell a column; None where there is no such
+            comparison.
     """
 
     name: str
     columns: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, tuple[int, int], tuple[ComparisonCell | None, ...]], ...]
+    rows: tuple[tuple[str, _Range, _Range | None, tuple[ComparisonCell | None, ...]], ...]
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether any of them is of documents of two classes."""
+        return any(rarer is not None for _, _, rarer, _ in self.rows)
 
 
 def tables_of(pairs: Sequence[Pair]) -> list[ComparisonTable]:
@@ -50,8 +59,11 @@ def _table(name: str, pairs: Sequence[Pair]) -> ComparisonTable:
     rows = []
     for what in dict.fromkeys(pair.what for pair in pairs):
         known = {(pair.a, pair.b): _cell(pair) for pair in pairs if pair.what == what}
-        sizes = [cell.pair.comparison.n for cell in known.values()]
-        rows.append((what, (min(sizes), max(sizes)), _row(known, columns)))
+        numbers = [cell.pair.comparison.number for cell in known.values()]
+        sizes = [number.n for number in numbers]
+        rarer = [number.n_rarer for number in numbers if number.n_rarer is not None]
+        of_rarer = (min(rarer), max(rarer)) if rarer else None
+        rows.append((what, (min(sizes), max(sizes)), of_rarer, _row(known, columns)))
     return ComparisonTable(name, columns, tuple(rows))
 
 

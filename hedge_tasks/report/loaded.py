@@ -269,6 +269,7 @@ def _differences(pairs: Sequence[Pair]) -> Table:
         *map(Column, ("of", "what", "a", "b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
         Column("p", "p (max-T)", show="p"),
+        Column("rarer", "rarer class", show="n_rarer", of="difference"),
     ]
     rows: list[dict[str, Cell]] = [
         {
@@ -276,12 +277,16 @@ def _differences(pairs: Sequence[Pair]) -> Table:
             "what": pair.what,
             "a": pair.a,
             "b": pair.b,
-            "difference": Number(pair.comparison.difference, interval=pair.comparison.interval, n=pair.comparison.n),
+            "difference": Number(pair.comparison.difference, interval=pair.comparison.interval, **_counts(pair)),
             "p": pair.p_adjusted,
         }
         for pair in pairs
     ]
     return Table(columns, rows, "Paired differences, on the same answers")
+
+
+def _counts(pair: Pair) -> dict[str, Any]:
+    return {"n": pair.comparison.n, "n_positive": pair.comparison.n_positive}
 
 
 def _finding_html(finding: RunFinding) -> str:

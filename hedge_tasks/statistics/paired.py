@@ -61,6 +61,8 @@ class Comparison:
         n: Number of documents.
         method: How standard error, interval and p-value were made, in words.
         reason: Why something is `None`; `None` if nothing is.
+        n_positive: Number of documents labelled hallucinated, of two runs in the one with fewer of its rarer class;
+            `None` for what has no classes, such as a rate.
         deviations: What each document adds to the difference, in any unit, shape `(documents compared,)`; all of a
             group stands at its first document. `None` where that is not known.
         ids: Of these documents; `None` where they have no names.
@@ -75,6 +77,7 @@ class Comparison:
     n: int
     method: str
     reason: str | None = None
+    n_positive: int | None = None
     deviations: FloatArray | None = field(default=None, repr=False, compare=False)
     ids: tuple[Hashable, ...] | None = field(default=None, repr=False, compare=False)
 
@@ -104,7 +107,8 @@ class Comparison:
     @property
     def number(self) -> Number:
         """The difference, with its uncertainty."""
-        return Number(self.difference, self.stderr, self.interval, self.n, reason=self.reason, method=self.method)
+        about: dict[str, Any] = {"n_positive": self.n_positive, "reason": self.reason, "method": self.method}
+        return Number(self.difference, self.stderr, self.interval, self.n, **about)
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,7 @@ def compare_within(
         return Comparison(None, None, None, None, None, None, 0, name, reason)
     codes, positive = np.unique(codes[used], return_inverse=True)[1].astype(np.int64), positive[used]
     units = None if units is None else np.unique(units[used], return_inverse=True)[1].astype(np.int64)
+    n_positive = int(positive.sum())
     (a, parts_a, pairs), (b, parts_b, _) = (pooled_within(x[used], positive, codes) for x in (x_a, x_b))
     try:
         check_enough(positive)
@@ -227,9 +232,9 @@ def compare_within(
         else:
             stderr, deviations = _deleted((x_a[used], x_b[used]), (positive, positive), units, codes)
     except UndefinedStatistic as error:
-        return Comparison(None, None, None, None, None, None, len(positive), name, str(error))
+        return Comparison(None, None, None, None, None, None, len(positive), name, str(error), n_positive)
     except UndefinedError as error:
-        return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error))
+        return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error), n_positive)
     if stderr == 0:
         # Components are deviations: those of perfect scores and of perfectly wrong ones are all zero.
         found = _without_variation(a - b, same=a == b and bool(np.array_equal(parts_a, parts_b)))
@@ -237,7 +242,7 @@ def compare_within(
         found = _tested(a - b, stderr, degrees_of_freedom(positive, units, pairs), confidence)
     of_all = np.zeros(len(y))
     of_all[used] = deviations
-    about = (found.stderr, found.interval, found.p_value, len(positive), name, found.reason)
+    about = (found.stderr, found.interval, found.p_value, len(positive), name, found.reason, n_positive)
     return Comparison(a, b, a - b, *about, of_all)
 
 
@@ -333,6 +338,7 @@ def _compared(
     uncertainty: Callable[[], _Uncertainty],
 ) -> Comparison:
     n = len(a[0])
+    n_positive = min((int((y == 1).sum()) for _, y in (a, b)), key=lambda count: min(count, n - count))
     areas: list[float | None] = []
     reasons: list[str] = []
     for name, (x, y) in (("a", a), ("b", b)):
@@ -348,12 +354,12 @@ def _compared(
         # Both for the same reason, such as labels that they share: say it once.
         texts = dict.fromkeys(reason.split(": ", 1)[1] for reason in reasons)
         reason = texts.popitem()[0] if len(reasons) == 2 and len(texts) == 1 else "; ".join(reasons)
-        return Comparison(area_a, area_b, None, None, None, None, n, method, reason)
+        return Comparison(area_a, area_b, None, None, None, None, n, method, reason, n_positive)
     try:
         found = uncertainty()
     except UndefinedError as error:
         found = _Uncertainty(reason=str(error))
-    about = (found.stderr, found.interval, found.p_value, n, method, found.reason, found.deviations)
+    about = (found.stderr, found.interval, found.p_value, n, method, found.reason, n_positive, found.deviations)
     return Comparison(area_a, area_b, area_a - area_b, *about)
 
 
