@@ -101,7 +101,7 @@ def test_the_package_page_has_no_link_that_leads_nowhere(wheel: Path) -> None:
         [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         page = archive.read(name).decode()
     assert "Description-Content-Type: text/markdown" in page
-    assert "# hedge-tasks\n" in page
+    assert "# Does your vision-language model know when it is making things up?\n" in page
     assert [target for target in re.findall(r"\]\(([^)]*)\)", page) if not target.startswith("https://")] == []
 
 

@@ -84,7 +84,7 @@ def test_a_figure_is_saved_as_a_picture(several: Path, open_page: Any) -> None:
     from PIL import Image
 
     image = Image.open(io.BytesIO(content)).convert("RGB")
-    assert image.width == 3 * 420
+    assert image.width == 3 * 720
     colours = {colour for _, colour in image.getcolors(1 << 20) or []}
     assert {(255, 255, 255), (0, 114, 178)} <= colours
 
@@ -95,7 +95,10 @@ def test_every_figure_has_a_caption_and_can_be_saved(several: Path, open_page: A
         .map((f) => [f.querySelector('figcaption')?.textContent ?? '', f.querySelectorAll('.save button').length])"""
     found = page.evaluate(script)
     assert len(found) > 10
-    assert all(len(caption.split()) > 15 and ways == 3 for caption, ways in found)
+    # An answer with its samples is no chart: it says whose samples they are and leads to the question.
+    charts = [(caption, ways) for caption, ways in found if not caption.startswith("Samples by meaning")]
+    assert len(charts) > 10
+    assert [(caption, ways) for caption, ways in charts if len(caption.split()) <= 15 or ways != 3] == []
 
 
 @pytest.mark.parametrize(("width", "columns"), [(1280, 3), (800, 2), (400, 1)])

@@ -247,8 +247,12 @@ def test_every_scenario_has_its_items() -> None:
         items = by_scenario(scenario)
         if scenario == "syn":
             assert {item.task for item in items.values()} == {"ynq", "mcq"}
-            assert all(item.answer == "No" for item in items.values() if item.task == "ynq")
-            assert 6 < len(items) <= 3 + 6
+            asked = [item for item in items.values() if item.task == "ynq"]
+            # The questions with a true answer are the controls, as they are: without them "No" would always be right.
+            clean = {(item.question, item.image) for item in by_scenario(CLEAN).values() if item.answer == "Yes"}
+            assert {(item.question, item.image) for item in asked if item.answer == "Yes"} == clean
+            assert {item.answer for item in asked} == {"Yes", "No"}
+            assert len(items) == 6 + 6
             continue
         # Open questions are asked of noisy pictures, and not with prefixes (section 4.1).
         asked = set(TASKS) if scenario in (CLEAN, *IMAGE_SCENARIOS) else {"ynq", "mcq"}

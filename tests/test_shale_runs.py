@@ -55,8 +55,12 @@ def known_items() -> dict[tuple[str, str], ShaleItem]:
     """What is asked with which picture -> the item."""
     made = small_set()
     digests = {name: digest(Image.open(io.BytesIO(content))) for name, content in made.images.items()}
-    known = {(item.question, digests[item.image]): item for item in made.items if item.task in ("ynq", "mcq")}
-    assert len(known) == sum(item.task in ("ynq", "mcq") for item in made.items)  # the oracle can tell all apart
+    known: dict[tuple[str, str], ShaleItem] = {}
+    for item in made.items:
+        if item.task in ("ynq", "mcq"):
+            first = known.setdefault((item.question, digests[item.image]), item)
+            # A control of SYN is the clean question once more; the oracle can tell all others apart.
+            assert first is item or (first.scenario, item.scenario, item.answer) == (CLEAN, "syn", first.answer)
     return known
 
 
@@ -164,8 +168,9 @@ def test_closed_questions_together_weigh_both_types_the_same(failing_in_some: Ru
     cells = tables(failing_in_some, "hedge_shale_closed")[2]
     for scenario, expected in (("clean", 2 / 3), ("crp", 1 / 3), ("txt", 2 / 3), ("adv_p", 1.0), ("pfx", 1 / 3)):
         assert cells[scenario].value == pytest.approx(expected)
-    # Flags are right when perturbed. In SYN every choice is asked, but of the yes-or-no questions those with a no only.
-    assert cells["syn"].value == 1.0
+    # Flags are right when perturbed. The controls of SYN are not: of six yes-or-no questions one is the clean question
+    # about a flag, and wrong.
+    assert cells["syn"].value == pytest.approx((5 / 6 + 1.0) / 2)
     average = failing_in_some.values("hedge_shale_closed")["accuracy_average,exact"]
     assert cells["clean"].value == pytest.approx(average)
 

@@ -198,7 +198,9 @@ def as_json(value: Any) -> Any:
         if hasattr(value, method):
             return as_json(getattr(value, method)())
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+        # What is left out of its repr is for computing on, and as long as there are documents.
+        shown = [field.name for field in fields(value) if field.repr]
+        return {name: as_json(getattr(value, name)) for name in shown}
     if isinstance(value, Mapping):
         return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
