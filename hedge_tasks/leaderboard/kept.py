@@ -25,7 +25,7 @@ from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.submission import sha256_of
-from hedge_tasks.leaderboard.validation import LARGEST, FindManifests, ValidationFindings
+from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
 from hedge_tasks.numbers import Number
 
 _PACKAGES = ("hedge_tasks", "hedge_tasks.tasks")
@@ -39,14 +39,16 @@ Circumstances = Callable[[str], Sequence[Any]]
 """From a task to all besides the file that findings depend on; see `circumstances_of`."""
 
 
-def circumstances_of(manifests: FindManifests, thorough: bool) -> Circumstances:
-    """This package, detectors and versions that are here, a task's manifests, and whether NLI models are asked."""
+def circumstances_of(manifests: FindManifests, editions: FindEdition, thorough: bool) -> Circumstances:
+    """This package, detectors and versions that are here, a task's manifests and edition, and whether NLI models are
+    asked."""
     versions = _versions()
 
     @cache_of_function
     def of(task: str) -> list[Any]:
         told = sha256_of([asdict(manifest) for manifest in manifests(task)])
-        return [__version__, _code(), versions, sorted(names()), thorough, told]
+        edition = editions(task)
+        return [__version__, _code(), versions, sorted(names()), thorough, told, edition and edition.hash]
 
     return of
 

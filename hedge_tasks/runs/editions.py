@@ -1,8 +1,8 @@
 """Editions: how a task is run, fixed before anybody runs it.
 
-Numbers can be compared where they were made alike. An edition holds all that decides them besides the model (draws and
-their settings, seeds, perturbation, prompt, columns, judge, refusals, every clustering with every setting, the digest of
-the documents), and its hash names it. Two runs are of one edition where the hash of what they record is the same. An
+Numbers can be compared where they were made alike. An edition holds all that decides them besides the model: draws and
+their settings, seeds, perturbation, prompt, columns, judge, refusals, every clustering with every setting, the digest
+of the documents. Its hash names it, and two runs are of one edition where the hash of what they record is the same. An
 edition is a JSON file in the folder `editions` beside a task's YAML, written by `hedge edition TASK`.
 """
 
@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hedge_tasks.data.manifests import Manifest
+from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import task_folders
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import clean, read_json
@@ -40,7 +41,7 @@ _COLUMNS = ("question", "answer", "context", "distractor", "description", "image
 _OF_DOCUMENTS = (*_COLUMNS, "evaluation", "claims")
 
 _WHEREABOUTS = frozenset({"source", "embedding_source", "normalisation", "chosen", "detectors"})
-"""Settings of a clustering that say where the same model came from, what was found, or which detectors score besides."""
+"""Settings of a clustering: where the same model came from, what was found, and which detectors score besides."""
 
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
 
@@ -99,7 +100,7 @@ def edition_of(
 
 
 def rules_of(settings: Mapping[str, Any], clusterings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What a run records of how it was made, as far as an edition fixes it.
+    """Return the part of a run's records that says how it was made, as far as an edition fixes it.
 
     Args:
         settings: of the run.
@@ -118,13 +119,14 @@ def rules_of(settings: Mapping[str, Any], clusterings: Mapping[str, Mapping[str,
         "columns": {key: documents.get(key) for key in _OF_DOCUMENTS if documents.get(key) not in (None, {}, [], ())},
         "judge": documents.get("judge"),
         "refusals": {"filtered": sampling.get("on_filtered"), "declined": "not supported"},
-        "clusterings": {name: _without_whereabouts(of_one) for name, of_one in clusterings.items()},
+        "clusterings": {name: clustering_rules(of_one) for name, of_one in clusterings.items()},
     }
     plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
     return plain
 
 
-def _without_whereabouts(settings: Mapping[str, Any]) -> dict[str, Any]:
+def clustering_rules(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a clustering that decide its clusters."""
     return {key: value for key, value in settings.items() if key not in _WHEREABOUTS}
 
 
@@ -171,7 +173,8 @@ def _equal(a: Any, b: Any) -> bool:
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, f"{place} {clean(str(key))[:40]}".removeprefix("sampling "))
+            named = f"{place} {clean(str(key))[:40]}".removeprefix("sampling ")
+            yield from _leaves(inner, {"judge judge": "judge"}.get(named, named))
     else:
         yield place, value
 
@@ -195,7 +198,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """What names the documents of a manifest."""
+    """A name for the documents of a manifest."""
     rows = sorted([id, *asdict(of).values()] for id, of in manifest.documents.items())
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]
 
@@ -215,13 +218,13 @@ def read_edition(path: Path) -> Edition:
     Raises:
         DataError: it is none, or its hash is another one's: names the file.
     """
-    from hedge_tasks.errors import DataError
-
     content = read_json(path, largest=_LARGEST, constants=False)
     stated = content.pop("hash", None) if isinstance(content, dict) else None
     found = Edition.read(content, str(path))
     if stated != found.hash:
-        raise DataError(f"{path}: its hash is {found.hash}, and not {stated!r:.40}: it was changed after it was written")
+        raise DataError(
+            f"{path}: its hash is {found.hash}, and not {stated!r:.40}: it was changed after it was written"
+        )
     return found
 
 
