@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from loguru import logger
 
 from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_scorer
 from hedge_tasks.cli.summary import as_text, facts_of
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
+    from hedge_tasks.detectors.pipeline import Scores
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.run_files import Run
 
@@ -32,18 +36,22 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.kept_units import kept_numbers
+    from hedge_tasks.runs.from_store import run_from_store
     from hedge_tasks.scoring.scorers import scorers_of
 
-    finished = _source(arguments)
+    finished, further = _source(arguments)
     all_of_them = arguments.filter is None and arguments.clustering is None and bool(finished.settings.get("filters"))
     # One given option means one clustering, and says so when it lacks a clustering.
     single = not all_of_them or any(
         getattr(arguments, name) for name in ("model", "threshold", "rule", "with_question")
     )
     scorers = {"": chosen_scorer(arguments, finished)} if single else scorers_of(finished)
+    if further is not None and any(scorer.choice is not None for scorer in scorers.values()):
+        logger.warning("a threshold is chosen on all documents at once: the whole store is read into memory")
+        finished, further = run_from_store(arguments.run, arguments.definition, arguments.judge), None
     if arguments.out and len(scorers) > 1:
         raise ConfigError(f"--out holds the scores of one clustering; choose one with --filter: {', '.join(scorers)}")
-    summaries = {scorer.name: _summary(finished, scorer, arguments) for scorer in scorers.values()}
+    summaries = {scorer.name: _summary(finished, scorer, arguments, further) for scorer in scorers.values()}
     if arguments.out:
         [scores] = (scores for scores, _ in summaries.values())
         write_scores(arguments.out, scores)
@@ -58,11 +66,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _source(arguments: argparse.Namespace) -> Run:
-    """The run; where there is only an answer store, its complete answer sets with labels of the judge."""
+def _source(arguments: argparse.Namespace) -> tuple[Run, Iterator[Run] | None]:
+    """The run; where there is only an answer store, its complete answer sets with labels of the judge.
+
+    Of a large store the first documents, and the others in further parts, for they do not fit into the memory at once.
+    """
     from hedge_tasks.errors import DataError
-    from hedge_tasks.runs.from_store import run_from_store
+    from hedge_tasks.runs.from_store import run_from_store, runs_from_blocks
     from hedge_tasks.runs.run_files import load_run, run_paths
+    from hedge_tasks.sampling.blocks import is_large
 
     try:
         run_paths(arguments.run)
@@ -70,14 +82,30 @@ def _source(arguments: argparse.Namespace) -> Run:
         if not arguments.run.is_dir():
             raise
         try:
-            return run_from_store(arguments.run, arguments.definition, arguments.judge)
+            if is_large(arguments.run):
+                parts = runs_from_blocks(arguments.run, arguments.definition, arguments.judge)
+                return next(parts), parts
+            return run_from_store(arguments.run, arguments.definition, arguments.judge), None
         except DataError as no_store:
             raise DataError(f"{no_run}; {no_store}") from None
     # A damaged run is no reason to fall back on the store: its labels may be another judge's.
-    return load_run(arguments.run, arguments.task, trust=arguments.trust_run)
+    return load_run(arguments.run, arguments.task, trust=arguments.trust_run), None
 
 
-def _summary(finished: Run, scorer: Scorer, arguments: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:
+def _scores(finished: Run, scorer: Scorer, further: Iterator[Run] | None) -> Sequence[Scores]:
+    from hedge_tasks.detectors.score_columns import ScoreColumns
+
+    if further is None:
+        return scorer.score(finished.answer_sets)
+    scores = ScoreColumns(scorer.score(finished.answer_sets))
+    for part in further:
+        scores.extend(scorer.score(part.answer_sets))
+    return scores
+
+
+def _summary(
+    finished: Run, scorer: Scorer, arguments: argparse.Namespace, further: Iterator[Run] | None
+) -> tuple[Sequence[Scores], dict[str, Any]]:
     from dataclasses import replace
 
     from hedge_tasks.detectors.pipeline import summarise
@@ -87,7 +115,7 @@ def _summary(finished: Run, scorer: Scorer, arguments: argparse.Namespace) -> tu
     if arguments.alpha is not None:
         scorer = replace(scorer, alpha=arguments.alpha)
     scorer = replace(scorer, detectors=chosen_detectors(arguments, scorer.detectors))
-    scores = scorer.score(finished.answer_sets)
+    scores = _scores(finished, scorer, further)
     settings = scorer.settings()
     settings.pop("detectors", None)  # the table below names them
     facts = {"with_question": settings.pop("with_question"), "alpha": settings.pop("alpha")}

@@ -1,4 +1,4 @@
-"""The job array of docs/scaling.md on a SLURM of two nodes: a node and a job are killed, no draw is lost or repeated."""
+"""The job array of docs/scaling.md on a SLURM of two nodes: a node and a job are killed, no draw is lost."""
 
 from __future__ import annotations
 
