@@ -24,10 +24,10 @@ from scale import fill, made_up
 
 from hedge_tasks.clustering import EmbeddingClustering, ExactClustering
 from hedge_tasks.detectors.pipeline import summarise
-from hedge_tasks.detectors.score_columns import ScoreColumns
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.runs.from_store import run_from_store, runs_from_blocks
+from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.sampling.compaction import compact
+from hedge_tasks.scoring.parts import score_parts
 
 
 def main() -> None:
@@ -78,9 +78,10 @@ def scored(store: Path, backend: str, how: str) -> dict[str, Any]:
     start = time.process_time()
     clustering = ExactClustering() if backend == "exact" else EmbeddingClustering(encoder=made_up, threshold=0.9)
     scorer = Scorer(backend, clustering)
-    scores = ScoreColumns()
-    for run in runs_from_blocks(store, None, "rule") if how == "blocks" else [run_from_store(store, None, "rule")]:
-        scores.extend(scorer.score(run.answer_sets))
+    if how == "blocks":
+        scores = score_parts(stored_blocks(store, None, "rule"), scorer)
+    else:
+        scores = scorer.score(run_from_store(store, None, "rule").answer_sets)
     read = time.process_time() - start
     summary = summarise(scores)
     auroc = summary["auroc"]["se"]

@@ -18,7 +18,7 @@ from hedge_tasks.detectors.pipeline import Scores, summarise
 from hedge_tasks.detectors.score_columns import ScoreColumns
 from hedge_tasks.detectors.score_files import write_scores
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.runs.from_store import run_from_store, runs_from_blocks
+from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.sampling import blocks
 from hedge_tasks.sampling.compaction import compact
 from hedge_tasks.sampling.segments import home
@@ -89,7 +89,7 @@ def test_rescore_in_blocks_gives_the_numbers_of_all_at_once(
 ) -> None:
     at_once = rescored(store, capsys, "--out", str(tmp_path / "once.jsonl"))
     monkeypatch.setattr(blocks, "BLOCK", 7)
-    sizes = [len(part.answer_sets) for part in runs_from_blocks(store, None, "rule")]
+    sizes = [len(block.load()[0].answer_sets) for block in stored_blocks(store, None, "rule")]
     assert (sum(sizes), max(sizes)) == (40, 7)
     in_blocks = rescored(store, capsys, "--out", str(tmp_path / "blocks.jsonl"))
     assert in_blocks == at_once
@@ -113,13 +113,15 @@ def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monke
     """One document was asked for three answers: all others lack one, also in blocks where nobody asked for it."""
     fill(store, range(1), n=3)
     monkeypatch.setattr(blocks, "BLOCK", 7)
-    complete = [answers.id for part in runs_from_blocks(store, None, "rule") for answers in part.answer_sets]
+    loaded = [block.load() for block in stored_blocks(store, None, "rule")]
+    complete = [answers.id for run, _ in loaded for answers in run.answer_sets]
+    assert sum(n_incomplete for _, n_incomplete in loaded) == 39
     assert complete == ["q0"] == [answers.id for answers in run_from_store(store, None, "rule").answer_sets]
 
 
 def test_an_unknown_definition_is_refused_before_anything_is_read(store: Path) -> None:
     with pytest.raises(ConfigError, match="definition"):
-        next(runs_from_blocks(store, "zzz", "rule"))
+        stored_blocks(store, "zzz", "rule")
 
 
 @given(st.lists(some_scores, max_size=6), st.integers(0, 6))

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 from loguru import logger
+from numpy.typing import NDArray
 
 from hedge_tasks.adjudication import Case, Judge, judge_from
 from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.asking.account import asked
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.io.progress import progress
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import archive
-from hedge_tasks.sampling.blocks import contents_of, read_block
+from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
 from hedge_tasks.sampling.definition import Definition
-
-_PARTIAL = "{}: partial, {} documents have not all their answers yet and are left out"
 
 
 def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
@@ -36,27 +36,54 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
     chosen = archive.choose_definition(store, definition)
     exported = archive.export(store, chosen)
     if exported.incomplete:
-        logger.warning(_PARTIAL, folder, len(exported.incomplete))
+        logger.warning(
+            "{}: partial, {} documents have not all their answers yet and are left out",
+            *(folder, len(exported.incomplete)),
+        )
     return _labelled(folder, chosen, exported, judge_from(judge))
 
 
-def runs_from_blocks(folder: Path, definition: str | None, judge: str) -> Iterator[Run]:
-    """The same run in parts, one after the other in memory, each with some thousand documents.
+@dataclass(frozen=True)
+class StoredBlock:
+    """Documents of a store, of which this process may have read nothing yet.
+
+    Attributes:
+        homes: of the documents.
+        judge: who labels them, as for `run_from_store`.
+    """
+
+    contents: Contents
+    homes: NDArray[np.uint64]
+    judge: str
+
+    def load(self) -> tuple[Run, int]:
+        """Read and label those of the documents that have all their answers; with the number of the others.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
+        of = self.contents
+        store = read_block(of, self.homes)
+        exported = archive.export(store, of.definition, asked=(of.n, of.n_noisy))
+        run = _labelled(Path(str(of.folder)), of.definition, exported, _judge(self.judge))
+        return run, len(exported.incomplete)
+
+
+def stored_blocks(folder: Path, definition: str | None, judge: str) -> list[StoredBlock]:
+    """The documents of `run_from_store` in blocks of some thousand.
 
     Raises:
         DataError, ConfigError: as `run_from_store`.
     """
     contents = contents_of(folder, definition)
-    decides = judge_from(judge)
-    incomplete = 0
-    for homes in progress(contents.blocks(), name="Blocks", unit="block"):
-        exported = archive.export(
-            read_block(contents, homes), contents.definition, asked=(contents.n, contents.n_noisy)
-        )
-        incomplete += len(exported.incomplete)
-        yield _labelled(folder, contents.definition, exported, decides)
-    if incomplete:
-        logger.warning(_PARTIAL, folder, incomplete)
+    _judge(judge)
+    return [StoredBlock(contents, homes, judge) for homes in contents.blocks()]
+
+
+@lru_cache(maxsize=1)
+def _judge(name: str) -> Judge:
+    """The judge of all blocks of this process."""
+    return judge_from(name)
 
 
 def _labelled(folder: Path, definition: Definition, exported: archive.Export, judge: Judge) -> Run:
