@@ -228,7 +228,8 @@ def _faults(statement: Statement, submission: Mapping[str, Any]) -> Iterator[str
         if name not in tests or name not in statement.tests:
             yield f"tests.{name[:80]}: {'is missing' if name in tests else 'no such test'}"
         elif not _same(tests[name], statement.tests[name]):
-            yield f"tests.{name}: stated {statement.tests[name].state}, computed {tests[name].state}: its numbers differ"
+            stated, computed = statement.tests[name].state, tests[name].state
+            yield f"tests.{name}: its numbers do not follow (stated {stated}, computed {computed})"
     if (verdict := verdict_of(tests)) != statement.verdict:
         yield f"verdict: stated {statement.verdict!r}, computed {verdict!r}"
 

@@ -364,8 +364,7 @@ def _two_samples(n: int, alike: Array) -> Statistic:
         second = 1.0 - first
         m = size - n
         within = _sums(first, first, kernel) / (n * (n - 1)) + _sums(second, second, kernel) / (m * (m - 1))
-        statistic: Array = within - 2 * _sums(first, second, kernel) / (n * m)
-        return statistic
+        return np.asarray(within - 2 * _sums(first, second, kernel) / (n * m), dtype=np.float64)
 
     return statistic
 

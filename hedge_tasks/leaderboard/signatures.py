@@ -1,4 +1,4 @@
-"""Signatures of files by SSH keys, through `ssh-keygen -Y`: a file beside the file, and a list of keys that are known."""
+"""Signatures of files by SSH keys, through `ssh-keygen -Y`: one beside the file, and a list of keys that are known."""
 
 from __future__ import annotations
 
