@@ -364,7 +364,8 @@ def _two_samples(n: int, alike: Array) -> Statistic:
         second = 1.0 - first
         m = size - n
         within = _sums(first, first, kernel) / (n * (n - 1)) + _sums(second, second, kernel) / (m * (m - 1))
-        return np.asarray(within - 2 * _sums(first, second, kernel) / (n * m), dtype=np.float64)
+        sums: Array = within - 2 * _sums(first, second, kernel) / (n * m)
+        return sums
 
     return statistic
 
@@ -419,7 +420,11 @@ def _copies(cases: Sequence[_Case]) -> list[Statistic]:
 
 
 def _swapped_sum(differences: Array) -> Statistic:
-    return lambda rng, times: _signs(rng, times, len(differences)) @ differences
+    def statistic(rng: np.random.Generator, times: int) -> Array:
+        sums: Array = _signs(rng, times, len(differences)) @ differences
+        return sums
+
+    return statistic
 
 
 def _nothing(reason: str) -> Outcome:
