@@ -34,7 +34,7 @@ JUDGE_PROMPTS = "judge_prompts"
 
 
 TEMPLATE = "hedge_tasks"
-"""What an `include` calls `TEMPLATE_FILE`."""
+"""The name of `TEMPLATE_FILE` in an `include`."""
 
 TEMPLATE_FILE = "_hedge_template_yaml"
 """Beside our tasks: what all of them share."""

@@ -1,4 +1,4 @@
-"""What the adapters share: they chat, they generate, and they are strict about their arguments."""
+"""The common part of the adapters: they chat, they generate, and they are strict about their arguments."""
 
 from __future__ import annotations
 

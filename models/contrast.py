@@ -58,7 +58,7 @@ class Contrast:
 
     @property
     def identity(self) -> str:
-        """What of it shapes an answer."""
+        """The settings of it that shape an answer."""
         return f"{self.prompt}:{self.other}:{self.alpha:g}:{self.beta:g}"
 
     def applies_to(self, draw: DrawRequest) -> bool:

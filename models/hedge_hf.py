@@ -260,7 +260,7 @@ class HedgeHF(ChatAdapter):
         return Continuations(self._tokenizer, choices, reader.ends) if choices else None
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is decoded with besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
+        """Settings of decoding besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
         return sent_decoding(limits, self._model.generation_config)
 
     def _is_contrasted(self, draw: DrawRequest) -> bool:
@@ -290,7 +290,7 @@ class HedgeHF(ChatAdapter):
         return bool(self.share_prefill)
 
     def _check_sharing(self, inputs: Any) -> bool | None:
-        """What the check finds; None where the memory did not suffice, and another prompt has to tell."""
+        """The result of the check; None where the memory did not suffice, and another prompt has to tell."""
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
@@ -460,7 +460,7 @@ class HedgeHF(ChatAdapter):
         return found
 
     def hidden_states(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[States | str]:
-        """What the model holds while it reads a question and its own answer; see `hedge_tasks.sampling.hidden_states`.
+        """States of the model while it reads a question and its own answer; see `hedge_tasks.sampling.hidden_states`.
 
         The text is what the tokenizer makes of it, in the spelling (with a blank in front, or none) that is likelier.
         """

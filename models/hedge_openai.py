@@ -77,7 +77,7 @@ _PENALTIES = ("repetition_penalty", "repeat_penalty")
 """Names of the repetition penalty: of vLLM, SGLang and others, and of llama.cpp, which ignores the first one."""
 
 _OPTIONAL = ("logprobs", "top_logprobs", "seed", "generation_config", *_PENALTIES, *NEUTRAL)
-"""What is left out where the server refuses it. What the plan itself sets of these is no such thing."""
+"""Settings left out where the server refuses them. Those that the plan itself sets are never left out."""
 
 _UNEXPECTED_FIELDS = "Unexpected fields in the request"
 """How `transformers serve` refuses a field. It decodes greedily unless a generation configuration says otherwise."""
@@ -233,7 +233,7 @@ class HedgeOpenAI(ChatAdapter):
 
     @cached_property
     def _listed(self) -> list[Mapping[str, Any]]:
-        """What the server, once it is there, lists under the model's name."""
+        """The server's entry under the model's name, once it is there."""
         self._client.wait()
         return [model for model in self._client.served() if model.get("id") == self.model]
 
@@ -263,7 +263,7 @@ class HedgeOpenAI(ChatAdapter):
         return {_PENALTIES[llama]: self._penalty}
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is sent besides the temperature, and not refused. Whether it is obeyed is another matter.
+        """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter.
 
         A repetition penalty that nobody can tell is "unknown".
         """
@@ -281,7 +281,7 @@ class HedgeOpenAI(ChatAdapter):
         return sent | ({"refused": sorted(refused)} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
-        """What was found out about the server.
+        """Behaviour of the server that was found out.
 
         Returns:
             `refused`: settings and what the server said; `answered_as`: the models that it says it is, `other_models`:
@@ -432,7 +432,7 @@ class HedgeOpenAI(ChatAdapter):
         return outcome
 
     def _ask_each(self, call: Call[Found], n: int) -> list[Found]:
-        """What `n` calls return, many of them under way at once."""
+        """Replies of `n` calls, many of them under way at once."""
         outcomes: dict[int, Found] = {}
         with closing(as_finished(call, n, self.num_concurrent)) as batches:
             for batch in batches:
@@ -637,7 +637,7 @@ class _Encoded:
 
 
 class _Offered(NamedTuple):
-    """What is offered after a conversation."""
+    """Texts offered after a conversation."""
 
     options: list[str]
     conversation: list[dict[str, Any]]

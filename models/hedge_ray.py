@@ -192,7 +192,7 @@ class _Hand:
         self._started = actor.ready.remote()
 
     def started(self) -> Any:
-        """What is there as soon as the replica is."""
+        """State of a replica as soon as it is there."""
         return self._started
 
 

@@ -226,7 +226,7 @@ class HedgeVLLM(ChatAdapter):
         )
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
-        """What is decoded with besides the temperature; as `hedge_hf` has it."""
+        """Settings of decoding besides the temperature; as `hedge_hf` has it."""
         return sent_decoding(limits, self._defaults)
 
     def _read(self, completion: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
@@ -479,7 +479,7 @@ def _load_vllm() -> Any:
 
 
 def _weights(pretrained: str, revision: str | None) -> str:
-    """What tells these weights from others of the same name: a fingerprint of the folder, or the hub's commit."""
+    """Identity of these weights among others of the same name: a fingerprint of the folder, or the hub's commit."""
     if os.path.isdir(pretrained):
         return identity_of(pretrained)
     from transformers import PretrainedConfig

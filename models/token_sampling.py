@@ -173,7 +173,7 @@ class TokenSampler:
 
 
 class Allowed(Protocol):
-    """What keeps an answer to a form."""
+    """The form that an answer is kept to."""
 
     def after(self, tokens: Sequence[int]) -> Sequence[int] | npt.NDArray[np.int64]:
         """The tokens that may follow those chosen so far, the ends that a finished answer goes on with among them."""
@@ -207,7 +207,7 @@ NEUTRAL: Mapping[str, Any] = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
 
 
 def sent_decoding(limits: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
-    """What is decoded with besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`.
+    """Settings of decoding besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`.
 
     Args:
         limits: `SamplingPlan.limits()`.

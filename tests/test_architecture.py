@@ -169,3 +169,14 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
 def test_few_rooms_know_of_claims() -> None:
     known = {room(name) for name, others in import_graph().items() if any(room(other) == "claims" for other in others)}
     assert known <= {"claims", "detectors", "scoring", "cli", "evaluations"}
+
+
+def test_docstrings_are_imperative_or_name_the_thing() -> None:
+    """ "What a reader gives" neither says what is done nor what it is."""
+    vague = [
+        f"{module}:{number}"
+        for module, path in modules().items()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if line.lstrip().startswith('"""What ')
+    ]
+    assert vague == []

@@ -1,4 +1,4 @@
-"""What every judge takes and gives: cases in, verdicts out, in the same order.
+"""The interface of every judge: cases in, verdicts out, in the same order.
 
 A judge answers one question: is this baseline answer a hallucination, given the reference? It may decline
 (`label=None`), and a caller must expect that: a declined case is left out of the statistics and counted, never given

@@ -1,4 +1,4 @@
-"""What a judge has to beat: guesses that look at no answer, and the rule. Each on the same answers, with intervals."""
+"""Baselines that a judge has to beat: guesses that look at no answer, and the rule. Each on the same answers."""
 
 from __future__ import annotations
 

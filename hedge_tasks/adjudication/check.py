@@ -27,7 +27,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "image": ("image", "image_path", "img_name"),
     "kind": ("kind", "question_type"),
 }
-"""What the columns of a file of human labels may be called."""
+"""Names of the columns of a file of human labels."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Recall:
 
 @dataclass(frozen=True)
 class JudgeCheck:
-    """What a judge's verdicts have in common with people's.
+    """Agreement of a judge's verdicts with people's.
 
     Attributes:
         classes: in the order of the confusion matrix.
@@ -135,7 +135,7 @@ def read_checked(
 
 @dataclass(frozen=True)
 class Facet:
-    """What an answer stands together with.
+    """The group of an answer.
 
     Attributes:
         group: its image, or else its question: what intervals are taken over.

@@ -30,7 +30,7 @@ from hedge_tasks.statistics.verified import Verified, verified
 FORMAT = 1
 NO_ANSWER = "no answer"
 MEANINGS = ("hallucinated", "supported", NO_ANSWER)
-"""What experts may say of an answer."""
+"""Experts' verdicts on an answer."""
 
 _CODE_COLUMNS = ("code", "id")
 _LABEL_COLUMNS = ("label", "verdict", "choice")
@@ -55,7 +55,7 @@ class PlannedStratum(Record):
 
 
 class PlannedItem(Record):
-    """What people are asked.
+    """The question that people are asked.
 
     Attributes:
         code: under which they know it.
@@ -193,7 +193,7 @@ def _meaning(value: object, where: str) -> str | None:
 
 @dataclass(frozen=True)
 class ExpertAudit:
-    """What experts said of a run's documents, and how these were drawn.
+    """Experts' verdicts on a run's documents, and how these were drawn.
 
     Attributes:
         strata: titles.

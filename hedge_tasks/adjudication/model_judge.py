@@ -82,7 +82,7 @@ class ModelJudge:
         return title(self.name, self.model.name)
 
     def identity(self) -> dict[str, Any]:
-        """What a verdict depends on besides prompt and case, ready for JSON. No address, no secret."""
+        """Everything a verdict depends on besides prompt and case, ready for JSON. No address, no secret."""
         return {**self.model.identity, **self.sampling}
 
     def settings(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What came of an answer: supported, hallucinated or declined, or why nobody can say. One place for every task.
+"""Outcomes of an answer: supported, hallucinated or declined, or why nobody can say. One place for every task.
 
 A declined answer (a refusal, a doubt, a copyright line, nothing) is in no AUROC, and is not accepted where a threshold
 lets answers through. Shares of the three parts (`measures.OutcomeShare`) are over all answers of which something came:
@@ -41,7 +41,7 @@ OUTCOMES: Mapping[str, str] = {
 """Every answer has exactly one of these."""
 
 _DECLINING_CATEGORIES = (NO_ANSWER, "unclear")
-"""What judges call answers that claim nothing; "unclear" is SHALE's."""
+"""Judges' words for answers that claim nothing; "unclear" is SHALE's."""
 
 _BY_BASIS: Mapping[str, frozenset[str]] = {
     DECLINED: DECLINING,
@@ -51,7 +51,7 @@ _BY_BASIS: Mapping[str, frozenset[str]] = {
     UNREAD: frozenset(REASONS),
     UNREAD_JUDGE: frozenset({JUDGE_UNREAD}),
 }
-"""What came of an answer without a label, by what its reading rests on; the first that has it counts."""
+"""The outcome of an answer without a label, by the basis of its reading; the first that has it counts."""
 
 
 def readings_of(verdicts: Iterable[Mapping[str, Any] | None]) -> dict[str, dict[str, int]]:

@@ -90,7 +90,7 @@ class JudgePrompt(Template):
     answers_only: bool = False
 
     def values(self, case: Case) -> dict[str, str | None]:
-        """What the prompt shows of a case, by the names of the case."""
+        """Values that the prompt shows of a case, by the names of the case."""
         texts = {field.case: getattr(case, field.case) or None for field in self.fields}
         # An empty answer must be seen to be empty; other texts that are not there are left out.
         texts |= {"answer": case.answer} if "answer" in texts else {}

@@ -1,4 +1,4 @@
-"""What judges of closed questions share: the reply is read, by rules or by a model where these fail, and compared."""
+"""The common part of judges of closed questions: a reply is read, by rules or else by a model, and compared."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class ReplyJudge(ABC):
 
     @abstractmethod
     def reading(self, parsing: str, case: Case) -> Reading:
-        """What the case's reply says, on the terms that `category` has."""
+        """Read the case's reply, on the terms that `category` has."""
 
     @abstractmethod
     def truth(self, case: Case) -> str:
-        """What the reply should say, on the same terms.
+        """The reading that the reply should have, on the same terms.
 
         Raises:
             DataError: the reference is no answer to the question; names the case.

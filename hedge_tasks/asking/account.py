@@ -1,4 +1,4 @@
-"""What asking cost: requests, tokens and seconds, and how many replies were there already."""
+"""The cost of asking: requests, tokens and seconds, and how many replies were there already."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def account_of(*askers: object) -> Account:
 
 
 def asked(*askers: object) -> tuple[dict[str, Any], list[str]]:
-    """What a command says of its asking: for JSON under `asked`, and as a line; nothing where nothing was asked.
+    """A command's account of its asking: for JSON under `asked`, and as a line; nothing where nothing was asked.
 
     Args:
         askers: As for `account_of`.

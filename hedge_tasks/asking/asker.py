@@ -29,7 +29,7 @@ _OF_THE_REQUEST = frozenset({"refused", "unsent"})
 
 @dataclass(frozen=True)
 class Query(Generic[T]):
-    """What is asked, and how its reply is read.
+    """One kind of question: how it is put, and how its reply is read.
 
     Attributes:
         prompt: The template.
@@ -95,7 +95,7 @@ class Query(Generic[T]):
 
 @dataclass(frozen=True)
 class QueryResult(Generic[T]):
-    """What came of a question.
+    """The outcome of a question.
 
     Attributes:
         value: What was read; None where nothing could be.

@@ -25,7 +25,7 @@ KIND = "replies"
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said to one question.
+    """A model's reply to one question.
 
     Attributes:
         text: Its words, without surrounding blanks; empty where it said nothing.

@@ -61,7 +61,7 @@ def _only(objects: list[dict[str, Any]], accept: Callable[[dict[str, Any]], T]) 
 
 
 def by_schema(schema: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """What `read_object` takes for objects of a JSON schema, as they are."""
+    """Objects of a JSON schema as `read_object` takes them, unchanged."""
     import fastjsonschema
 
     validate = fastjsonschema.compile(dict(schema))

@@ -30,7 +30,7 @@ from hedge_tasks.serving.secrets import Redactor, check_key
 _SAME = {"async_openai": "openai", "async_azure": "azure"}
 
 _OPTIONAL = ("response_format", "chat_template_kwargs", "seed", "temperature", "top_p", "top_k", "min_p")
-"""What a reply can do without where a server refuses it: a schema that nobody enforces is checked all the same."""
+"""Settings a reply can do without where a server refuses them: a schema that nobody enforces is still checked."""
 
 _NOT_HOSTED = ("chat_template_kwargs", "top_k", "min_p")
 """Fields beside OpenAI's own, which OpenAI and Azure do not know."""

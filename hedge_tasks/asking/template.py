@@ -70,7 +70,7 @@ class TurnPart(Record):
 
 
 class Example(Record):
-    """What a model is shown, by the names of the fields, and what it should reply."""
+    """Fields that a model is shown, by name, and the reply it should give."""
 
     case: Objects[Any]
     reply: Objects[Any]
@@ -103,7 +103,7 @@ class PromptFile(Record):
         return self
 
     def attributes(self, text: str, *, foreign: bool = False) -> dict[str, Any]:
-        """What a `Template` is made of.
+        """The parts of a `Template`.
 
         Args:
             text: Of the file.
@@ -185,7 +185,7 @@ class Template:
 
     @cached_property
     def accept(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """What `read_object` takes for a reply of the schema."""
+        """Read a reply of the schema, as `read_object` does."""
         return by_schema(self.schema)
 
     def object(self, reply: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ _OPPOSITE = {"yes": "no", "no": "yes"}
 
 
 class Asked(NamedTuple):
-    """What a person sees of an item. Neither score nor judge nor model is in it."""
+    """The part of an item that a person sees. Neither score nor judge nor model is in it."""
 
     code: str
     question: str

@@ -14,7 +14,7 @@ from hedge_tasks.data.spans import LabelledSpan, joined_label
 from hedge_tasks.errors import unknown
 
 SILENT = ("unlabelled", "hallucinated")
-"""What a claim on which the reference is silent counts as."""
+"""The label of a claim on which the reference is silent."""
 
 ERRORS = ("all", "major", "minor", "major-against-rest")
 """Which hallucinated claims count as such. With "major" and "minor" the others are left out; "major-against-rest"

@@ -164,7 +164,7 @@ def _left_out(findings: RowFindings, table: StoredTable, drop: bool) -> list[int
 
 
 def _plan(table: StoredTable, roles: Roles, name: str, out: Path) -> list[str]:
-    """What is going to be made, before all rows and pictures are read."""
+    """The plan of what will be made, before all rows and pictures are read."""
     head = f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}"
     return [head, f"Becomes the task {name} in {out}/:", *(f"  {fact}" for fact in _facts(table, roles))]
 

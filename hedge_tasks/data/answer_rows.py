@@ -30,7 +30,7 @@ _DOCUMENT = ("id", "question", "reference", "label", "group", "question_type")
 _SET = (*_DOCUMENT, "claims", "baseline", "clean", "noisy", "cluster_ids", "held_out", "follow_ups", "forced")
 _PLAIN = (*_DOCUMENT, "claims", "baseline", "answers")
 _OURS = ("store", "verdict", "scores", "sampled", "drawn", "crc32")
-"""What lines that this package wrote have besides."""
+"""Further fields of lines that this package wrote."""
 
 _ANSWER = (
     *("text", "mean_logprob", "n_tokens", "logprobs", "tokens", "alternatives", "finish"),

@@ -231,7 +231,7 @@ class Drawn:
 
 
 OPTION = "option:"
-"""What the name of a forced pass begins with that is about an offered answer; the option follows."""
+"""The beginning of the name of a forced pass about an offered answer; the option follows."""
 
 
 REVERSED = "reversed:"

@@ -16,7 +16,7 @@ from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io.outside import shown
 
 NONE = "none"
-"""What a user says for "no such column"."""
+"""A user's word for "no such column"."""
 
 QUESTIONS = (
     "question",
@@ -283,7 +283,7 @@ def _images(table: StoredTable, columns: Sequence[str], asked: ColumnSettings, f
 
 
 def _medium(table: StoredTable, column: str) -> str | None:
-    """What a column holds that is no text; None for texts and numbers.
+    """The kind of a column's cells that are no text; None for texts and numbers.
 
     Raises:
         ConfigError: some of its rows hold pictures and most do not, or its name says pictures and its values do not.

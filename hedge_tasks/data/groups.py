@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ROTATION = 10**6
-"""What CircularEval adds to the number of an item with every rotation of its options (MMBench, Liu et al. 2023)."""
+"""CircularEval's step in the number of an item with every rotation of its options (MMBench, Liu et al. 2023)."""
 
 _NUMBER = re.compile(r"([0-9]{1,12})(\.[A-Za-z]{2,5})?$")
 

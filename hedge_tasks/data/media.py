@@ -34,7 +34,7 @@ _MOST_FILES = 2_000_000
 
 
 def medium_of(value: object) -> Medium | None:
-    """What a cell holds or names, by its bytes or the end of its name; of a list by its first; None for other cells."""
+    """Medium of a cell, by its bytes or the end of its name; of a list by its first; None for other cells."""
     if isinstance(value, (list, tuple)):
         return next((found for one in value if (found := medium_of(one))), None)
     if isinstance(value, Mapping):

@@ -28,13 +28,13 @@ PICTURE_FILES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gi
 """How the names of picture files end."""
 
 PICTURE_FORMS = "an image, the bytes or the name of an image file, or {bytes, path}"
-"""What a column with pictures may hold."""
+"""Kinds of cells that a column with pictures may hold."""
 
 UNREADABLE = "an unreadable image"
 TOO_LARGE = f"an image of more than {MOST_PIXELS:,} pixels"
 
 UNREADABLE_ERRORS = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, zlib.error)
-"""What PIL raises for a file that is no image, or a damaged one."""
+"""Exceptions of PIL for a file that is no image, or a damaged one."""
 
 _DEEP_MODES = ("I", "F")
 _ALPHA_MODES = ("LA", "PA", "La", "RGBA", "RGBa")

@@ -31,7 +31,7 @@ DATA_DIR = "HEDGE_DATA_DIR"
 _COMMIT = re.compile(r"^hf://[^@]+@([0-9a-f]{40})/")
 
 FILE_KINDS = ("csv", "json", "parquet")
-"""What `dataset_path` may be besides a data set's name: the kind of the files that `data_files` names."""
+"""Values of `dataset_path` besides a data set's name: the kind of the files that `data_files` names."""
 
 LINES = ".jsonl"
 """Ending of a split in a package that is small enough to be read by people."""
@@ -318,7 +318,7 @@ def image_keys(dataset: Dataset, image_columns: Sequence[str]) -> list[str]:
 
 
 def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, str]:
-    """What is wrong with the images of documents, by row, before anything is sampled; documents in order are not there.
+    """Defects of the images of documents, by row, before anything is sampled; documents in order are not there.
 
     All images are looked into for their size and, where the format has some, their checksums, which takes as long as
     reading them. Only those of the first documents are decoded: for all it would take minutes. The others are decoded

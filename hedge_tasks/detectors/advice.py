@@ -15,7 +15,7 @@ from hedge_tasks.numbers import SIGNED, THREE_DIGITS, format_interval
 __all__ = ["FREE", "DrawingGain", "price_advice"]
 
 FREE = ("msp", "baseline_nll")
-"""What costs nothing beyond the answer; of a run the first that it has, not the best: that would be a choice."""
+"""Detectors that cost nothing beyond the answer; of a run the first that it has: the best would be a choice."""
 
 _LEVEL = 0.05
 

@@ -55,11 +55,11 @@ NEEDS: Mapping[str, str] = {
     "claim_logprobs": "log-probabilities of the claims' tokens",
     "claim_ccp": "alternatives of the claims' tokens that an engine has compared (--ccp asks it)",
 }
-"""What a detector may need, and how a reader is told that it is not there."""
+"""Evidence that a detector may need, and how a reader is told that it is not there."""
 
 
 LEVELS = ("answer", "claim")
-"""What the function of a detector looks at: one answer, or all claims of one."""
+"""The argument of a detector's function: one answer, or all claims of one."""
 
 _DRAWS = frozenset({"clean", "noisy"})
 _TOKENS = frozenset(f"{of}_{what}" for of in ("clean", "noisy") for what in ("logprobs", "tokens"))

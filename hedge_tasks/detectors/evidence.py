@@ -205,7 +205,7 @@ _FLAGS = (
 
 @lru_cache(maxsize=256)
 def _offered(flags: tuple[bool, ...], forced: frozenset[str]) -> frozenset[str]:
-    """What is met, made once for all questions of a run that have the same."""
+    """Needs that are met, made once for all questions of a run that have the same."""
     of_forced = {
         "forced_blank": "blank" in forced,
         "forced_reworded": "reworded" in forced,

@@ -25,13 +25,13 @@ SCORE_NAMES = ("se", "radflag", "vase")
 """The detectors of the HEDGE paper: what is shown first."""
 
 BASELINE_NAMES = ("discrete_se", "n_clusters", "baseline_nll", "clean_nll", "lexical")
-"""What any of them should be compared with."""
+"""Detectors that any other should be compared with."""
 
 USUAL = (*SCORE_NAMES, *BASELINE_NAMES)
-"""What is computed of every question; the other detectors where they are named."""
+"""Detectors computed of every question; the others where they are named."""
 
 REFERENCE = SCORE_NAMES[0]
-"""What the others are compared with, where nobody says otherwise."""
+"""The detector that others are compared with, where nobody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ class Price:
 
 
 def prices_of(scores: Sequence[Scores]) -> dict[str, Price]:
-    """What each detector costs. Questions may differ in their draws: some servers give fewer, some draws fail."""
+    """The cost of each detector. Questions may differ in their draws: some servers give fewer, some draws fail."""
     counts = Counter((s.n_clean, s.n_noisy) for s in scores)
     return {name: _price(registry.get(name), counts) for name in detectors_of(scores)}
 

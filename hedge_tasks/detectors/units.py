@@ -25,7 +25,7 @@ from hedge_tasks.statistics import (
 )
 
 UnitEvidence = ClaimEvidence
-"""What detectors see of the units of one answer."""
+"""Units of one answer, as detectors see them."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

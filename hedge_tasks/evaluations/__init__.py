@@ -1,4 +1,4 @@
-"""What single evaluations need beyond the shared engine: reading replies by their rules, their metrics, their data.
+"""Single evaluations, as far as they go beyond the shared engine: their reading of replies, their metrics, their data.
 
 A folder here is an evaluation: its `__init__.py` holds `EVALUATION`, which says what it brings. Nothing else lists it.
 """

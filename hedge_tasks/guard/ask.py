@@ -294,7 +294,7 @@ class Guard:
         return self._pool.submit(answer)
 
     def undecided(self, asked: PendingQuestion) -> GuardVerdict:
-        """What is known of a question whose time is over; nothing more is drawn for it."""
+        """The verdict on a question whose time is over; nothing more is drawn for it."""
         asked.stopped.set()
         return self._verdict(asked, "undecided", f"no verdict within {self.within:g} s")
 

@@ -33,7 +33,7 @@ _NO_FORCED = "it needs forced passes, which a guard does not ask for"
 
 @dataclass(frozen=True)
 class PolicySearch:
-    """What a run lets one promise.
+    """The promise that a run allows.
 
     Attributes:
         policy: the one that accepts most; None where nothing can be promised.
@@ -153,7 +153,7 @@ def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number
 
 
 def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyCheck:
-    """What became of a promise on a run it was not calibrated on.
+    """The outcome of a promise on a run it was not calibrated on.
 
     Args:
         audit: of the run: the risk is then against experts.

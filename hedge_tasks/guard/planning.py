@@ -1,4 +1,4 @@
-"""What may be hoped for with so many labels: a calculation before they are paid for, from a pilot that has some."""
+"""Plan labels: what may be hoped for with so many, before they are paid for, from a pilot that has some."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FEWEST = 20
 
 @dataclass(frozen=True)
 class Hope:
-    """What a number of labels would give, if the documents to come are like the pilot's.
+    """The result that a number of labels would give, if the documents to come are like the pilot's.
 
     Attributes:
         labels: their number.

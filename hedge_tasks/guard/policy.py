@@ -37,7 +37,7 @@ Kind = Annotated[tuple[Count, Count, AtLeastOne], Strict(False)]
 
 
 class Promise(Record):
-    """What holds for answers that a policy accepts.
+    """The promise that holds for answers that a policy accepts.
 
     Attributes:
         risk: at most this share of them is hallucinated,
@@ -170,7 +170,7 @@ class Policy(Record):
         return self
 
     def scorer(self) -> Scorer:
-        """What scores answers as the calibration did.
+        """Settings that score answers as the calibration did.
 
         Raises:
             ConfigError: the settings make no clustering here, or the detector is not installed.
@@ -247,7 +247,7 @@ QUANTILES = 100
 
 
 def circumstances_of(run: Run) -> dict[str, Any]:
-    """What a promise is bound to: with another model, decoding, prompt or number of draws it says nothing."""
+    """Conditions of a promise: with another model, decoding, prompt or number of draws it says nothing."""
     sampling = {k: v for k, v in (run.settings.get("sampling") or {}).items() if k not in _NOT_OF_THE_PROMISE}
     return {"model": run.model, "sampling": sampling, "prompt": run.settings.get("prompt") or {}}
 

@@ -1,4 +1,4 @@
-"""What a policy looks at: of a finished run the answers that would be sampled for it, and their scores.
+"""The evidence of a policy: of a finished run the answers that would be sampled for it, and their scores.
 
 A question that is asked under a policy gets only the draws that its detector pays for. Clusters are components, so that
 other draws can join two of them: a promise must be made about the same answers that will be there when it is used.
@@ -22,7 +22,7 @@ from hedge_tasks.guard.curtailment import COUNTING, looks, stopped_scores
 from hedge_tasks.replies.declining import unanswered
 
 FORCED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
-"""What a detector may need that a guard cannot ask for."""
+"""Evidence that a detector may need and a guard cannot ask for."""
 
 MOST_EPSILON = 0.25
 
@@ -32,7 +32,7 @@ _LOOKED_AT = 64
 
 @dataclass(frozen=True)
 class SeenScores:
-    """What one detector says of the documents of a run.
+    """Scores of one detector for the documents of a run.
 
     Attributes:
         values: its scores, `nan` where there is none or nothing was answered, which no threshold accepts; shape
@@ -135,7 +135,7 @@ def _scores(clustered: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[
 
 
 def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) -> str | None:
-    """What the answers' weights were, if others give another score and all documents had the same.
+    """The weights of the answers, if others give another score and all documents had the same.
 
     Args:
         bare: of the first documents, without log-probabilities.

@@ -1,4 +1,4 @@
-"""What a policy may make us load: models of installed tasks and this package's own code, nothing else.
+"""Limits on what a policy may make us load: models of installed tasks and this package's own code, nothing else.
 
 A policy comes from whoever calibrated it. A model, an address inside a package, a function or a plug-in that it names
 is loaded only when the user says so (`--trust-policy`).

@@ -1,4 +1,4 @@
-"""What became of a question that was asked under a policy."""
+"""The outcome of a question that was asked under a policy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class GuardVerdict:
-    """What became of a question.
+    """The outcome of a question.
 
     Attributes:
         answer: the model's baseline answer; None where there was none in time.

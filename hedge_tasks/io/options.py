@@ -81,7 +81,7 @@ def share(key: str, value: object) -> float:
 
 
 def _quotable(part: str) -> str:
-    """What of a piece that could not be read may stand in an error: a slip of the pen may have put a key there."""
+    """Quote a piece that could not be read for an error, cut short: a slip of the pen may have put a key there."""
     return part if len(part) <= 12 else part[:4] + "…"
 
 

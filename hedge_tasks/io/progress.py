@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _DELAY_S = 2.0
-"""What is done sooner shows nothing."""
+"""Work that is done sooner shows nothing."""
 
 _asked_for = False
 

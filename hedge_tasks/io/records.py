@@ -69,7 +69,7 @@ class Record(BaseModel):
     )
 
     ERROR: ClassVar[type[HedgeError]] = DataError
-    """What is raised for a wrong value."""
+    """The exception raised for a wrong value."""
 
     if not TYPE_CHECKING:  # pydantic's signature is the better one for type checkers
 

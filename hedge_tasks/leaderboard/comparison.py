@@ -190,7 +190,7 @@ def _degrees(labels: BoolArray, groups: IntArray | None) -> float:
 
 
 def _deleted(entry: LabelledScores, codes: IntArray, n_groups: int) -> FloatArray:
-    """What each group adds, by deleting it, shape `(n_groups,)`; in the scale in which `_stderr` takes its parts."""
+    """Contributions of groups, by deleting each, shape `(n_groups,)`; in the scale of `_stderr`."""
     there, own = np.unique(codes, return_inverse=True)
     own = own.reshape(-1).astype(np.int64)
     left = without_each_group(entry.values, entry.labels, own) - whole_auroc(entry.values, entry.labels)

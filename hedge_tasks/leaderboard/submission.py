@@ -361,7 +361,7 @@ def document_record(
 
 
 def _told_by_server(answers: Sequence[Answer]) -> dict[str, Any]:
-    """What the verdicts on settings rest on besides the answers, as far as it is known."""
+    """Evidence for the verdicts on settings besides the answers, as far as it is known."""
     ends = ["-inf" if a.end_logprob == -math.inf else a.end_logprob for a in answers]
     thoughts = [None if a.thought is None else a.thought.n_tokens for a in answers]
     told: dict[str, list[Any]] = {"end_logprobs": ends, "thoughts": thoughts}

@@ -45,14 +45,14 @@ _FREE = ("words", "object")
 """Supports that need no model."""
 
 _OF_SUPPORT = frozenset({"clean_support", "noisy_support", "contradictions", "elsewhere"})
-"""What a detector may need so that its scores follow from the support alone."""
+"""Evidence that a detector may need so that its scores follow from the support alone."""
 
 CLAIM_PARTS = {
     "support": "support of claims",
     "elsewhere": "support of claims by another image's draws",
     "labels": "labels of claims",
 }
-"""What of the claims themselves is verified or not, in words."""
+"""Say which parts of the claims are verified and which are not."""
 
 _PLACES = frozenset({"claim_position"})
 """Detectors that look at nothing but the order of the claims."""

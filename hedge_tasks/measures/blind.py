@@ -76,7 +76,7 @@ class AgainstBlind:
 
     @property
     def sentence(self) -> str:
-        """What it comes to; empty where there is no baseline or nothing to compare with it."""
+        """Say the result; empty where there is no baseline or nothing to compare with it."""
         if not self.rows or not self.differences:
             return ""
         best = self.rows[0]

@@ -69,7 +69,7 @@ MEASURES = {
     "prr_50": "PRR, half rejected",
     "aug": "AUG",
 }
-"""What the areas of `other_measures` are called for people; ↓ where lower is better."""
+"""Names of the areas of `other_measures` for people; ↓ where lower is better."""
 
 
 def other_measures(data: Labelled) -> Mapping[str, Number]:

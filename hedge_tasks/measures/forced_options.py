@@ -76,7 +76,7 @@ def option_shares(logprobs: Mapping[str, float]) -> dict[str, float] | None:
 
 
 def offered_facts(answers: AnswerSet, right: str | None) -> dict[str, Any]:
-    """What `OfOptions` reads of a document, for `HedgeTask.facts`.
+    """Facts of a document that `OfOptions` reads, for `HedgeTask.facts`.
 
     Where the verdict's category is not the option that the written reply takes, `option_said` says it besides.
 

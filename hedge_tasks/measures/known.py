@@ -237,7 +237,7 @@ class OutcomeShare(Rate):
         return int(outcome == self.outcome)
 
     def label_of(self, record: Record) -> int | None:
-        """What is not supported counts as hallucinated here: predictions need no more, and numbers stay right."""
+        """Count all that is not supported as hallucinated: predictions need no more, and numbers stay right."""
         value = record["value"]
         if value is None or self.outcome == DECLINED:
             return None if value is None or value else 0

@@ -34,7 +34,7 @@ from hedge_tasks.statistics.sums import of_values
 from hedge_tasks.statistics.verified import audited_sums
 
 Record = Mapping[str, Any]
-"""What a measure keeps of a document, fit for JSON."""
+"""Facts of a document that a measure keeps, fit for JSON."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

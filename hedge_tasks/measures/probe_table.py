@@ -131,7 +131,7 @@ class ProbeData:
         return found
 
     def targets(self, detector: FittedDetector) -> IntArray:
-        """What a detector is fitted to.
+        """The target that a detector is fitted to.
 
         Raises:
             DataError: it is the semantic entropy, and a document has none, or all have the same.

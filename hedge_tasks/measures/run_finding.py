@@ -1,4 +1,4 @@
-"""What a run found, in a few sentences made from its numbers and their errors, with its state of trust.
+"""The finding of a run, in a few sentences made from its numbers and their errors, with its state of trust.
 
 The report, the terminal, `hedge detectors` and `hedge_tasks.load` say the same sentences, because all ask here.
 """
@@ -58,7 +58,7 @@ class LeadingDetector:
 
 @dataclass(frozen=True)
 class RunFinding:
-    """What a run found.
+    """The finding of a run.
 
     Attributes:
         run: whose finding it is.

@@ -49,7 +49,7 @@ def gauss_noise(pixels: np.ndarray, *, sigma: float, p: float, seed: int) -> np.
 
 
 def shot_noise(pixels: np.ndarray, *, scale: float, p: float, seed: int) -> np.ndarray:
-    """What `albumentations.ShotNoise(scale_range=(scale, scale), p=p)` makes of the pixels with this random seed.
+    """Apply the noise of `albumentations.ShotNoise(scale_range=(scale, scale), p=p)` to the pixels with this seed.
 
     Args:
         pixels: uint8, any shape; not changed.

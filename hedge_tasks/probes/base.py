@@ -20,10 +20,10 @@ FloatArray = npt.NDArray[np.floating[Any]]
 IntArray = npt.NDArray[np.int64]
 
 Arrays = Mapping[str, FloatArray]
-"""What a detector has learnt."""
+"""The state that a detector has learnt."""
 
 TARGETS = ("labels", "entropy")
-"""What a detector is fitted to: labels of documents, or the semantic entropy of their draws, which needs no label."""
+"""The target of a detector: labels of documents, or the semantic entropy of their draws, which needs no label."""
 
 _LARGEST = 1 << 30
 

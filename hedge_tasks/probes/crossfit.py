@@ -23,7 +23,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Shuffled:
-    """What is left when labels are shuffled.
+    """The AUROC that is left when labels are shuffled.
 
     Attributes:
         mean: ROC-AUC; 0.5 where nothing leaks.

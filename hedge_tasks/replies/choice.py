@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 
 class Choices(Protocol):
-    """What a reply may choose among.
+    """The options among which a reply may choose.
 
     Attributes:
         says_no: whether "no" is an answer; where it is none, "C ... no, A" takes an answer back.
@@ -292,7 +292,7 @@ _TOKEN_REPEATED = re.compile(r"\A(\w{1,20})(?:[\s,]{1,2}\1\b){2,}\W{0,3}\Z", re.
 
 
 def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
-    """What a reply chooses; see the top of this module for the rules.
+    """Read which option a reply chooses; see the top of this module for the rules.
 
     Args:
         reply: all that the model wrote.
@@ -333,7 +333,7 @@ def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
 
 
 def _beside_a_refusal(text: str, choices: Choices) -> Reading:
-    """What is said beside "I cannot give a diagnosis, but": never more than softly."""
+    """Weaken a reading that stands beside "I cannot give a diagnosis, but": never more than soft."""
     pieces = [piece for piece in _PIECE.split(text) if not declines(piece)]
     rest = ". ".join(pieces).strip()
     if not pieces or declines(rest) or is_foreign(rest) or doubts(rest):
@@ -353,7 +353,7 @@ def _taken_back(text: str, candidates: list[_Candidate], choices: Choices) -> in
 
 
 def _corrected(tail: str, choices: Choices, cut: bool) -> Reading:
-    """What is said behind words that took an answer back: never more than soft, but where it is called the answer."""
+    """Weaken a reading behind words that took an answer back: never more than soft, unless called the answer."""
     read = _of_text(tail, choices, cut)
     if read.value is None:
         return read if read.basis in (REFUSAL, DOUBT, CUT) else unreadable(CONTRADICTION)
@@ -419,7 +419,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _of_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
-    """What the JSON of a reply says, if it has an answer field, and the text without that JSON."""
+    """Read the JSON of a reply, if it has an answer field, and return it with the text without that JSON."""
     whole = whole_object(text)
     objects, rest = ([(text, whole)], "") if whole is not None else objects_in(text)
     found = [_of_object(made, choices) for _, made in objects]
@@ -430,7 +430,7 @@ def _of_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
 
 
 def _of_object(found: Mapping[str, Any], choices: Choices, depth: int = 0) -> Reading | None:
-    """What an object's answer fields say, be it in an object within it; None where it has none."""
+    """Answer fields of an object, be it in an object within it; None where it has none."""
     values = [value for key, value in found.items() if is_answer_field(key)]
     own = set() if values else choices.of_object(found)
     if isinstance(found, Twice) and (values or own):

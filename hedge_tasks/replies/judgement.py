@@ -1,4 +1,4 @@
-"""What a judge said, read from whatever it wrote around it.
+"""Read a judge's verdict from whatever it wrote around it.
 
 A reply counts only where it says exactly one thing. One that says two different things, or none, is unreadable: it is
 asked for again, and at last recorded as not labelled. Nothing here ever falls back to a default. The rules are stricter
@@ -56,7 +56,7 @@ _DENIED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one reply of a judge says.
+    """The reading of one reply of a judge.
 
     Attributes:
         reading: the outcome, or why none can be read.
@@ -155,7 +155,7 @@ def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> J
 
 
 def _of_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
-    """What sentences state, behind the last words that take something back."""
+    """Statements of sentences, behind the last words that take something back."""
     ends = [found.end() for found in TAKES_BACK.finditer(text)]
     text = text[max(ends, default=0) :]
     return read_prose(text, values, judged) or at_the_end(text, values)

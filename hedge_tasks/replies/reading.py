@@ -1,4 +1,4 @@
-"""What a reader gives: a value and what it rests on, or why there is none."""
+"""The result of a reader: a value and its basis, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BASES = {
     MENTION: "the only answer that is mentioned, and not denied",
     MODEL: "a judge model, asked about what the rules cannot read, or read only softly",
 }
-"""What a reading may rest on, the firmest first."""
+"""Bases of a reading, the firmest first."""
 
 SOFT = frozenset({LEADING, STATEMENT, MENTION})
 """Bases on which a reading needs a second one to count; all others are firm."""
@@ -71,12 +71,12 @@ UNANSWERED = DECLINING | UNFINISHED | {FAILED}
 """Reasons with which there is no answer that anybody could be asked to judge."""
 
 UNREADABLE = "unreadable"
-"""What stands in the place of every sampled reply that cannot be read, so that they are one meaning and no more."""
+"""Stands in the place of every sampled reply that cannot be read, so that they are one meaning and no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one reply says.
+    """The reading of one reply.
 
     Attributes:
         value: the answer; None where the reply is unreadable.

@@ -159,7 +159,7 @@ def _claimed(found: re.Match[str]) -> str | None:
 
 
 def _sign(before: str, bad: bool) -> str | None:
-    """What an adjective and the words in front of it call an answer; None for "mostly accurate".
+    """Read the verdict in an adjective and the words in front of it; None for "mostly accurate".
 
     Example:
         >>> _sign("far from ", bad=False), _sign("factually ", bad=True), _sign("not entirely ", bad=False)

@@ -577,7 +577,7 @@ class YesNo:
         return bool(others) and not others.isdisjoint(_WORD.findall(text.casefold()))
 
     def _as_finding(self, text: str) -> set[str]:
-        """What a line of findings says: "Small left apical pneumothorax." """
+        """Read a line of findings: "Small left apical pneumothorax." """
         if not self.exists:
             return set()
         for found in _FINDING_LINE.finditer(text.casefold()):
@@ -589,7 +589,7 @@ class YesNo:
         return set()
 
     def _as_field(self, text: str) -> set[str]:
-        """What a line of a form says: "Pleural effusion: absent"."""
+        """Read a line of a form: "Pleural effusion: absent"."""
         said = set()
         for found in _FIELD.finditer(text.casefold()):
             words = {_stem(word) for word in _WORD.findall(found["name"]) if word not in _STOP}

@@ -80,7 +80,7 @@ class Analysis:
 
     @cached_property
     def finding(self) -> RunFinding:
-        """What the run found, and how far it can be trusted."""
+        """The finding of the run, and how far it can be trusted."""
         return finding_of(self.run, self.scores, scorers=self.scorers, left_out=self.left_out)
 
     @property

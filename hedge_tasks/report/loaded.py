@@ -89,7 +89,7 @@ class LoadedRun:
 
     @property
     def finding(self) -> RunFinding:
-        """What the run found, in sentences, and how far it can be trusted."""
+        """The finding of the run, in sentences, and how far it can be trusted."""
         return self.analysis.finding
 
     def rows(self, table: str = "answers") -> list[dict[str, Any]]:

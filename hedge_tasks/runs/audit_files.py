@@ -91,7 +91,7 @@ def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:
 
 
 class KeptCheck(Record):
-    """What `hedge judge RUN --check` found of the judge that labelled a run.
+    """Findings of `hedge judge RUN --check` about the judge that labelled a run.
 
     Attributes:
         judge: its name.

@@ -317,7 +317,7 @@ def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -
 
 
 def _of_outcomes(h: Health) -> list[Finding]:
-    """What came of the answers, where it takes many of them out of the numbers."""
+    """Outcomes of the answers, where they take many of them out of the numbers."""
     found = []
     without = {name: h.outcomes.get(name, 0) for name in _WITHOUT_LABEL if h.outcomes.get(name)}
     share = sum(without.values()) / h.documents
@@ -430,7 +430,7 @@ def draws_line(verdict: DrawsVerdict) -> str:
 
 
 def decoding_line(health: Health) -> str | None:
-    """What was asked for, and which settings are verified and which are not, on one line; None where nobody said.
+    """Settings asked for, and which of them are verified and which are not, on one line; None where nobody said.
 
     Args:
         health: of a run.

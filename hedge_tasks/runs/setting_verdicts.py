@@ -37,7 +37,7 @@ _AGAINST: Mapping[str, tuple[str, ...]] = {
 
 _TOO_OFTEN = (TEMPERATURE, *NARROWEST, PENALTIES, BASE)
 _TOO_RARELY = (TEMPERATURE, PENALTIES, ONE_MODEL, BASE)
-"""What may be otherwise where draws repeat more and less often than their log-probabilities have it."""
+"""Settings that may be otherwise where draws repeat more and less often than their log-probabilities have it."""
 
 _POWER = Format(digits=2)
 
@@ -145,7 +145,7 @@ class _Case:
                 yield self._by_draws(setting, own)
 
     def _by_draws(self, setting: str, own: SettingVerdict | None) -> SettingVerdict:
-        """What the test of draws adds to what is known otherwise."""
+        """Add the test of draws to the verdicts known otherwise."""
         said = own.evidence if own else ""
         power = {name: self.draws.power[name] for name in _AGAINST.get(setting, ()) if name in self.draws.power}
         known = own is not None and own.state == "not contradicted"

@@ -1,4 +1,4 @@
-"""What a server does with single settings, found out by requests whose answers must repeat.
+"""Find out what a server does with single settings, by requests whose answers must repeat.
 
 A server that obeys gives one answer to all seeds at a temperature near 0 and with nothing but the likeliest token left;
 without a seed it draws anew. These are the questions to whoever takes requests and may do something else with them.

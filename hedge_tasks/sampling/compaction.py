@@ -38,7 +38,7 @@ ABANDONED_S = 86_400
 
 @dataclass(frozen=True)
 class Compacted:
-    """What became of a store.
+    """The result of compacting a store.
 
     Attributes:
         rows: records in the new segments.

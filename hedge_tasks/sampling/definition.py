@@ -1,4 +1,4 @@
-"""What defines an answer: the model, the task's prompt and the sampling, and with a document and a draw its key."""
+"""The definition of an answer: the model, the prompt and the sampling, and with a document and a draw its key."""
 
 from __future__ import annotations
 

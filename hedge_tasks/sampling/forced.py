@@ -44,7 +44,7 @@ PASSES: Mapping[str, tuple[str, ...]] = {
     "forced_options": ("options",),
     "forced_reversed": ("options", "reversed"),
 }
-"""What a detector may need -> the passes that give it."""
+"""Evidence that a detector may need -> the passes that give it."""
 
 SELF_READING = "self_reading"
 """Asks for one more of each, behind the model's own reply."""
@@ -58,7 +58,7 @@ _REVERSED = "reversed"
 """Asks for one more of each, in the other order."""
 
 _PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED, READ: SELF_READING}
-"""What names of passes about offered answers begin with -> what asks for them."""
+"""Beginnings of the names of passes about offered answers -> what asks for them."""
 
 CONDITION = "forced"
 """Of these records in a store, for people with `grep`."""
@@ -69,7 +69,7 @@ _CHUNK = 64
 
 
 class ForcedModel(Protocol):
-    """What an adapter must offer to make forced passes."""
+    """Methods that an adapter must offer to make forced passes."""
 
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
@@ -297,7 +297,7 @@ def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
 
 
 def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
-    """What is asked in the passes of a kind."""
+    """Texts that the passes of a kind ask about."""
     request = draw.request
     if name == OPTIONS:
         return draw

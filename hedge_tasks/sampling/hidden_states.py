@@ -44,7 +44,7 @@ _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class TellsStates(Protocol):
-    """What an adapter must offer to tell its hidden states."""
+    """Methods that an adapter must offer to tell its hidden states."""
 
     def hidden_states(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[States | str]:
         """Of each text as the answer to its conversation; a string in place of them says why there are none."""
@@ -143,7 +143,7 @@ class StateStore:
 
 
 def state_key(task: str, model: str, id: str, answer: str) -> str:
-    """What a document's states are kept under: all of it stands in a run file, too."""
+    """The key of a document's states: all of it stands in a run file, too."""
     return hashlib.sha256("\0".join((task, model, id, answer)).encode()).hexdigest()[:32]
 
 

@@ -45,7 +45,7 @@ _BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
 
 
 class DrawingModel(Protocol):
-    """What an adapter must offer to receive draws instead of plain text requests."""
+    """Methods that an adapter must offer to receive draws instead of plain text requests."""
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[Sequence[tuple[int, Answer | str]]]:
         """Yield the (position in `draws`, answer) pairs of each finished batch, in any order.
@@ -125,7 +125,7 @@ def _response(
     failed: Mapping[str, str],
     report: Mapping[str, Any] | None,
 ) -> str:
-    """What goes back to lmms-eval for one document."""
+    """The result that goes back to lmms-eval for one document."""
     reasons = [failed[key] for of in (job, *follow_ups) for key in of.draws if key in failed]
     if reasons or answers is None:
         return FailedDocument(job.request.id, str(reasons[0])[:_LONGEST_REASON]).to_json(report)
@@ -267,7 +267,7 @@ def samples_itself(model: Any) -> bool:
 
 
 def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
-    """What was asked for, and what was sent to whoever decodes; None where the adapter cannot tell."""
+    """Settings asked for, and those sent to whoever decodes; None where the adapter cannot tell."""
     limits = plan.limits()
     effective = getattr(model, "sent_decoding", None)
     asked = {"asked": plan.decoding, "temperature": plan.temperature, "baseline_temperature": plan.baseline_temperature}

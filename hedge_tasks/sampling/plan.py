@@ -1,4 +1,4 @@
-"""What is sampled for a question: settings from the YAML and the command line, expanded into draws.
+"""The sampling plan of a question: settings from the YAML and the command line, expanded into draws.
 
 Protocol of HEDGE §4.2-4.4: one baseline at T = 0.1 and n answers at T = 1 on the clean image, n answers at T = 1 on n
 differently perturbed images, n = 10.
@@ -21,10 +21,10 @@ _LIMITS = ("max_new_tokens", "decoding", "top_p", "top_k", "min_p", "until")
 """Generation settings that are handed to the model as they are."""
 
 DECODINGS = ("pure", "model")
-"""What is in force besides the temperature: nothing, or what the model's own generation configuration says."""
+"""Settings in force besides the temperature: none, or those of the model's own generation configuration."""
 
 FILTERED = ("fail", "record")
-"""What a reply that a content filter stopped is: a failed draw, or a refusal that is kept as one."""
+"""The meaning of a reply that a content filter stopped: a failed draw, or a refusal that is kept as one."""
 
 NOT_OF_THE_ANSWER = (
     "n",

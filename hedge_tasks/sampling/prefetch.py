@@ -31,7 +31,7 @@ Out = TypeVar("Out")
 def prefetch_messages(
     draws: Sequence[DrawRequest], *, workers: int = 2, ahead: int = 64, pictures: PictureWorkers | None = None
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """What `DrawRequest.messages()` gives, for one draw after the other.
+    """Results of `DrawRequest.messages()`, for one draw after the other.
 
     Clean draws of a document share its picture objects: do not change them in place. Close the iterator when leaving
     it early (`contextlib.closing`), or let it go out of scope: pending work is dropped and the threads end.
@@ -114,7 +114,7 @@ class NoisyPictures:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def images(self, draw: DrawRequest, document: Mapping[str, Any]) -> list[Any]:
-        """What `draw_images(draw, document)` gives."""
+        """Result of `draw_images(draw, document)`."""
         with self._lock:
             future = self._ready.pop(id(draw), None)
             self._submit()

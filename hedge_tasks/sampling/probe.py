@@ -1,4 +1,4 @@
-"""What a model and its server really do, found out on the first documents before anything is sampled.
+"""Find out what a model and its server really do, on the first documents before anything is sampled.
 
 A server that answers greedily whatever it is asked, one that fills in a top_p of its own, or log-probabilities taken
 after the temperature give plausible tables of wrong numbers. A handful of draws that count in no score shows it.
@@ -136,7 +136,7 @@ def probe(
 
 
 def behaviour_lines(behaviour: Mapping[str, SettingTried]) -> list[str]:
-    """What a server does not do with single settings that it was asked for, in plain words."""
+    """Say in plain words which single settings a server does not follow."""
     said = []
     if (cold := behaviour.get(NEAR_ZERO)) is not None and cold.one is False:
         said.append(f"{cold.draws} draws at a temperature near 0 gave {cold.distinct} answers: it is not obeyed")
@@ -168,7 +168,7 @@ def announce(report: ProbeReport, task: str, server: Mapping[str, Any]) -> None:
 
 
 def server_lines(server: Mapping[str, Any]) -> list[str]:
-    """What a reader of the numbers should know of a server, in plain words.
+    """Say in plain words what a reader of the numbers should know of a server.
 
     Args:
         server: as an adapter's `sampling_facts` tells it; from a file it may be anything.

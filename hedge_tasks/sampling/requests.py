@@ -1,4 +1,4 @@
-"""What travels from the task to the models: one request a document, and the draws that it becomes."""
+"""Requests on their way from the task to the models: one a document, and the draws that it becomes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UnreadablePicture(DataError):
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """What lmms-eval carries from the task to the hook for one document.
+    """The request that lmms-eval carries from the task to the hook for one document.
 
     Attributes:
         id: the document's id, as users know it.
@@ -178,7 +178,7 @@ def clean_images(request: SampleRequest, document: Mapping[str, Any]) -> list[An
 
 
 def seen_images(draw: DrawRequest, images: list[Any], workers: PictureWorkers | None = None) -> list[Any]:
-    """What this draw sees where a clean one sees `images`: a noisy draw gets them perturbed.
+    """The pictures of this draw where a clean one sees `images`: a noisy draw gets them perturbed.
 
     Args:
         workers: who perturbs large ones, in place of this thread.

@@ -36,7 +36,7 @@ STAGES: Registry[Any] = Registry("second stage", "hedge_tasks.second_stages", {}
 
 
 def further_requests(request: SampleRequest, answers: AnswerSet) -> Sequence[SampleRequest]:
-    """What is asked next about a document; nothing where its request has no second stage.
+    """Requests that follow about a document; nothing where its request has no second stage.
 
     Raises:
         ConfigError: the stage is not registered; names the nearest one.

@@ -97,7 +97,7 @@ class TakenRow:
 
 
 class Facts(Record):
-    """What a segment says of itself in its footer.
+    """The footer of a segment.
 
     Attributes:
         first, first_line: the earliest place that a row comes from.

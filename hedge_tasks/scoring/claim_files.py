@@ -160,7 +160,7 @@ def keep_support(
 
 
 def kept_support(run: Run, settings: Mapping[str, Any]) -> KeptSupport | None:
-    """What was kept of a run with these settings; None where nothing was, or what was is of other texts or damaged."""
+    """Results kept of a run with these settings; None where nothing was, or what was is of other texts or damaged."""
     path = kept_path(run, settings)
     found = None if path is None or not path.is_file() else _read(path, run)
     return found if found is not None and found.settings == settings else None

@@ -1,4 +1,4 @@
-"""What is sent to a server, and what may come back from it: from the host that was asked, in time, and of a size that
+"""The border to a server: what is sent, and what may come back: from the host asked, in time, and of a size that
 can be kept.
 
 A reply of 300 MB, a byte a minute, or a redirect that hands the questions to another host are no answers.

@@ -34,7 +34,7 @@ Messages = Sequence[Mapping[str, Any]] | bytes
 """As `to_openai` makes them, or the same as JSON (`encoded`), for several requests."""
 
 _AWAY = (502, 503, 504)
-"""What gateways say for a server that is not there, and servers that load a model."""
+"""Replies of gateways for a server that is not there, and of servers that load a model."""
 
 _PROGRESS_S = 30.0
 """Seconds between two words about a server that is waited for."""
@@ -309,7 +309,7 @@ class ChatClient:
         return {name: reason for name, reason in self._dialect.reasons.items() if not self._dialect.takes(name)}
 
     def served(self) -> list[Mapping[str, Any]]:
-        """What the server lists of its models; nothing where it does not."""
+        """Models that the server lists; nothing where it does not."""
         return run(self._served())
 
     async def _served(self) -> list[Mapping[str, Any]]:
@@ -382,7 +382,7 @@ class ChatClient:
     # --- what went wrong ----------------------------------------------------------------------------------------------
 
     def _reason(self, error: _BadStatus) -> str:
-        """What the server said about an error, without secrets and not at length."""
+        """The server's words about an error, without secrets and not at length."""
         reason = self.redact.shown(error.reason)
         named = self.redact.shown(error.param) if isinstance(error.param, str) else ""
         return reason if named in reason else f"{named}: {reason}"

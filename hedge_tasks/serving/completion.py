@@ -81,7 +81,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a server answered.
+    """The answer of a server.
 
     Attributes:
         text: What was written, surrounding whitespace removed; of a model that refuses, its refusal. A thought is part

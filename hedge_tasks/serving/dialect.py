@@ -1,4 +1,4 @@
-"""What one server takes: settings that it refuses are spelled differently or left out, each found out once."""
+"""The dialect of one server: settings that it refuses are spelled differently or left out, each found out once."""
 
 from __future__ import annotations
 

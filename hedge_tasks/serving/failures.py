@@ -69,7 +69,7 @@ class ServerGone(HedgeError):
 
 
 def reason_in(body: object) -> str | None:
-    """What a server says in the body of an error, whatever its form; None where it says nothing.
+    """The text in the body of an error, whatever its form; None where there is none.
 
     OpenAI's `message`, FastAPI's `detail` (a text, or a list of `{"loc", "msg"}`), plain text, HTML without its tags.
     """

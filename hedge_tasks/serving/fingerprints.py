@@ -1,4 +1,4 @@
-"""What tells a model's weights from others that have, or had, the same name."""
+"""Fingerprints that tell a model's weights from others that have, or had, the same name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fingerprint(folder: Path | str) -> str:
 
 
 def identity_of(model: str, commit: str | None = None) -> str:
-    """What tells a model's weights from others of the same name.
+    """Fingerprint that tells a model's weights from others of the same name.
 
     Args:
         model: Local folder or hub id.

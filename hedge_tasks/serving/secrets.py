@@ -8,7 +8,7 @@ import re
 from hedge_tasks.errors import ConfigError
 
 NO_KEY = "EMPTY"
-"""What vLLM's documentation sends to a server that asks for none."""
+"""The key that vLLM's documentation sends to a server that asks for none."""
 
 LONGEST_SHOWN = 300
 """Characters of a server's words that an error quotes: servers quote the request that they refuse, with its picture."""
@@ -77,7 +77,7 @@ class Redactor:
         return text
 
     def shown(self, value: object) -> str:
-        """What an error quotes: first redacted and then shortened, or half a key would stand at the cut."""
+        """Quote a text in an error: first redacted and then shortened, or half a key would stand at the cut."""
         return self(str(value))[:LONGEST_SHOWN]
 
     def answer(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""What every statistic shares: the result, the checks of its input, and intervals from a standard error."""
+"""Shared by all statistics: the result, the checks of the input, and intervals from a standard error."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Choose = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Told:
-    """What may be drawn for a document under a deviation.
+    """Distribution that the draws of a document come from under a deviation.
 
     Attributes:
         text: number of the text of each outcome, shape `(m,)`; two outcomes may have one text.

@@ -1,4 +1,4 @@
-"""What was computed from the same numbers before: a report has most of its intervals several times."""
+"""Remember results for equal numbers: a report has most of its intervals several times."""
 
 from __future__ import annotations
 

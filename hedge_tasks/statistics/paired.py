@@ -423,7 +423,7 @@ def _deleted(
 
 
 def at_first(values: FloatArray, groups: IntArray) -> FloatArray:
-    """What groups add, at the first document of each; 0 at the others.
+    """Contributions of groups, at the first document of each; 0 at the others.
 
     Args:
         values: of the groups, in the order of their numbers, shape `(g,)`.

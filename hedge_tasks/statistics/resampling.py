@@ -70,7 +70,7 @@ def _all_counts(n_units: int, n_resamples: int, seed: int) -> IntArray:
 
 
 def group_totals(groups: Sequence[Hashable], contributions: npt.ArrayLike) -> FloatArray:
-    """What each group adds to a statistic: the sum over its documents, in an order that only these sums decide.
+    """Contributions of groups to a statistic: the sum over their documents, in an order that only these sums decide.
 
     Args:
         groups: Group of each document, length `n`.

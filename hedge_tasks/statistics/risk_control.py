@@ -73,7 +73,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class RiskControl:
-    """What can be promised.
+    """The promise that labels allow.
 
     Attributes:
         risk: Largest share of hallucinated answers among the accepted.

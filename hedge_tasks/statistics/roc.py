@@ -48,7 +48,7 @@ from hedge_tasks.statistics.resampling import block_sizes, canonical_units, perc
 METHODS = ("delong", "bootstrap", "percentile")
 
 JACKKNIFE = "delete-one-group jackknife"
-"""What clustered standard errors are called."""
+"""The name of clustered standard errors."""
 
 
 def auroc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:

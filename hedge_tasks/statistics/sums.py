@@ -152,7 +152,7 @@ def _value(parts: FloatArray, statistic: Statistic) -> float | None:
 
 
 def of_values(values: Sequence[float | None]) -> FloatArray:
-    """What each value adds to sum and size, shape `(n, 2)`; None adds nothing.
+    """Contributions of values to sum and size, shape `(n, 2)`; None adds nothing.
 
     Example:
         >>> of_values([0.5, None]).tolist()
@@ -203,7 +203,7 @@ def influences_of(
 
 
 def _influences(parts: FloatArray, codes: IntArray, statistic: Statistic, n_groups: int = 0) -> FloatArray:
-    """What each group adds to the deviation of the statistic, shape `(groups,)`, by central differences."""
+    """Contributions of groups to the deviation of the statistic, shape `(groups,)`, by central differences."""
     totals = _SCALE * _totals(parts, codes, n_groups)
     whole, step = totals.sum(axis=0)[None], _STEP
     return (statistic(whole + step * totals) - statistic(whole - step * totals)) / (2 * step)

@@ -357,7 +357,7 @@ class OfPairs:
         return min(1.0, max(0.0, ordered / pairs)) if pairs > 0 else math.nan
 
     def _drawn_together(self, residuals: _Labels, design: Design) -> tuple[float, float]:
-        """What products of residuals lack, as pairs of one stratum are drawn with a probability of their own."""
+        """Terms that products of residuals lack, as pairs of one stratum are drawn with a probability of their own."""
         ordered = pairs = 0.0
         for here, weight in _drawn_together(design):
             levels = self.levels[here]

@@ -71,7 +71,7 @@ def is_list(reference: Text) -> bool:
 
 
 def items(text: Text) -> set[str]:
-    """What a sentence is about: content words, a place such as 'upper-left' as one of them."""
+    """The topic of a sentence: content words, a place such as 'upper-left' as one of them."""
     found: set[str] = set()
     rows, columns = POSITIONS
     for clause in text.clauses:

@@ -13,4 +13,4 @@ EVALUATION = Evaluation(
     own_folder("hedge_demo_reports"),
     judges={"drawn_report": "hedge_tasks.evaluations.demo_reports.judge:drawn_report"},
 )
-"""What it brings to the rooms below."""
+"""Its contributions to the rooms below."""

@@ -1,4 +1,4 @@
-"""What the sentences of a report on a drawn scan say, and what follows from them.
+"""Meanings of the sentences of a report on a drawn scan, and what follows from them.
 
 The scans are simple enough to list everything that can be the case in one: 543 worlds. A sentence means the worlds in
 which it is true, a text those in which all its sentences are; what it entails or contradicts is then a matter of sets,
@@ -24,12 +24,12 @@ TONES = ("bright", "dark")
 COUNTS = ("no", "one", "two", "three", "four")
 
 TOPICS = ("modality", "count", "place", "clear", "shape", "size", "tone")
-"""What a sentence is about."""
+"""Topics of sentences."""
 
 
 @dataclass(frozen=True)
 class World:
-    """What is the case in a scan.
+    """The truth about a scan.
 
     Attributes:
         modality: one of `MODALITIES`.
@@ -46,7 +46,7 @@ class World:
 
 @dataclass(frozen=True)
 class Statement:
-    """What one sentence says, such as `Statement("clear", "upper left")`; see `TOPICS`."""
+    """The meaning of one sentence, such as `Statement("clear", "upper left")`; see `TOPICS`."""
 
     topic: str
     value: str
@@ -112,7 +112,7 @@ _STATEMENTS = MappingProxyType(
 
 
 def statement_of(sentence: str) -> Statement | None:
-    """What a sentence says; None where it is none of the known ones. Case and the final stop do not matter.
+    """Read a sentence; None where it is none of the known ones. Case and the final stop do not matter.
 
     Example:
         >>> statement_of("there is no lesion in the upper left quadrant.")

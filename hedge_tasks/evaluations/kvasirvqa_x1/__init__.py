@@ -3,4 +3,4 @@
 from hedge_tasks.evaluation import Evaluation, own_folder
 
 EVALUATION = Evaluation("kvasirvqa_x1", own_folder("hedge_kvasirvqa_x1"))
-"""What it brings to the rooms below."""
+"""Its contributions to the rooms below."""

@@ -26,4 +26,4 @@ EVALUATION = Evaluation(
         "paper": ("hedge_tasks.evaluations.medhallmark.command:add",),
     },
 )
-"""What it brings to the rooms below."""
+"""Its contributions to the rooms below."""

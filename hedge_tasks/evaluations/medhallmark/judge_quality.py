@@ -115,7 +115,7 @@ def judge_quality(
 
 
 def baselines(items: Sequence[MedHallMarkItem]) -> tuple[CategoryAgreement, ...]:
-    """What can be had without a judge of categories; see `JudgeQuality`. Classes are counted in these very items."""
+    """Baselines that need no judge of categories; see `JudgeQuality`. Classes are counted in these very items."""
     from hedge_tasks.adjudication import build_judge
 
     largest = _largest(items)

@@ -95,7 +95,7 @@ class AnswerMean(Mean):
         return self.contradiction(value, document)
 
     def contradiction(self, value: float | None, document: Record) -> str | None:
-        """What of a value in [0, 1] contradicts label and verdict."""
+        """The part of a value in [0, 1] that contradicts label and verdict."""
         return None
 
 

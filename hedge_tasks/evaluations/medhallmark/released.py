@@ -110,7 +110,7 @@ def find_file(folder: Path, part: str) -> Path:
 
 
 def oddities(part: str, items: Sequence[MedHallMarkItem]) -> list[str]:
-    """What a user should know of a part, a line each."""
+    """Remarks on a part for its user, a line each."""
     lines = []
     if count := sum(not item.reference for item in items):
         lines.append(f"{count} of {len(items)} have no reference")

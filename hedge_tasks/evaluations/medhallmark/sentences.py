@@ -24,13 +24,13 @@ from hedge_tasks.statistics import StratifiedAuroc
 WORDS, NLI = "words", "nli"
 
 SUPPORTS = (WORDS, NLI)
-"""What tells whether a draw supports a sentence: shared words, or the NLI model that the run clustered with."""
+"""Tests of whether a draw supports a sentence: shared words, or the NLI model that the run clustered with."""
 
 DETECTORS = ("claim_entropy", "claim_radflag", "claim_vase")
 """SE, RadFlag and VASE of sentences."""
 
 BLIND = ("claim_position", "claim_length", "claim_affirmed", "claim_rarity")
-"""What sees neither image nor draws; a classifier of the wording joins them where there are enough images."""
+"""Baselines that see neither image nor draws; a classifier of the wording joins them where there are enough images."""
 
 
 @dataclass(frozen=True)

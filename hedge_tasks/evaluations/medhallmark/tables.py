@@ -259,7 +259,7 @@ def _categories(found: Sequence[OfSetting], names: Mapping[str, str]) -> Iterato
 
 
 def reasons_of(found: Sequence[OfSetting], names: Mapping[str, str]) -> list[str]:
-    """What has no label, and what is undefined for what reason."""
+    """Say which rows have no label, and what is undefined for what reason."""
     lines: dict[str, None] = {}
     for one in found:
         of = one.numbers.numbers

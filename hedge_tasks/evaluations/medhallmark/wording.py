@@ -154,7 +154,7 @@ def bertscore_settings() -> BertScoreSettings:
 
 
 def stated() -> dict[str, str]:
-    """What the numbers of this module are made with, in words, by measure."""
+    """Say what the numbers of this module are made with, by measure."""
     return {
         "bertscore": str(bertscore_settings()),
         "meteor": f"nltk {_version('nltk')}, alpha 0.9, beta 3, gamma 0.5 (its own), lower-cased Treebank tokens",

@@ -24,4 +24,4 @@ EVALUATION = Evaluation(
         "paper": ("hedge_tasks.evaluations.medhallu.command:add",),
     },
 )
-"""What it brings to the rooms below."""
+"""Its contributions to the rooms below."""

@@ -1,4 +1,4 @@
-"""What "not sure" buys: the risk at its coverage, beside that of a model that must answer and is asked how sure it is.
+"""The value of "not sure": the risk at its coverage, beside that of a model that must answer and says how sure it is.
 
 A model that may say "not sure" answers a share of the documents (coverage) and errs on a share of these (risk). The
 same model without the option answers all; leaving out those of which a score is least sure gives the same coverage at

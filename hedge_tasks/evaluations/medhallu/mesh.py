@@ -149,7 +149,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Sequence[str]]]:
 
 @dataclass(frozen=True)
 class Groups:
-    """What came of a mapping.
+    """The result of a mapping.
 
     Attributes:
         of: question -> letter of its group.

@@ -35,7 +35,7 @@ from hedge_tasks.runs.run_files import Run
 _BY_NAME = by_name(MEASURES)
 
 _FROM_REPLIES = [m for m in MEASURES if isinstance(m, OfSums) and getattr(m, "parsing", None) is None]
-"""What the verdicts of a run file tell, of whatever reading."""
+"""Numbers of the verdicts of a run file, of whatever reading."""
 
 
 def _named(*names: str) -> list[Measure]:
@@ -77,7 +77,7 @@ MEANS = ("general models (mean)", "medical models (mean)")
 
 
 class Variant(NamedTuple):
-    """What a run differs in from another one of the same model.
+    """Settings in which a run differs from another one of the same model.
 
     Attributes:
         asked: which documents and how: data set, answers shown, prompt file, reading of replies.

@@ -31,4 +31,4 @@ EVALUATION = Evaluation(
         "paper": ("hedge_tasks.evaluations.shale.command:add",),
     },
 )
-"""What it brings to the rooms below."""
+"""Its contributions to the rooms below."""

@@ -71,7 +71,7 @@ def _in_order(items: Iterable[ShaleItem]) -> list[ShaleItem]:
 
 
 def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
-    """What questions about one scene have in common, by the ids of the items: the name of its first clean image.
+    """The group of questions about one scene, by the ids of the items: the name of its first clean image.
 
     Questions about one picture are of one scene, also when the picture is perturbed, and so are pictures of one
     description: copies of "a football" tell less than as many different scenes. Intervals resample whole scenes.

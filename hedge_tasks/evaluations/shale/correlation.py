@@ -15,7 +15,7 @@ from hedge_tasks.evaluations.shale.items import PERCEPTION
 from hedge_tasks.evaluations.shale.tables import ModelTables
 
 FAITHFULNESS = "SHALE"
-"""What our column is called: the share of right answers to clean questions about perception."""
+"""The name of our column: the share of right answers to clean questions about perception."""
 
 LEAST_MODELS = 3
 """Two points always lie on a line."""

@@ -41,7 +41,7 @@ class ShaleJudge(ReplyJudge):
 
 
 def read(parsing: str, reply: str, question: str, *, cut: bool = False) -> Reading:
-    """What a reply to a yes-or-no or multiple-choice question says.
+    """Read a reply to a yes-or-no or multiple-choice question.
 
     Args:
         parsing: one of `PARSINGS`.
@@ -68,7 +68,7 @@ def reply_is_right(answers: AnswerSet, parsing: str) -> bool:
 
 
 def right_reading(case: Case) -> str:
-    """What a reply to the case should be read as.
+    """The value that a reply to the case should be read as.
 
     Raises:
         DataError: the reference is no answer to the question.

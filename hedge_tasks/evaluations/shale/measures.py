@@ -46,7 +46,7 @@ def _decided(verdict: Record) -> bool:
 
 
 def fault_of(scenarios: Sequence[str], record: Record, document: Record) -> str | None:
-    """What is right has the label 0; an answer without a label is wrong, or was not judged: then it has no kind."""
+    """The label of a right answer is 0; an answer without a label is wrong, or was not judged: then it has no kind."""
     right, label, mine = record["right"], document["label"], document["question_type"] in scenarios
     if record["group"] != document["group"]:
         return "another group"

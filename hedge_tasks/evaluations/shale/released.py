@@ -31,7 +31,7 @@ _COMBINED = ("p", "pfx", "prefix", "misleadingprefix")
 
 @dataclass(frozen=True)
 class Released:
-    """What was found in a folder.
+    """The contents of a folder.
 
     Attributes:
         items: all that could be read, clean ones first.

@@ -69,7 +69,7 @@ def _names(options: Mapping[str, Any], key: str) -> list[str] | None:
 
 
 class ShaleTask(HedgeTask):
-    """What all have in common."""
+    """Fields that all have in common."""
 
     not_on_hub: ClassVar[Mapping[str, str]] = {
         DATASET: "SHALE is not on the hub: `hedge data shale` builds it from its download, `hedge make shale` makes "
@@ -77,7 +77,7 @@ class ShaleTask(HedgeTask):
     }
 
     def kept(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What `hedge paper shale` lays its tables out by."""
+        """Fields that `hedge paper shale` lays its tables out by."""
         return {column: str(document[column]) for column in ("task", "scenario", "aspect", "pair")}
 
 

@@ -35,4 +35,4 @@ EVALUATION = Evaluation(
         "detectors": ("hedge_tasks.evaluations.vope.attention_command:add",),
     },
 )
-"""What it brings to the rooms below."""
+"""Its contributions to the rooms below."""

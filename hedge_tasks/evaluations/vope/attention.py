@@ -64,7 +64,7 @@ class WordWeights:
 
 @dataclass(frozen=True)
 class AttentionNumbers:
-    """What the weights tell.
+    """Summary of the attention weights.
 
     Attributes:
         means: mean weight with its standard error between images, by set and for "described" and "imagined".

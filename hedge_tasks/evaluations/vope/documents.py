@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _ID, _IMAGE, _TRUTH = "question_id", "image", "gt_object"
 
 SHOWN = "this image"
-"""What the prompts call the image: "Describe {question}."."""
+"""The prompts' name for the image: "Describe {question}."."""
 
 
 def process_docs(dataset: Dataset, **options: Any) -> Dataset:

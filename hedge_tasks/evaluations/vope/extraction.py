@@ -34,7 +34,7 @@ _OF_PLURALS = {"children": "child", "oxen": "ox"}
 _BEFORE_VERBS = word_set(
     "i he she they we who will would could can must should might may shall cannot not don doesn didn won"
 )
-"""What a verb follows, and a noun does not."""
+"""Words that a verb follows, and a noun does not."""
 
 _PLACES = word_set("next close closer near nearer adjacent opposite up close-up due")
 """Words whose "to" is followed by a thing."""

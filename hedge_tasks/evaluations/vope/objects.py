@@ -1,4 +1,4 @@
-"""What is known of the objects of a story. Pure functions: answers, truth and verdicts in, records for JSON out."""
+"""Facts about the objects of a story. Pure functions: answers, truth and verdicts in, records for JSON out."""
 
 from __future__ import annotations
 

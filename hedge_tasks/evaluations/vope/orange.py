@@ -19,13 +19,13 @@ _DETERMINERS = word_set(
 )
 
 _SHADES = word_set("dark pale light burnt neon vivid fiery rusty fluorescent faded pastel")
-"""What a colour is, and a fruit is not."""
+"""Words for shades of the colour; a fruit has none."""
 
 _CLOSING = word_set(
     "is are was were be been being looks turned turns turning glows painted dyed colored coloured color colour hue "
     "tint in of with wearing and or but mostly all very so"
 )
-"""What ends the phrase that an article before it opened: in "the cat is orange" nothing belongs to "the"."""
+"""Words that end the phrase an article opened: in "the cat is orange" nothing belongs to "the"."""
 
 _PARTS = word_set("slice slices piece pieces wedge wedges segment segments half halves peel peels quarter quarters")
 
@@ -36,7 +36,7 @@ _FOOD = word_set(
     "melon strawberry strawberries pineapple grapefruit fruit mango carrot carrots broccoli sandwich cake bread cheese "
     "egg eggs tomato tomatoes onion onions cookie cookies"
 )
-"""What a list has beside an orange."""
+"""Neighbours of an orange in a list."""
 
 _FUNCTION_WORDS = word_set(
     "a an the and or but nor so is are was were be been being has have had do does did can could will would may might "
@@ -46,7 +46,7 @@ _FUNCTION_WORDS = word_set(
 )
 
 _DOES = word_set("fell falls hung hangs stood stands grew grows rolls sat looks smells tastes smelled tasted seems")
-"""What a fruit does; regular forms are known by their ending."""
+"""Verbs of a fruit; regular forms are known by their ending."""
 
 _JOINTS = ("and", "or", "&", ",")
 

@@ -189,7 +189,7 @@ def _placed(answers: AnswerSet, presence: str) -> AnswerSet:
 
 
 def _story(run: Run, answers: AnswerSet, judge: VopeJudge, *, keep: bool) -> dict[str, Any]:
-    """What the metrics see of a story, as `VopeTask.judge_cases` gives it.
+    """A story as the metrics see it, as `VopeTask.judge_cases` gives it.
 
     Args:
         keep: whether what a model read stays.

@@ -22,7 +22,7 @@ _PAIRS = ("people", "children", "oxen", "cattle", "skis", "scissors")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What counts as an object.
+    """The vocabulary of things that count as objects.
 
     Attributes:
         categories: the category of every word, such as "puppy" -> "dog"; lower case, words of a phrase a space apart.

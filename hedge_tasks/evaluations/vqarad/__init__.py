@@ -5,4 +5,4 @@ from hedge_tasks.evaluation import Evaluation, own_folder
 EVALUATION = Evaluation(
     "vqarad", own_folder("hedge_vqarad"), measures=("hedge_tasks.evaluations.vqarad.documents:MEASURES",)
 )
-"""What it brings to the rooms below."""
+"""Its contributions to the rooms below."""

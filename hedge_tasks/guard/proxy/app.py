@@ -38,7 +38,7 @@ _MOST_ACCEPTED = 100_000
 """Accepted answers that can still be audited, the latest ones."""
 
 _CLOSE = {"Connection": "close"}
-"""What is still coming of the request is not waited for."""
+"""Do not wait for what is still coming of the request."""
 
 
 class _Gone(Exception):
@@ -46,7 +46,7 @@ class _Gone(Exception):
 
 
 class Proxy:
-    """What stands behind the paths. One for each app.
+    """The state behind the paths. One for each app.
 
     Args:
         guard: judges.

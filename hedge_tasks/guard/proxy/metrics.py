@@ -11,7 +11,7 @@ from hedge_tasks.guard.policy import Policy
 from hedge_tasks.guard.verdict import GuardVerdict
 
 OUTCOMES = ("accepted", "rejected", "undecided", "unjudged", "refused", "unauthorized", "overloaded", "failed", "gone")
-"""What becomes of a request."""
+"""Outcomes of a request."""
 
 _WINDOW = 500
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)

@@ -1,4 +1,4 @@
-"""What a request asks for, and whether the policy can judge that.
+"""Read a request: what it asks for, and whether the policy can judge that.
 
 Requests come from strangers. Nothing in them is fetched, run, or handed on as it came: a request is read into texts,
 pictures and four numbers, and all else is refused by name.
@@ -84,7 +84,7 @@ class _Message(OpenRecord):
 
 
 class _Body(OpenRecord):
-    """What is listened to of a request. Its size is bounded before it is read."""
+    """Fields of a request that are read. Its size is bounded before it is read."""
 
     model_config = ConfigDict(str_max_length=None)
 
@@ -121,7 +121,7 @@ class CannotJudge(RefusedRequest):
 
 @dataclass(frozen=True)
 class Turn:
-    """What somebody says: texts and pictures in their order."""
+    """Parts of a message: texts and pictures in their order."""
 
     role: str
     parts: tuple[str | Image.Image, ...]

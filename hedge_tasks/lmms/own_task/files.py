@@ -143,7 +143,7 @@ def write_files(folder: Path, task: OwnTask) -> None:
 
 
 def _n_images(roles: Roles) -> str:
-    """What the test asks of the number of a document's pictures."""
+    """The condition of the test on the number of a document's pictures."""
     return ">= 1" if roles.listed else f"== {len(roles.images)}"
 
 

@@ -19,7 +19,7 @@ from hedge_tasks.lmms.stock.names import MAPPING, PREFIX, StockName, is_ours
 from hedge_tasks.lmms.stock.options import StockOptions
 
 _CHANGES = ("metric_list", "filter_list", "metadata", "task_alias")
-"""What a YAML with `hedge_ize` may say besides; the rest is the stock task's."""
+"""Keys that a YAML with `hedge_ize` may have besides; the rest is the stock task's."""
 
 _LABELS = ("task", MAPPING, "tag")
 

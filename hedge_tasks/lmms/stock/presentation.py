@@ -17,7 +17,7 @@ from hedge_tasks.sampling.conversations import Conversation
 
 Kind = Literal["pictures", "text", "other"]
 
-"""What lmms-eval takes for a picture by its name."""
+"""Endings of names that lmms-eval takes for pictures."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ _OURS = ("temperature", "do_sample", "num_beams", "max_gen_toks", "max_tokens")
 """Settings of a stock task that a sampling plan has its own of."""
 
 _THOUGHTS = [["<think>", "</think>"], ["<thinking>", "</thinking>"]]
-"""What lmms-eval strips for tasks with `auto_strip_thinking`."""
+"""Text that lmms-eval strips for tasks with `auto_strip_thinking`."""
 
 _WORKERS = 4
 

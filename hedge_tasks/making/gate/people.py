@@ -116,7 +116,7 @@ def write_queue(folder: Path, title: str, rows: Sequence[ReviewedRow], *, n: int
 
 @dataclass(frozen=True)
 class PeopleSaid:
-    """What people said of a made set.
+    """People's verdicts on a made set.
 
     Attributes:
         noise: Share of rows whose answer is not wrong, with an exact interval; people who disagree widen it.

@@ -45,7 +45,7 @@ class EvidenceVerdict:
 def findings(
     question: str, truth: str, knowledge: Sequence[str], candidate: str, verifiers: Sequence[Model], asking: Asking
 ) -> tuple[EvidenceVerdict, ...]:
-    """What each verifier finds. One that says "contradicted" is also shown the truth, and must find it supported.
+    """Findings of each verifier. One that says "contradicted" is also shown the truth, and must find it supported.
 
     Raises:
         Unfinished: A verifier did not reply.

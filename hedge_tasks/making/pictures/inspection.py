@@ -12,7 +12,7 @@ from hedge_tasks.numbers import format_value
 
 CLAIM = "Does the picture show this?"
 KEYS = ("yes, take it", "no, leave it out")
-"""What people answer: `1` rejects the picture, `0` accepts it."""
+"""People's answers: `1` rejects the picture, `0` accepts it."""
 
 
 def inspect(

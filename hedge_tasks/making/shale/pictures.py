@@ -24,7 +24,7 @@ from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.perturb import Noise, Wording, build_noise
 
 TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"
-"""What ADV attacks by default: the vision encoder that lies in the package, so that nothing is downloaded."""
+"""The default target of ADV: the vision encoder that lies in the package, so that nothing is downloaded."""
 
 
 @dataclass(frozen=True)

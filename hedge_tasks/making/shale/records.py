@@ -24,7 +24,7 @@ _STATED = {
     "relation": ("subject", "relation", "object"),
     "text": ("text",),
 }
-"""What makes a statement of what is expected, by the kind of a check."""
+"""Templates that make a statement of what is expected, by the kind of a check."""
 
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 

@@ -154,7 +154,7 @@ def write(file: Path = DATA_FILE, rows: Sequence[Mapping[str, Any]] | None = Non
 
 
 def differences(file: Path = DATA_FILE, rows: Sequence[Mapping[str, Any]] | None = None) -> list[str]:
-    """What is different between `file` and rows, by default a fresh build; empty when they are equal.
+    """Differences between `file` and rows, by default a fresh build; empty when they are equal.
 
     Pictures are compared as pixels, not as PNG bytes, which depend on the zlib version. One grey level of difference is
     allowed: the last bit of `exp` may differ between processors.

@@ -1,4 +1,4 @@
-"""What both training scripts share: determinism, the optimisation loop, saving."""
+"""Shared by both training scripts: determinism, the optimisation loop, saving."""
 
 import hashlib
 import json

@@ -93,7 +93,7 @@ _WORDING_WEIGHTS: Mapping[int, tuple[float, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an answer says: a value of one question type, such as `Meaning("count", "two")`."""
+    """The meaning of an answer: a value of one question type, such as `Meaning("count", "two")`."""
 
     question_type: str
     value: str

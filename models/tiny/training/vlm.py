@@ -361,7 +361,7 @@ _RANDOM_WORDS = tuple(sorted({word for text in INSTRUCTIONS for word in text.spl
 
 
 def draw_instruction(rng: np.random.Generator) -> str:
-    """What stands in front of the questions: mostly nothing, else a known instruction or a jumble of words.
+    """The text in front of the questions: mostly nothing, else a known instruction or a jumble of words.
 
     The jumble makes the model robust against prompts that it has never seen.
     """

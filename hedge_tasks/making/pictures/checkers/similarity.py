@@ -15,7 +15,7 @@ from hedge_tasks.making.pictures.specs import named
 from hedge_tasks.serving.loading import default_device, load_or_explain
 
 CONTRAST = "a picture of something else"
-"""What CLIP weighs a statement against where the question names no wrong ones."""
+"""Statements that CLIP weighs a statement against where the question names no wrong ones."""
 
 _KINDS = ("statement", "existence")
 _SIGMOID = ("siglip", "siglip2")

@@ -19,7 +19,7 @@ from hedge_tasks.serving.failures import RequestFailed, ServerGone
 from hedge_tasks.serving.images import ImageClient
 
 _OPTIONAL = ("seed", "response_format")
-"""What a picture can do without where the server refuses it: gpt-image-1 knows neither."""
+"""Settings a picture can do without where the server refuses them: gpt-image-1 knows neither."""
 
 
 class ServedPainter:
