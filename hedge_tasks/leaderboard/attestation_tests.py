@@ -403,7 +403,7 @@ def _swapped(n: int, kernel: Array) -> Statistic:
 
 
 def _signs(rng: np.random.Generator, times: int, n: int) -> Array:
-    signs = rng.integers(2, size=(times, n)) * 2.0 - 1.0
+    signs: Array = np.where(rng.integers(2, size=(times, n)) > 0, 1.0, -1.0)
     signs[0] = 1.0
     return signs
 
