@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, Outcome, Verdict
 from hedge_tasks.leaderboard.submission import answer_set_of
-from hedge_tasks.numbers import count_of
+from hedge_tasks.numbers import Format, count_of
 from hedge_tasks.statistics.draws import verdict_on
 
 LEVEL = 0.001
@@ -47,6 +47,8 @@ MARGINS: Mapping[str, tuple[float, float]] = {
 _UNKNOWN_DTYPE = "bfloat16"
 FACTOR = 3.0
 """Times the largest deviation of the answers that were drawn for the statement."""
+
+_REPEATS = Format(digits=3)
 
 Array = npt.NDArray[np.float64]
 
@@ -255,7 +257,9 @@ def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> Outcome:
     if found.state == "not verifiable":
         return _nothing(found.reason or "")
     repeats = (
-        "" if found.repeats is None else f"{found.repeats:.3f} repeats of an answer, {found.expected:.3f} expected"
+        ""
+        if found.repeats is None
+        else f"{_REPEATS(found.repeats)} repeats of an answer, {_REPEATS(found.expected)} expected"
     )
     return Outcome(
         state="contradicted" if found.state == "contradicted" else "holds",
