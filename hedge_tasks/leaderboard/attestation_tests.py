@@ -256,11 +256,8 @@ def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> Outcome:
     found = verdict_on(clean, decoding if isinstance(decoding, Mapping) else {}, LEVEL)
     if found.state == "not verifiable":
         return _nothing(found.reason or "")
-    repeats = (
-        ""
-        if found.repeats is None
-        else f"{_REPEATS(found.repeats)} repeats of an answer, {_REPEATS(found.expected)} expected"
-    )
+    told = [_REPEATS(one) for one in (found.repeats, found.expected) if one is not None]
+    repeats = "{} repeats of an answer, {} expected".format(*told) if len(told) == 2 else ""
     return Outcome(
         state="contradicted" if found.state == "contradicted" else "holds",
         reason=found.reason or repeats,
