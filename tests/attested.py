@@ -18,7 +18,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard import make_submission
 from hedge_tasks.leaderboard.attestation import beacon_of, picked, statement_of
 from hedge_tasks.leaderboard.attestation_draws import engine_of, read_again
-from hedge_tasks.leaderboard.attestation_records import Beacon, Statement
+from hedge_tasks.leaderboard.attestation_records import Attestation, Beacon
 from hedge_tasks.leaderboard.submission import answer_set_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -94,7 +94,7 @@ def entry_of(drawn: Drawn, of: SamplingPlan, *, sampled_here: bool = True, model
 
 def statement_on(
     model: Any, entry: Mapping[str, Any], k: int = 12, beacon: Beacon = BEACON, adapter: str = "hedge_tiny"
-) -> Statement:
+) -> Attestation:
     """The statement on an entry by whoever has a model."""
     documents = {document["id"]: document for document in entry["documents"]}
     ids = picked(beacon, entry["digest"], list(documents), k)

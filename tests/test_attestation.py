@@ -31,7 +31,7 @@ from hedge_tasks.leaderboard.attestation import (
     with_statement,
     write_statement,
 )
-from hedge_tasks.leaderboard.attestation_records import Statement
+from hedge_tasks.leaderboard.attestation_records import Attestation
 from hedge_tasks.leaderboard.attestation_tests import (
     BASELINE,
     CLEAN,
@@ -146,11 +146,11 @@ def honest(model: Any) -> Drawn:
 
 
 @pytest.fixture(scope="module")
-def statement(model: Any, honest: Drawn) -> Statement:
+def statement(model: Any, honest: Drawn) -> Attestation:
     return statement_on(model, entry_of(honest, plan()), K)
 
 
-def test_an_honest_run_is_replayed(statement: Statement, honest: Drawn) -> None:
+def test_an_honest_run_is_replayed(statement: Attestation, honest: Drawn) -> None:
     assert statement.verdict == "replayed", statement.tests
     assert {statement.tests[name].state for name in (LOGPROBS, SEEDS)} == {"holds"}
     assert statement_faults(statement, entry_of(honest, plan())) == []
@@ -163,7 +163,7 @@ def test_an_honest_run_in_half_precision_is_replayed() -> None:
     assert found.engine.dtype == "bfloat16"
 
 
-def test_a_reading_is_what_was_told_as_it_was_drawn(statement: Statement, honest: Drawn) -> None:
+def test_a_reading_is_what_was_told_as_it_was_drawn(statement: Attestation, honest: Drawn) -> None:
     answers = {of.id: of.answers for _, of in honest}
     off = [
         abs(found - said.mean_logprob)
@@ -236,12 +236,12 @@ def test_without_seeds_answers_drawn_anew_tell(honest: Drawn, model: Any) -> Non
 # --- a statement on the leaderboard -----------------------------------------------------------------------------------
 
 
-def _with_digest(content: dict[str, Any]) -> Statement:
+def _with_digest(content: dict[str, Any]) -> Attestation:
     rest = {key: value for key, value in content.items() if key != "digest"}
-    return Statement.read({**rest, "digest": sha256_of(rest)})
+    return Attestation.read({**rest, "digest": sha256_of(rest)})
 
 
-def _edited(statement: Statement, edit: Callable[[dict[str, Any]], None]) -> Statement:
+def _edited(statement: Attestation, edit: Callable[[dict[str, Any]], None]) -> Attestation:
     content = statement.model_dump(mode="json")
     edit(content)
     return _with_digest(content)
@@ -272,12 +272,12 @@ EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_a_statement_whose_numbers_do_not_follow_is_refused(
-    statement: Statement, honest: Drawn, edit: Callable[[dict[str, Any]], None]
+    statement: Attestation, honest: Drawn, edit: Callable[[dict[str, Any]], None]
 ) -> None:
     assert statement_faults(_edited(statement, edit), entry_of(honest, plan()))
 
 
-def test_the_board_shows_what_a_statement_says(statement: Statement, honest: Drawn, tmp_path: Path) -> None:
+def test_the_board_shows_what_a_statement_says(statement: Attestation, honest: Drawn, tmp_path: Path) -> None:
     entry, file = entry_of(honest, plan()), tmp_path / "entry.json"
     write_submission(file, entry)
     cache = tmp_path / "cache"
@@ -306,7 +306,7 @@ def test_a_contradicted_entry_is_set_aside(model: Any, honest: Drawn, tmp_path: 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
 def test_only_statements_of_known_keys_count_where_keys_are_given(
-    statement: Statement, honest: Drawn, tmp_path: Path
+    statement: Attestation, honest: Drawn, tmp_path: Path
 ) -> None:
     entry, file = entry_of(honest, plan()), tmp_path / "entry.json"
     write_submission(file, entry)

@@ -13,7 +13,7 @@ from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, sh
 
 if TYPE_CHECKING:
     from hedge_tasks.data.answers import AnswerSet
-    from hedge_tasks.leaderboard.attestation_records import Statement
+    from hedge_tasks.leaderboard.attestation_records import Attestation
 
 _SHARES = (0.05, 0.1, 0.25, 0.5)
 
@@ -130,7 +130,7 @@ def _answers(submission: Mapping[str, Any], ids: list[str], run: Path | None) ->
     return {id: answer_set_of(documents[id]) for id in ids}
 
 
-def _power(statement: Statement) -> dict[str, float]:
+def _power(statement: Attestation) -> dict[str, float]:
     """Chance that a forged document is among those that were picked, by the share of forged ones."""
     from hedge_tasks.leaderboard.attestation import detects
 
@@ -138,7 +138,7 @@ def _power(statement: Statement) -> dict[str, float]:
     return {f"{share:g}": detects(n, max(round(share * n), 1), k) for share in _SHARES}
 
 
-def _lines(facts: Mapping[str, Any], statement: Statement) -> list[str]:
+def _lines(facts: Mapping[str, Any], statement: Attestation) -> list[str]:
     from hedge_tasks.numbers import PERCENT, format_value
 
     engine = statement.engine

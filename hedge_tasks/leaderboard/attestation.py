@@ -22,7 +22,14 @@ from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
-from hedge_tasks.leaderboard.attestation_records import FORMAT, AttestedDocument, Beacon, Engine, Outcome, Statement
+from hedge_tasks.leaderboard.attestation_records import (
+    FORMAT,
+    Attestation,
+    AttestedDocument,
+    Beacon,
+    Engine,
+    ReplayTest,
+)
 from hedge_tasks.leaderboard.attestation_tests import outcomes_of, verdict_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.signatures import signer_of
@@ -101,7 +108,7 @@ def statement_of(
     documents: Sequence[AttestedDocument],
     *,
     created: str,
-) -> Statement:
+) -> Attestation:
     """The statement on an entry, with tests and verdict.
 
     Args:
@@ -126,22 +133,22 @@ def statement_of(
         "verdict": verdict_of(tests),
     }
     content = json.loads(json.dumps(told, allow_nan=False))
-    return Statement.read({**content, "digest": sha256_of(content)})
+    return Attestation.read({**content, "digest": sha256_of(content)})
 
 
-def write_statement(path: Path, statement: Statement) -> None:
+def write_statement(path: Path, statement: Attestation) -> None:
     """Write a statement as a whole or not at all."""
     content = statement.model_dump(mode="json")
     write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
 
 
-def read_statement(path: Path) -> Statement:
+def read_statement(path: Path) -> Attestation:
     """Read a statement.
 
     Raises:
         DataError: it is none.
     """
-    return Statement.read(read_json(path, largest=_LARGEST, constants=False), str(path))
+    return Attestation.read(read_json(path, largest=_LARGEST, constants=False), str(path))
 
 
 def place_of_statement(entry: Path) -> Path:
@@ -149,8 +156,8 @@ def place_of_statement(entry: Path) -> Path:
     return entry.with_suffix(ENDING)
 
 
-def statement_faults(statement: Statement, submission: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a statement as one on this entry: digests, documents, and numbers that do not follow."""
+def statement_faults(statement: Attestation, submission: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with a statement on this entry: digests, documents, and numbers that do not follow."""
     return list(islice(_faults(statement, submission), _MOST))
 
 
@@ -190,8 +197,8 @@ def with_statement(
     return replace(findings, answers=PartStatus(statement.verdict == "replayed", told))
 
 
-def in_words(statement: Statement) -> str:
-    """What a statement found, in a line: the test that contradicts, or how much was read again."""
+def in_words(statement: Attestation) -> str:
+    """The outcome of a statement in a line: the test that contradicts, or how much was read again."""
     wrong = [f"{name}: {one.reason}" for name, one in statement.tests.items() if one.state == "contradicted"]
     k, of = len(statement.documents), statement.documents_of_entry
     how = f"{k} of {of} documents read again by {statement.engine.adapter}, {statement.engine.dtype or 'dtype unknown'}"
@@ -202,7 +209,7 @@ def in_words(statement: Statement) -> str:
     return how + chance + ("" if statement.verdict == "replayed" else "; that is too little to tell")
 
 
-def _faults(statement: Statement, submission: Mapping[str, Any]) -> Iterator[str]:
+def _faults(statement: Attestation, submission: Mapping[str, Any]) -> Iterator[str]:
     content = statement.model_dump(mode="json")
     ours = sha256_of({key: value for key, value in content.items() if key != "digest"})
     if statement.digest != ours:
@@ -243,7 +250,7 @@ def _document_faults(found: AttestedDocument, document: Mapping[str, Any]) -> It
         yield f"{place}.texts: not the answers of the entry"
 
 
-def _same(ours: Outcome, theirs: Outcome) -> bool:
+def _same(ours: ReplayTest, theirs: ReplayTest) -> bool:
     """Equal but for the rounding of other machines, of which no verdict may depend."""
     numbers = [(getattr(ours, name), getattr(theirs, name)) for name in ("statistic", "allowed", "p_value")]
     close = all(
@@ -254,6 +261,6 @@ def _same(ours: Outcome, theirs: Outcome) -> bool:
 
 def _tests(
     submission: Mapping[str, Any], documents: Sequence[AttestedDocument], beacon: Beacon, engine: Engine
-) -> dict[str, Outcome]:
+) -> dict[str, ReplayTest]:
     seed = int(_place(beacon, submission["digest"], "permutations")[:16], 16)
     return outcomes_of(submission, documents, dtype=engine.dtype, seed=seed)

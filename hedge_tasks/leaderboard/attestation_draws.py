@@ -1,4 +1,4 @@
-"""What a model says of an entry's answers: it reads them again with their prompts and pictures, and draws some anew."""
+"""An entry's answers before its model: it reads them again with their prompts and pictures, and draws some anew."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def engine_of(model: Any, adapter: str, shown: str) -> Engine:
 def read_again(
     model: Any, task: HedgeTask, submission: Mapping[str, Any], answers: Mapping[str, AnswerSet], beacon: Beacon
 ) -> Iterator[AttestedDocument]:
-    """What a model says of the answers to some documents, one after the other.
+    """Return what a model says of the answers to some documents, one after the other.
 
     Args:
         model: an adapter.

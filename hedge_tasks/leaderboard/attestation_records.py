@@ -75,7 +75,7 @@ class FreshDraw(Record):
 
 
 class AttestedDocument(Record):
-    """What the model was found to say of a document's answers, in the order baseline, clean, noisy.
+    """Numbers that the model was found to say of a document's answers, in the order baseline, clean, noisy.
 
     Attributes:
         id: of the document.
@@ -96,7 +96,7 @@ class AttestedDocument(Record):
     fresh: dict[Literal["baseline", "clean", "noisy"], Items[FreshDraw]]
 
 
-class Outcome(Record):
+class ReplayTest(Record):
     """Of one test: what it says, its statistic, what is allowed, and its p-value where it has one."""
 
     state: State
@@ -107,7 +107,7 @@ class Outcome(Record):
     n: Count
 
 
-class Statement(Record):
+class Attestation(Record):
     """That an entry's answers are its model's, or not. Written by `hedge attest`, read by the leaderboard."""
 
     hedge_attestation: Literal[1]
@@ -120,5 +120,5 @@ class Statement(Record):
     documents_of_entry: AtLeastOne
     engine: Engine
     documents: Annotated[Items[AttestedDocument], Field(min_length=1)]
-    tests: Objects[Outcome]
+    tests: Objects[ReplayTest]
     verdict: Verdict

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, Outcome, Verdict
+from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, ReplayTest, Verdict
 from hedge_tasks.leaderboard.submission import answer_set_of
 from hedge_tasks.numbers import Format, count_of
 from hedge_tasks.statistics.draws import verdict_on
@@ -64,7 +64,7 @@ class _Case:
 
 def outcomes_of(
     submission: Mapping[str, Any], documents: Sequence[AttestedDocument], *, dtype: str | None, seed: int
-) -> dict[str, Outcome]:
+) -> dict[str, ReplayTest]:
     """Every test of a statement, by name.
 
     Args:
@@ -89,8 +89,8 @@ def outcomes_of(
     return tests
 
 
-def verdict_of(tests: Mapping[str, Outcome]) -> Verdict:
-    """What the tests say together.
+def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
+    """The verdict of all tests together.
 
     Answers are replayed where nothing contradicts it, and both that the model finds them as likely as stated (or gives
     the like, where it tells no log-probabilities) and that they are draws, by their seeds or beside others, was tested.
@@ -106,7 +106,7 @@ def verdict_of(tests: Mapping[str, Outcome]) -> Verdict:
 # --- answers one by one -----------------------------------------------------------------------------------------------
 
 
-def _logprobs(cases: Sequence[_Case], dtype: str | None) -> Outcome:
+def _logprobs(cases: Sequence[_Case], dtype: str | None) -> ReplayTest:
     """Stated log-probabilities against those that the model finds."""
     fresh = [draw for case in cases for of in case.found.fresh.values() for draw in of]
     honest = [_deviation_of_fresh(draw) for draw in fresh if draw.logprob is not None]
@@ -125,7 +125,7 @@ def _logprobs(cases: Sequence[_Case], dtype: str | None) -> Outcome:
     return _counted(deviations, honest, tolerance, "nats a token from what the model finds", exact=exact)
 
 
-def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float, float]) -> Outcome:
+def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float, float]) -> ReplayTest:
     """Whether the seeds of the draws choose the answers."""
     at = {"baseline": temperatures[0], "clean": temperatures[1], "noisy": temperatures[1]}
     honest = [
@@ -153,7 +153,7 @@ def _counted(
     what: str,
     *,
     exact: bool,
-) -> Outcome:
+) -> ReplayTest:
     """Answers beyond a tolerance, of the baseline and of draws, against how many of honest ones would be.
 
     A text may be written in other tokens than those that were drawn: as many may be off as honest answers are, by what
@@ -176,7 +176,7 @@ def _counted(
         mine, most = sum(one > tolerance for one in known), _quantile(len(known), rate)
         off, allowed, n, wrong = off + mine, allowed + most, n + len(known), wrong or mine > most
     reason = f"{off} of {count_of(n, 'answer')} more than {tolerance:g} {what}"
-    return Outcome(
+    return ReplayTest(
         state="contradicted" if wrong else "holds",
         reason=f"{reason}; {allowed} may be, as of {len(told)} drawn for this statement {beyond} are",
         statistic=float(off),
@@ -244,7 +244,7 @@ def _temperatures(submission: Mapping[str, Any]) -> tuple[float, float]:
 # --- draws against their own log-probabilities ------------------------------------------------------------------------
 
 
-def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> Outcome:
+def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> ReplayTest:
     """Whether clean answers come as often as their log-probabilities say: of all documents where their texts are in the
     submission, else of those that were picked."""
     if all("texts" in document for document in submission["documents"]):
@@ -258,7 +258,7 @@ def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> Outcome:
         return _nothing(found.reason or "")
     told = [_REPEATS(one) for one in (found.repeats, found.expected) if one is not None]
     repeats = "{} repeats of an answer, {} expected".format(*told) if len(told) == 2 else ""
-    return Outcome(
+    return ReplayTest(
         state="contradicted" if found.state == "contradicted" else "holds",
         reason=found.reason or repeats,
         statistic=found.t,
@@ -279,7 +279,7 @@ Statistic = Callable[[np.random.Generator, int], Array]
 """The statistic under as many permutations, the first of which changes nothing; a document's share of it."""
 
 
-def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: str) -> Outcome:
+def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: str) -> ReplayTest:
     """A permutation test whose permutations stay within documents; large is suspicious."""
     if not documents:
         return _nothing("nothing was drawn anew that could tell")
@@ -288,7 +288,7 @@ def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: st
         return _nothing("all answers are the same, or all are others")
     # Sums in another order differ in their last digits.
     p_value = float(np.mean(total >= total[0] - 1e-9))
-    return Outcome(
+    return ReplayTest(
         state="contradicted" if p_value < LEVEL else "holds",
         reason=what,
         statistic=float(total[0]),
@@ -428,5 +428,5 @@ def _swapped_sum(differences: Array) -> Statistic:
     return statistic
 
 
-def _nothing(reason: str) -> Outcome:
-    return Outcome(state="not verifiable", reason=reason[:500], statistic=None, allowed=None, p_value=None, n=0)
+def _nothing(reason: str) -> ReplayTest:
+    return ReplayTest(state="not verifiable", reason=reason[:500], statistic=None, allowed=None, p_value=None, n=0)

@@ -68,7 +68,7 @@ def signer_of(path: Path, namespace: str, signers: Path) -> str | None:
 
 
 def _asked(arguments: list[str], told: Path | None) -> str | None:
-    """What ssh-keygen says; None where it says no."""
+    """Return what ssh-keygen says; None where it says no."""
     content = b"" if told is None else told.read_bytes()
     command = [_program(), "-Y", *arguments]
     done = subprocess.run(command, input=content, capture_output=True, timeout=_TIMEOUT_S)

@@ -225,7 +225,7 @@ class HedgeTask(TaskResults):
     def sample_requests(
         self, plan: SamplingPlan, ids: Collection[str]
     ) -> dict[str, tuple[SampleRequest, tuple[str, str, int]]]:
-        """What is asked about some documents, each with its row, for whoever asks again after a run.
+        """Return what is asked about some documents, each with its row, for whoever asks again after a run.
 
         Args:
             plan: of the run.

@@ -37,7 +37,7 @@ class Reread:
 
 
 class RereadingModel(Protocol):
-    """What an adapter offers that reads given answers as draws."""
+    """An adapter that reads given answers as draws."""
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
         """Each answer as its draw; a string in place of it says why there is nothing to tell.
