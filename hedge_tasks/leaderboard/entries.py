@@ -14,6 +14,7 @@ from typing import Any
 
 from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.leaderboard.attestation import with_statement
 from hedge_tasks.leaderboard.columns import columns_of
 from hedge_tasks.leaderboard.detector_ranks import priced
 from hedge_tasks.leaderboard.entry import Entry
@@ -56,6 +57,7 @@ def read_entries(
     manifests: FindManifests = manifests_of,
     editions: FindEdition = edition_for,
     cache: Path | None = None,
+    signers: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> ReadEntries:
     """Read and validate the submissions in a folder (`*.json`); options as for `check`.
@@ -63,6 +65,7 @@ def read_entries(
     Args:
         cache: folder where what was found of each file is kept, so that it is looked at again only after it, its
             manifests, this package, plug-ins or the libraries that compute have changed.
+        signers: whose statements count; see `hedge_tasks.leaderboard.attestation.with_statement`.
         progress: is told the name of each file before it is looked at.
 
     Raises:
@@ -78,11 +81,12 @@ def read_entries(
     entries: list[Entry] = []
     refused: dict[Path, str] = {}
     of_task, edition_of = cache_of_function(manifests), cache_of_function(editions)
-    circumstances = circumstances_of(of_task, edition_of, thorough)
+    circumstances = circumstances_of(of_task, edition_of, thorough, signers)
+    options: dict[str, Any] = {"thorough": thorough, "manifests": of_task, "editions": edition_of}
     for file in _in_order(folder):
         progress(file.name)
         try:
-            look_at = partial(_looked_at, _plain(file), thorough=thorough, manifests=of_task, editions=edition_of)
+            look_at = partial(_looked_at, _plain(file), signers, **options)
             entry = look_at() if cache is None else _kept(cache, file, circumstances, look_at)
         except HedgeError as error:
             refused[file] = str(error)
@@ -113,9 +117,9 @@ def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callab
     return entry
 
 
-def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests, editions: FindEdition) -> Entry:
+def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
     content = read_submission(file)
-    findings = check(content, manifests=manifests, editions=editions, thorough=thorough)
+    findings = with_statement(check(content, **options), content, file, signers)
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]
