@@ -18,7 +18,8 @@ from hedge_tasks.guard.planning import plan
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
-from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_value
+from hedge_tasks.statistics.grouped_risk import grouped_p_value
+from hedge_tasks.statistics.risk_control import binomial_p_value
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 
@@ -116,9 +117,9 @@ def test_a_promise_follows_from_its_counts() -> None:
     if promise.n_groups is None:
         assert promise.p_value == binomial_p_value(promise.n_accepted, promise.n_wrong, promise.risk)
     else:
-        assert promise.p_value == grouped_p_value(promise.kinds, promise.largest, promise.risk)
-        assert sum(a * g for a, _, g in promise.kinds) == promise.n_accepted
-        assert sum(w * g for _, w, g in promise.kinds) == promise.n_wrong
+        options = {"largest": promise.largest, "risk": promise.risk, "level": promise.level}
+        assert promise.p_value == pytest.approx(grouped_p_value(promise.bets, **options))  # type: ignore[arg-type]
+        assert np.sum(promise.bets, axis=0).tolist() == [promise.n_accepted, promise.n_wrong]
 
 
 def test_a_detector_without_scores_is_left_out_with_the_reason() -> None:

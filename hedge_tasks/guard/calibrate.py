@@ -206,7 +206,7 @@ def _policy(
         p_value=chosen.p_value,
         level=chosen.level,
         n_detectors=control.n_detectors,
-        kinds=control.kinds,
+        bets=control.bets,
         largest=control.largest,
     )
     calibration = {
