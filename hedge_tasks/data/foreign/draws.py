@@ -48,7 +48,8 @@ def read_draws(
     """Join draws with the baseline answers whose id theirs begins with.
 
     What follows in the id says what was done to the question. A draw with nothing but a number there (`q1_sample3`) is
-    a clean one. All others are noisy, unless they match `clean`. Draws have no log-probabilities. A label says whether the baseline answer is another than the true one.
+    a clean one. All others are noisy, unless they match `clean`. Draws have no log-probabilities. A label says whether
+    the baseline answer is another than the true one.
 
     Args:
         files: of draws, a line each: an id, white space, an answer.
