@@ -219,12 +219,10 @@ def ltt(x: np.ndarray, y: np.ndarray, groups: np.ndarray | None, fixed: np.ndarr
     """Angelopoulos et al. 2021: fixed sequences over fixed thresholds, from five starts that share the level."""
     codes = np.arange(len(x)) if groups is None else np.unique(groups, return_inverse=True)[1]
     largest = np.bincount(codes).max()
-    values = np.zeros((codes.max() + 1, len(fixed)))
-    np.add.at(values, codes, (x[:, None] <= fixed) * (y - risk)[:, None])
-    some = np.zeros_like(values)
-    np.add.at(some, codes, x[:, None] <= fixed)
-    n = (some > 0).sum(axis=0)
-    losses = (values.sum(axis=0) + risk * largest * n) / largest  # of each group in [0, 1], risk in the mean at most
+    below = x[:, None] <= fixed
+    total = (below * (y - risk)[:, None]).sum(axis=0)
+    n = np.array([len(np.unique(codes[column])) for column in below.T])
+    losses = (total + risk * largest * n) / largest  # of each group in [0, 1], risk in the mean at most
     passed = [hoeffding_bentkus(int(k), float(sum_), risk) <= level / 5 for k, sum_ in zip(n, losses, strict=True)]
     found = -math.inf
     for start in range(0, len(fixed), max(1, math.ceil(len(fixed) / 5))):

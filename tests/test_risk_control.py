@@ -74,7 +74,7 @@ def test_bets_on_groups_equal_those_by_hand() -> None:
     normal, won, most = NormalDist(), 1.0, 1.0
     before, left = [risk * (1 - risk) * largest] * 3, int((accepted > 0).sum())
     for a, w in zip(accepted.tolist(), wrong.tolist(), strict=True):
-        if a and most < 1 / level:
+        if a:
             d = normal.inv_cdf(min(won * level / 1.01, math.exp(-1e-6)))
             stake = normal.pdf(d) / normal.cdf(d) / math.sqrt(sum(before) / len(before) * left)
             won *= 1 + min(stake, 0.98 / (0.7 * largest)) * (risk * a - w)

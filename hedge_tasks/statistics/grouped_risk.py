@@ -53,27 +53,24 @@ def most_won(
         risk: that the hypothesis puts as the least.
         level: at which it is to be rejected, which bets aim at; the winnings are valid for any other as well.
     """
-    from scipy.special import log_ndtr, ndtri
+    from scipy.special import ndtri
 
-    a, w = np.asarray(accepted, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
-    won, most = np.zeros(a.shape[1]), np.zeros(a.shape[1])
+    values, some = risk * np.asarray(accepted, dtype=np.float64) - wrong, np.asarray(accepted) > 0
+    won, most = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     # Groups of which nothing is accepted say nothing: given how many others there are, these are still independent.
-    left = (a > 0).sum(axis=0).astype(np.float64)
-    squares, seen = np.full(a.shape[1], _PRIOR * risk * (1 - risk) * largest), np.full(a.shape[1], _PRIOR)
-    boldest, enough = _BOLDEST / ((1 - risk) * largest), -math.log(level)
-    for a_g, w_g in zip(a, w, strict=True):
-        on = np.flatnonzero((a_g > 0) & (most < enough))
-        if not len(on):
-            continue
-        x = risk * a_g[on] - w_g[on]
-        d = ndtri(np.exp(np.minimum(won[on] - enough - math.log(_AIM), -1e-6)))
-        density = np.exp(-d * d / 2 - log_ndtr(d)) / math.sqrt(2 * math.pi)
-        stake = np.minimum(density / np.sqrt(squares[on] / seen[on] * left[on]), boldest)
-        won[on] += np.log1p(stake * x)
-        most[on] = np.maximum(most[on], won[on])
-        squares[on] += x * x
-        seen[on] += 1
-        left[on] -= 1
+    left = some.sum(axis=0).astype(np.float64)
+    squares, seen = np.full(len(won), _PRIOR * risk * (1 - risk) * largest), np.full(len(won), _PRIOR)
+    boldest, goal = _BOLDEST / ((1 - risk) * largest), math.log(_AIM / level)
+    for x, is_there in zip(values, some, strict=True):
+        chance = np.exp(np.clip(won - goal, -600.0, -1e-6))
+        d = ndtri(chance)
+        density = np.exp(-d * d / 2) / (math.sqrt(2 * math.pi) * chance)
+        stake = np.minimum(density / np.sqrt(squares / seen * np.maximum(left, 1.0)), boldest)
+        won += np.log1p(stake * x)
+        np.maximum(most, won, out=most)
+        squares += x * x
+        seen += is_there
+        left -= is_there
     return most
 
 
