@@ -122,6 +122,26 @@ def test_a_promise_follows_from_its_counts() -> None:
         assert np.sum(promise.bets, axis=0).tolist() == [promise.n_accepted, promise.n_wrong]
 
 
+def test_a_type_of_question_has_a_promise_of_its_own(tmp_path: Path) -> None:
+    """Every other picture's questions are open, and all answers to them wrong: closed ones are promised alone."""
+    types = {group: "open" if i % 2 else "closed" for i, group in enumerate(sorted({a.group for a in RUN.answer_sets}))}
+    typed = [replace(a, question_type=types[a.group]) for a in RUN.answer_sets]
+    sets = tuple(a.with_label(1) if a.question_type == "open" else a for a in typed)
+    run, options = replace(RUN, answer_sets=sets), {"risk": 0.4, "confidence": 0.8}
+    scorer = scorer_of(run, None)
+    assert calibrate(run, scorer, ["radflag"], **options, question_type="open").policy is None  # type: ignore[arg-type]
+    policy = calibrate(run, scorer, ["radflag"], **options, question_type="closed").policy  # type: ignore[arg-type]
+    assert policy is not None
+    assert policy.promise.n < sum(type == "closed" for type in types.values()) * 2
+    save_policy(policy, tmp_path / "policy.json")
+    assert load_policy(tmp_path / "policy.json").calibration["question_type"] == "closed"
+    new = replace(run_of(2), answer_sets=tuple(replace(a, question_type="closed") for a in run_of(2).answer_sets[:100]))
+    others = tuple(replace(a, id=f"{a.id} open", question_type="open").with_label(1) for a in new.answer_sets)
+    assert check(policy, replace(new, answer_sets=(*new.answer_sets, *others))) == check(policy, new)
+    with pytest.raises(ConfigError, match=r"type of question 'close'.*did you mean 'closed'"):
+        calibrate(run, scorer, ["radflag"], risk=0.4, question_type="close")
+
+
 def test_a_detector_without_scores_is_left_out_with_the_reason() -> None:
     silent = tuple(replace(a, noisy=()) for a in RUN.answer_sets)
     found = calibrate(replace(RUN, answer_sets=silent), scorer_of(RUN, None), ["vase"], risk=0.3)

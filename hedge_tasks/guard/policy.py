@@ -146,6 +146,7 @@ class Policy(Record):
         promise: what holds for the accepted.
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
+            `question_type` where the promise is about one alone;
             `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
             labelled documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
@@ -220,6 +221,8 @@ def _no_calibration(p: Policy) -> str | None:
     names = about.get("answered_as", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "calibration.answered_as: expected a list of names"
+    if not isinstance(about.get("question_type", ""), str):
+        return "calibration.question_type: expected a text"
     attempts = about.get("attempts", [])
     if not isinstance(attempts, list) or not all(isinstance(one, dict) for one in attempts):
         return "calibration.attempts: expected a list of objects"
