@@ -22,8 +22,8 @@ _GRAMMAR = {
         "der die das den dem des ein eine einen einem einer es ist sind war hier dort auf in im an am zu mit von vom"
         " für"
         " und dieser diesem dieses diese diesen liegt vor zeigt sich man sieht erkennt erkennen sehen lässt sichtbar"
-        " handelt um wird werden gibt hat vorhanden erkennbar gezeigt dargestellt zeichen hinweis hinweise anzeichen"
-        " bild aufnahme foto röntgenbild röntgenaufnahme mrt ct befund eindeutig deutlich antwort wurde also daher somit"
+        " handelt um wird werden gibt hat vorhanden erkennbar gezeigt dargestellt zeichen hinweis anzeichen"
+        " bild aufnahme foto röntgenbild mrt ct befund eindeutig deutlich antwort wurde also daher somit"
     ),
     "fr": _words(
         "le la les l d un une des du de il elle on y a est sont c ce cet cette ces dans sur au aux en et s se agit voit"
