@@ -37,6 +37,7 @@ from hedge_tasks.cli import (
     report,
     rescore,
     score,
+    selftest,
     serve,
     store,
     sweep,
@@ -55,7 +56,7 @@ COMMANDS = {
     "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
     "compare (detectors, runs, settings)": (detectors, probes, compare, sweep, tune),
     "decide (label answers, and say which are safe to use)": (judge, audit, calibrate, ask, serve),
-    "publish (a leaderboard)": (leaderboard, manifest, edition, verify, attest),
+    "publish (a leaderboard)": (leaderboard, manifest, edition, verify, attest, selftest),
     "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),
     "papers (their tables beside your runs)": (paper,),
 }

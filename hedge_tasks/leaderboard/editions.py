@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -18,6 +19,7 @@ _TELLING = 3
 """Different answers to a question with which two sets of draws can be told from each other."""
 
 _FEWEST_TELLING = 10
+_BOTH_EVEN, _ALL_EVEN, _SELDOM = 0.8, 0.4, 1e-4
 _MOST_COPIES = 0.5
 _DIGITS = 4
 
@@ -107,6 +109,7 @@ def _of_draws(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[st
             yield f"{least} {name} answers a question in {others} documents, where the edition has {asked}"
     if edition.sampling.get("n_noisy"):
         yield from _copies(answer_sets)
+    yield from _doubled(answer_sets)
 
 
 def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
@@ -114,6 +117,23 @@ def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     telling = [found for a in answer_sets if (found := _same_draws(a)) is not None]
     if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
         yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
+
+
+def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Fewer draws, each several times: honest draws repeat themselves, but seldom all of them equally often.
+
+    Of two different answers both counts are even (or share another divisor) in up to four fifths of honest questions,
+    of three and more in less than two fifths.
+    """
+    for name in ("clean", "noisy"):
+        counts = [Counter(map(_mark, getattr(a, name))) for a in answer_sets]
+        pairs = [gcd(*of.values()) > 1 for of in counts if len(of) == 2]
+        several = [gcd(*of.values()) > 1 for of in counts if len(of) > 2]
+        mostly = len(several) >= _FEWEST_TELLING and sum(several) > _MOST_COPIES * len(several)
+        chance = _BOTH_EVEN ** len(pairs) * _ALL_EVEN ** len(several)
+        if mostly or (all(pairs) and all(several) and chance < _SELDOM):
+            told = several if mostly else [*pairs, *several]
+            yield f"every {name} answer is there several times in {sum(told)} of {len(told)} documents that tell"
 
 
 def _same_draws(answers: AnswerSet) -> bool | None:
