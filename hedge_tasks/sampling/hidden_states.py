@@ -8,7 +8,6 @@ endian half precision, shape (layers, places, width), with a checksum. Readers m
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.files import sync
 from hedge_tasks.io.keyed_log import KeyedLog
 from hedge_tasks.io.records import OpenRecord
 from hedge_tasks.sampling.jobs import Job
@@ -120,7 +120,7 @@ class StateStore:
             about = {"file": Path(file.name).name, "at": at, "layers": layers, "width": width}
             about |= {"crc32": zlib.crc32(block)}
             places.append((key, _Place.read(about), about))
-        os.fsync(file.fileno())
+        sync(file.fileno(), Path(file.name).parent)
         self._log.keep(places)
 
     def get(self, key: str) -> States | None:
