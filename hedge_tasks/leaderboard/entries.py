@@ -18,6 +18,7 @@ from hedge_tasks.leaderboard.attestation import with_statement
 from hedge_tasks.leaderboard.columns import columns_of
 from hedge_tasks.leaderboard.detector_ranks import priced
 from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.entry_finding import finding_in
 from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
@@ -133,7 +134,7 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
         rate=rate,
         supported=supported_of(sets),
         answers=_answer_digests(content),
-        html=entry_page(content, findings, file.name, rate),
+        html=entry_page(content, findings, file.name, rate, finding_in(content, sets)),
     )
 
 
