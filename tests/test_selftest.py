@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
+from conftest import REPOSITORY
 
 from hedge_tasks.cli import main
 from hedge_tasks.leaderboard import check
@@ -79,5 +81,9 @@ def test_a_fault_of_ours_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
     assert summary.expected
 
 
-def test_names_are_told_apart() -> None:
-    assert len({forgery.name for forgery in FORGERIES}) == len(FORGERIES)
+def test_the_page_on_red_teaming_has_the_corpus() -> None:
+    text = (REPOSITORY / "docs" / "red-team.md").read_text("utf-8").partition("## The corpus")[2]
+    rows = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| ([^|]+?) \|$", text, re.MULTILINE)
+    told = {name: set(re.split(", | or ", now)) for name, _, now in rows if name != "forgery" and "--" not in name}
+    assert told == {forgery.name: set(forgery.marks) for forgery in FORGERIES}
+    assert len(told) == len(FORGERIES)

@@ -204,6 +204,11 @@ def _clustering(**changes: Any) -> Callable[[Json], None]:
     return lambda s: s["clusterings"]["embed"]["settings"].update(changes)
 
 
+def _heavier(s: Json) -> None:
+    _clustering(alpha=5.0)(s)
+    s["clusterings"]["embed"]["alpha"] = 5.0
+
+
 def _useful(answers: AnswerSet, n: int) -> tuple[Answer, ...]:
     """The draws that make the detector right: like the baseline where it is right, unlike it where it is wrong."""
     wrong = answers.label == 1
@@ -218,6 +223,16 @@ def _scripted(answers: AnswerSet) -> AnswerSet:
     draws = tuple(Answer(_WORDS[k % 8] if wrong else right, -0.3 - 0.01 * k, 2, "stop") for k in range(DRAWS))
     noisy = tuple(Answer(a.text, (a.mean_logprob or 0) - 0.02, 2, "stop") for a in draws)
     return replace(answers, baseline=Answer(said, -0.3, 2, "stop"), clean=draws, noisy=noisy).with_label(int(wrong))
+
+
+def _well_scripted(answers: AnswerSet) -> AnswerSet:
+    """The same by somebody who knows that noisy answers have other log-probabilities."""
+    made, dice = _scripted(answers), random.Random(answers.id)
+
+    def other(answer: Answer) -> Answer:
+        return replace(answer, mean_logprob=round(-dice.uniform(0.05, 2.0), 5))
+
+    return replace(made, clean=tuple(map(other, made.clean)), noisy=tuple(map(other, made.noisy)))
 
 
 def _declines(answers: AnswerSet) -> AnswerSet:
@@ -356,11 +371,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("a larger share for tuning", _edited(_clustering(tuning={"share": 0.8})), APART),
     Forgery("the best of twelve seeds of the tuning", _edited(_clustering(tuning={"seed": 11})), APART),
     Forgery("another clustering under the edition's name", _edited(_clustering(backend="embed")), EITHER),
-    Forgery(
-        "another weight in VASE",
-        _edited(lambda s: (_clustering(alpha=5.0)(s), s["clusterings"]["embed"].update(alpha=5.0))),
-        APART,
-    ),
+    Forgery("another weight in VASE", _edited(_heavier), APART),
     Forgery("another temperature", _edited(_settings(temperature=0.5)), APART),
     Forgery("a seed of one's own choice", _edited(_settings(seed=12)), APART),
     Forgery("no perturbation", _edited(_settings(perturbation={"name": "none"})), APART),
@@ -383,6 +394,9 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("an AUROC raised", _bare(lambda s: s["clusterings"]["embed"]["aggregates"]["se"].update(auroc=1.0)), GONE),
     # Answers
     Forgery("answers that a script wrote", _resampled(_scripted), ("refused", "not ranked", "not replayed")),
+    Forgery(
+        "answers that a better script wrote", _resampled(_well_scripted), ("refused", "not ranked", "not replayed")
+    ),
     Forgery("a better model's answers", _edited(lambda s: None), ("not replayed",)),
     # Others' entries
     Forgery("an entry under another name", _stolen(name="mine"), APART),
