@@ -158,10 +158,13 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
 
 
 def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> list[str]:
-    """The models' short names where a task has each only once, else the names of the runs."""
+    """The models' short names where a task has each only once, else the names of the runs without the task."""
     models = short_names([_model(a) for a in analyses])
     place = [(a.run.task, models[_model(a)]) for a in analyses]
-    return [name if place.count(at) > 1 else at[1] for name, at in zip(names, place, strict=True)]
+    return [
+        name.removeprefix(f"{at[0]} · ") if place.count(at) > 1 else at[1]
+        for name, at in zip(names, place, strict=True)
+    ]
 
 
 def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str]) -> list[HeatMap]:

@@ -30,11 +30,11 @@ from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.risk import risk_panel
+from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
-from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.report.texts import script_json
 from hedge_tasks.report.truth import truth_of
-from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 
 SCRIPTS = (*WITH_FIGURES, "explorer.js", "question.js", "risk.js", "claims.js")
@@ -129,17 +129,6 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
         return names[0]
     several = f"{models} model{'s' if models > 1 else ''}"
     return f"{runs[0].task}, {several}" if tasks == 1 else f"{tasks} tasks, {several}"
-
-
-def names_of_runs(runs: Sequence[Run]) -> list[str]:
-    """Return what the runs are called on the page: no two the same."""
-    models = short_names([clean(run.model, 200) for run in runs])
-    short = [f"{run.task} · {models[clean(run.model, 200)]}" for run in runs]
-    names = [
-        name if short.count(name) == 1 else f"{name} · {run.created[:16] or run.path or i + 1}"
-        for i, (name, run) in enumerate(zip(short, runs, strict=True))
-    ]
-    return [name if names.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 
 def _pictures(
