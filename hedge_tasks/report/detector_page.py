@@ -15,7 +15,7 @@ from hedge_tasks.measures.kept_units import KeptNumbers
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart
-from hedge_tasks.report.pages import WITH_FIGURES, asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.svg import picture
 from hedge_tasks.runs.run_files import now
@@ -31,6 +31,7 @@ def build_detector_page(
     findings: Sequence[RunFinding | None] = (),
     fusions: Sequence[Fusion | None] = (),
     claims: Sequence[KeptNumbers | None] = (),
+    views: Sequence[View] = (),
 ) -> str:
     """The page as HTML.
 
@@ -41,6 +42,7 @@ def build_detector_page(
         findings: of the runs, in their order.
         fusions: of the runs, in their order, where detectors were fused.
         claims: of the runs, in their order, where claims are kept with them.
+        views: other pages about the runs.
 
     Raises:
         DataError: there is no run.
@@ -52,6 +54,7 @@ def build_detector_page(
     return render(
         "detectors.html.j2",
         scripts=[*map(asset, WITH_FIGURES)],
+        views=views,
         title="Detectors" if len(tables) > 1 else f"Detectors on {names[0]}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",

@@ -26,7 +26,7 @@ from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
 from hedge_tasks.report.lead import asked_of, axis_ticks, detector_rows, lead_chart, price_of, tiles, why_no_detector
 from hedge_tasks.report.noisy import PictureAddresses
-from hedge_tasks.report.pages import WITH_FIGURES, asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.risk import risk_panel
@@ -66,6 +66,7 @@ def build_report(
     results: Sequence[ResultFile] = (),
     options: ReportOptions = ReportOptions(),
     progress: Callable[[str], None] = lambda text: None,
+    views: Sequence[View] = (),
 ) -> str:
     """The report as HTML.
 
@@ -73,6 +74,7 @@ def build_report(
         runs: as `hedge_tasks.runs.run_files.load_runs` reads them.
         results: lmms-eval's result files beside them.
         progress: told what is being done.
+        views: other pages about the runs.
 
     Raises:
         DataError: there are no runs.
@@ -98,7 +100,7 @@ def build_report(
             {
                 **section,
                 "data": Markup(script_json(data)),
-                "claims": claim_section(analysis.run, f"run-{i}-"),
+                "claims": claim_section(analysis.run, f"run-{i}-", shown),
                 "notes": [note for note in (shown.note, seen.note) if note],
                 "read": surprises_first(data),
                 "wrong": wrong_answers(data, analysis.finding),
@@ -111,6 +113,7 @@ def build_report(
         "report.html.j2",
         scripts=[*map(asset, (*SCRIPTS, "sidebyside.js") if answers else SCRIPTS)],
         styles=[*map(asset, STYLES)],
+        views=views,
         title=f"HEDGE report: {_title(runs, names)}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
