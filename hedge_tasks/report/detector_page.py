@@ -109,7 +109,7 @@ def _run(
 
 def _charts(table: DetectorTable) -> list[Chart]:
     priced = [(row.detector, row.draws, row.estimate) for row in table.rows]
-    return [price_chart(priced), detectors_chart({table.scorer.name: {name: e for name, _, e in priced}})]
+    return [detectors_chart({table.scorer.name: {name: e for name, _, e in priced}}), price_chart(priced)]
 
 
 def _by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
