@@ -28,7 +28,7 @@ _DPI = 100
 _INK, _QUIET, _LINE, _PAPER = "#1b1f26", "#5b6472", "#d9dde3", "#ffffff"
 _TRUST = {"green": TONES["supported"], "yellow": "#d99a00", "red": TONES["hallucinated"]}
 _SENTENCES = 3
-_LONGEST = 92
+_LONGEST = 90
 """Characters of a line of the finding."""
 
 _ROWS = 7
@@ -63,19 +63,25 @@ def _figure(analysis: Analysis, wrong: dict[str, Any] | None) -> Figure:
     figure = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), facecolor=_PAPER)
     figure.text(0.035, 0.925, _plain(names_of_runs([finding.run])[0], 70), size=15, color=_QUIET)
     sentences = " ".join(finding.sentences[:_SENTENCES])
-    lines = textwrap.wrap(_plain(sentences, 600), _LONGEST)
+    # No line ends between a number and its unit.
+    lines = textwrap.wrap(_plain(sentences, 600).replace(" %", "\N{NO-BREAK SPACE}%"), _LONGEST)
     figure.text(0.035, 0.885, "\n".join(lines), size=17, color=_INK, va="top", linespacing=1.35)
     colour = _TRUST[finding.trust.level]
     figure.text(0.035, 0.045, "●", size=15, color=colour)
-    figure.text(0.058, 0.047, _plain(f"Trust: {finding.trust.short}", 105), size=12, color=_INK)
+    figure.text(0.058, 0.047, _plain(_trust(finding), 100), size=12, color=_INK)
     figure.text(0.965, 0.047, f"hedge-tasks {__version__}", size=12, color=_QUIET, ha="right")
     top = 0.83 - 0.058 * len(lines)
     rows = _chosen(detector_rows(analysis))
     if rows:
-        _forest(figure, rows, (0.20, 0.17, 0.38 if wrong else 0.62, max(top - 0.17, 0.2)))
+        _forest(figure, rows, (0.235, 0.17, 0.33 if wrong else 0.6, max(top - 0.17, 0.2)))
     if wrong:
         _example(figure, wrong, top)
     return figure
+
+
+def _trust(finding: RunFinding) -> str:
+    grave = finding.trust.grave
+    return f"Trust: {finding.trust.level}{f'. {grave[0].head}.' if grave else ''}"
 
 
 def _chosen(rows: list[DetectorRow]) -> list[DetectorRow]:
