@@ -221,7 +221,7 @@ def _panel(
     rows = []
     for model, short in models.items():
         runs = [i for i, a in enumerate(analyses) if _model(a) == model]
-        several = any(len(places.intersection(runs)) > 1 for _, _, places in columns)
+        several = any(len(places & set(runs)) > 1 for _, _, places in columns)
         for row, of_row in [(names[i], [i]) for i in runs] if several else [(short, runs)]:
             cells = (tuple(_cells(number, [i for i in of_row if i in places])) for _, number, places in columns)
             rows.append((row, model, tuple(cells)))
