@@ -88,8 +88,8 @@ def read_draws(
         AnswerSet(
             id,
             Answer(text),
-            clean=tuple(map(Answer, _some(drawn[id][0], most, rng))),
-            noisy=tuple(map(Answer, _some(drawn[id][1], most, rng))),
+            clean=tuple(map(Answer, _some(drawn[id][False], most, rng))),
+            noisy=tuple(map(Answer, _some(drawn[id][True], most, rng))),
             reference=right.get(id, ""),
             label=int(text != right[id]) if id in right else None,
         )
