@@ -136,14 +136,14 @@ def _example(figure: Figure, wrong: dict[str, Any], top: float) -> None:
     question = textwrap.wrap(_plain(q["question"], 80), 40)[:2]
     figure.text(left, below, "\n".join(question), size=13, color=_INK, va="top", weight="bold")
     below -= 0.045 * len(question) + 0.01
-    figure.text(left, below, _plain(f"“{q['answer']}”", 42), size=13, color=TONES["hallucinated"], va="top")
+    figure.text(left, below, _plain(f"“{q['answer']}”", 38), size=13, color=TONES["hallucinated"], va="top")
     if q["reference"]:
-        figure.text(left, below - 0.045, _plain(f"Reference: {q['reference']}", 44), size=12, color=_QUIET, va="top")
+        figure.text(left, below - 0.045, _plain(f"Reference: {q['reference']}", 40), size=12, color=_QUIET, va="top")
     x = 0.84 if q["picture"] else left
     y = top - 0.02 if q["picture"] else below - 0.11
     for cluster in q["clusters"]:
         colour = TONES["hallucinated"] if cluster["own"] else _QUIET
-        figure.text(x, y, f"{cluster['size']} × {_plain(cluster['text'], 18)}", size=12, color=colour, va="top")
+        figure.text(x, y, f"{cluster['size']} × {_plain(cluster['text'], 15)}", size=12, color=colour, va="top")
         y -= 0.045
 
 

@@ -69,8 +69,8 @@ class DetectorRow:
 LEAD_TITLE = "Which detector finds the hallucinations?"
 
 _MOST_TICKS = 7
-_CROWDED = 0.4
-"""Too near to chance for both to be written where there are many ticks."""
+_CROWDED = (0.4, 0.6)
+"""Too near to chance to be written as well where there are many ticks."""
 _LINE = 22.0
 """Pixels between the clusterings of a detector."""
 
@@ -162,7 +162,7 @@ def axis_ticks(rows: Sequence[DetectorRow]) -> list[tuple[float, str]]:
     start = axis_start([bar.estimate for row in rows for bar in row.bars])
     values = [value / 10 for value in range(10, -1, -1) if value / 10 >= start]
     if len(values) > _MOST_TICKS:
-        values = [value for value in values if round(10 * value) % 2 == 0 and value != _CROWDED] + [0.5]
+        values = [value for value in values if round(10 * value) % 2 == 0 and value not in _CROWDED] + [0.5]
     return [(_place(value, start), "chance" if value == 0.5 else f"{value:g}") for value in sorted(values)]
 
 
