@@ -18,7 +18,6 @@ HELPERS = {"medical_models"}
 SMALL = {
     "audited_promise": "--splits 1",
     "digit_mass": "--questions 20 --repetitions 1 --draws 2 --masses 1",
-    "draws_power": "--questions 20 --runs 1 --pure 1 --longest 1",
     "group_sizes": "--samples 1 --family 1",
     "guarantee": "--cells --splits 1 --risks 0.2",
     "interval_coverage": "--samples 1 --resamples 20 --quick --only strat",
@@ -36,7 +35,7 @@ NEEDS = {
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (
-        "audit_coverage finished_run large_store leaderboard_site probes report_pages scale shale_scenarios "
+        "audit_coverage draws_power finished_run large_store leaderboard_site probes report_pages scale shale_scenarios "
         "store_overhead streamed_scores"
     ),
 }
