@@ -55,7 +55,10 @@ def most_won(
     """
     from scipy.special import ndtri
 
-    values, some = risk * np.asarray(accepted, dtype=np.float64) - wrong, np.asarray(accepted) > 0
+    values, some = (
+        risk * np.asarray(accepted, dtype=np.float64) - np.asarray(wrong, dtype=np.float64),
+        np.asarray(accepted) > 0,
+    )
     won, most = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     # Groups of which nothing is accepted say nothing: given how many others there are, these are still independent.
     left = some.sum(axis=0).astype(np.float64)

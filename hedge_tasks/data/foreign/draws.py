@@ -88,7 +88,8 @@ def read_draws(
         AnswerSet(
             id,
             Answer(text),
-            *(tuple(map(Answer, _some(texts, most, rng))) for texts in drawn[id]),
+            clean=tuple(map(Answer, _some(drawn[id][False], most, rng))),
+            noisy=tuple(map(Answer, _some(drawn[id][True], most, rng))),
             reference=right.get(id, ""),
             label=int(text != right[id]) if id in right else None,
         )
