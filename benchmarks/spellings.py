@@ -5,7 +5,8 @@
 
 Each option of each question gets k spellings, with shares of its probability drawn from a Dirichlet distribution. The
 baseline answer is drawn at T = 0.1 and `n` more at T = 1, spelling by spelling; an answer is wrong where its option is.
-All AUROCs are means over the models of the file. With one spelling an option is its meaning, and the log-probability
+Who takes the fifth or sixth option ("I don't know", "None of the above") declines and is left out. All AUROCs are means
+over the models of the file. With one spelling an option is its meaning, and the log-probability
 of the answer is that of the meaning; with several it is not, and semantic entropy, which adds them up, is the same.
 """
 
@@ -29,6 +30,8 @@ CELLS = ((1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (8, 0.3))
 
 NAMES, COLOURS = ("-log p", "SE", "discrete SE", "RadFlag"), ("#d55e00", "#0072b2", "#56b4e9", "#00805c")
 Cell = tuple[int, float]
+ANSWERS = 4
+"""Options that say something."""
 
 
 def draws(p: Floats, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -60,8 +63,9 @@ def areas(questions: list[OptionQuestion], spellings: int, alpha: float, n: int,
     counted = np.stack([(meanings == o).mean(axis=1) for o in range(options)], axis=1)
     away = (meanings != meaning[:, None]).mean(axis=1)
     wrong = (meaning != right).astype(int)
+    said = meaning < ANSWERS
     scores = (-np.log(spelled[rows, baseline]).round(10), entropy(weighted), entropy(counted), away)
-    return [auroc(score, wrong) for score in scores]
+    return [auroc(score[said], wrong[said]) for score in scores]
 
 
 def measure(models: dict[str, list[OptionQuestion]], n: int, seed: int) -> Iterator[tuple[Cell, Floats]]:
