@@ -246,7 +246,7 @@ def _fitted_row(
         row = replace(row, foreign=_foreign(data, detector, states, targets, seed))
     if prices and fit_on is None:
         row = replace(row, prices=_prices(data, detector, states, targets, seed))
-    return row, labelled(scores, detector.name)
+    return row, replace(labelled(scores, detector.name), extra_stderr=error)
 
 
 def _foreign(data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int) -> float:
