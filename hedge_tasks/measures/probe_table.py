@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.inside import ARRAYS, HEADS, PLACES, Inside
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError
@@ -15,10 +17,12 @@ from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
 from hedge_tasks.probes.crossfit import cross_fitted, shuffled
-from hedge_tasks.sampling.hidden_states import PLACES, States
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
 """Numbers of labelled documents that the label price is told for, where a run has more."""
+
+LOOKED_AT = frozenset({"states", "heads"})
+"""Arrays that fitted detectors look at."""
 
 _CONTROLS = 10
 
@@ -58,7 +62,7 @@ class ProbeTable:
         left_out: detector -> why it has no number.
         n: documents with a label and states.
         missing: labelled documents without states.
-        bytes: that the states of a document take.
+        bytes: that the arrays of a document take.
         fitted_on: the run it was fitted on, where that is another one.
     """
 
@@ -77,42 +81,49 @@ class ProbeData:
 
     Attributes:
         answer_sets, scores: of the documents, in one order.
-        states: shape (n, layers, places, width).
+        arrays: that fitted detectors look at, by name, each of the documents' along its first axis.
         labels: 0 or 1, shape (n,).
         entropies: semantic entropy of the draws, shape (n,); NaN where there is none.
         groups: of the documents.
-        missing: labelled documents without states.
+        missing: labelled documents without an array that others have.
     """
 
     answer_sets: tuple[AnswerSet, ...]
     scores: tuple[Scores, ...]
-    states: FloatArray
+    arrays: Mapping[str, FloatArray]
     labels: IntArray
     entropies: FloatArray
     groups: tuple[str, ...]
     missing: int
 
     @classmethod
-    def of(cls, answer_sets: Sequence[AnswerSet], scores: Sequence[Scores], states: Mapping[str, States]) -> ProbeData:
+    def of(cls, answer_sets: Sequence[AnswerSet], scores: Sequence[Scores], inside: Mapping[str, Inside]) -> ProbeData:
         """Join what is known of labelled documents.
 
         Args:
             scores: of the documents, in their order; `se` is what entropy probes are fitted to.
-            states: by id.
+            inside: by id.
 
         Raises:
-            DataError: no labelled document has states.
+            DataError: no labelled document has arrays, or they are of different shapes.
         """
         known = [(a, s) for a, s in zip(answer_sets, scores, strict=True) if s.reported_label is not None]
-        pairs = [(a, s) for a, s in known if a.id in states]
+        names = [name for name in LOOKED_AT if any(name in inside.get(a.id, {}) for a, _ in known)]
+        pairs = [(a, s) for a, s in known if names and inside.get(a.id, {}).keys() >= set(names)]
         if not pairs:
-            raise DataError("no labelled document has hidden states")
+            parts = "+".join(part for part, of in ARRAYS.items() if LOOKED_AT & set(of))
+            raise DataError(
+                f"nothing that fitted detectors look at was kept with the run; `--gen_kwargs inside={parts}` keeps it"
+            )
         sets, of = zip(*pairs, strict=True)
         entropies = [s.numbers.get("se") for s in of]
+        for name in names:
+            if len({inside[a.id][name].shape for a in sets}) > 1:
+                raise DataError(f"{name} of different shapes: not all of them are of one model")
         return cls(
             sets,
             of,
-            np.stack([states[a.id] for a in sets]).astype(np.float32),
+            {name: np.stack([inside[a.id][name] for a in sets]).astype(np.float32) for name in names},
             np.array([s.reported_label for s in of], dtype=np.int64),
             np.array([np.nan if e is None else e for e in entropies], dtype=np.float64),
             tuple(str(s.group) if s.group is not None else f"\0{s.id}" for s in of),
@@ -120,14 +131,17 @@ class ProbeData:
         )
 
     def at(self, detector: FittedDetector) -> FloatArray:
-        """The states that a detector looks at, shape (n, layers, width).
+        """The numbers that a detector looks at, shape (n, layers, width).
 
         Raises:
-            DataError: a document has none there.
+            DataError: they were not kept, or a document has none there.
         """
-        found = self.states[:, :, PLACES.index(detector.place)]
+        if detector.array not in self.arrays:
+            [part] = [part for part, names in ARRAYS.items() if detector.array in names]
+            raise DataError(f"the run keeps no {detector.array}; `--gen_kwargs inside={part}` does")
+        found = looked_at(detector, self.arrays[detector.array])
         if np.isnan(found).any():
-            raise DataError(f"some documents have no state of the {detector.place}")
+            raise DataError(f"some documents have no {detector.array} of the {detector.place}")
         return found
 
     def targets(self, detector: FittedDetector) -> IntArray:
@@ -142,6 +156,13 @@ class ProbeData:
             raise DataError("some documents have no semantic entropy to be fitted to")
         cut = best_split(self.entropies)
         return (self.entropies > cut).astype(np.int64)
+
+
+def looked_at(detector: FittedDetector, array: FloatArray) -> FloatArray:
+    """The place of an array that a detector looks at, shape (n, layers, width)."""
+    if detector.array == "states":
+        return array[:, :, PLACES.index(detector.place)]
+    return array[..., HEADS.index(detector.place)].reshape(len(array), 1, -1)
 
 
 def best_split(values: FloatArray) -> float:
@@ -191,9 +212,10 @@ def probe_table(
     Raises:
         DataError: the states of the other run have another shape.
     """
-    if fit_on is not None and fit_on.states.shape[1:] != data.states.shape[1:]:
-        shapes = " and ".join(str(of.states.shape[1:]) for of in (fit_on, data))
-        raise DataError(f"a probe of one model cannot read another's states: shapes (layers, places, width) {shapes}")
+    for name in data.arrays.keys() & (fit_on.arrays.keys() if fit_on is not None else ()):
+        shapes = [of.arrays[name].shape[1:] for of in (fit_on, data) if of is not None]
+        if len(set(shapes)) > 1:
+            raise DataError(f"a probe of one model cannot read another's {name}: shapes {shapes[0]} and {shapes[1]}")
     rows, left_out, columns = [], dict[str, str](), dict[str, Labelled]()
     for detector in detectors:
         try:
@@ -212,7 +234,8 @@ def probe_table(
     compared = {row.name: columns[row.name] for row in shown}
     blind = against_blind(data.answer_sets, compared, data.scores) if compared else None
     ordered = tuple(sorted(shown, key=lambda row: (-(row.estimate.value or 0.0), row.name)))
-    size = data.states.shape[1] * data.states.shape[2] * data.states.shape[3] * 2
+    # States are kept in half precision.
+    size = sum(math.prod(of.shape[1:]) * (2 if name == "states" else 4) for name, of in data.arrays.items())
     return ProbeTable(ordered, blind, left_out, len(data.labels), data.missing, size, fitted_on)
 
 

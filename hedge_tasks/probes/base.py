@@ -34,13 +34,15 @@ class FittedDetector:
 
     Attributes:
         name, title: as of every detector.
-        place: of the hidden states that it looks at, one of `hedge_tasks.sampling.hidden_states.PLACES`.
+        place: that it looks at: of `states` one of `hedge_tasks.data.inside.PLACES`, of `heads` one of `HEADS`.
         target: one of `TARGETS`.
         fit: from states of shape (n, layers, width), targets 0 or 1 of shape (n,) and groups of shape (n,) to arrays.
         score: from these arrays and states of shape (m, layers, width) to numbers of shape (m,), the higher the more
             likely the answer is hallucinated.
         source: paper, and equation where it has one.
         before: whether it can be told before the model has said anything.
+        array: that it looks at, one of `hedge_tasks.data.inside.ARRAYS`: `states` or `heads`, which are one layer as
+            wide as there are heads in all.
     """
 
     name: str
@@ -51,6 +53,7 @@ class FittedDetector:
     score: Callable[[Arrays, FloatArray], FloatArray] = field(repr=False)
     source: str
     before: bool = False
+    array: str = "states"
 
 
 def digest(arrays: Arrays) -> str:
