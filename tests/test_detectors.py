@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.claims import Claim, ClaimEvidence
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.inside import HEADS, LOGITS
 from hedge_tasks.detectors import (
     NEEDS,
     Evidence,
@@ -128,6 +129,11 @@ BOUNDS = {
     "token_sar": lambda n, m: (0, None),
     "sar": lambda n, m: (-math.log(1 + 1000 * n), None),
     "eigenscore": lambda n, m: (math.log(1e-3), math.log(1 + 1e-3)),
+    "inside": lambda n, m: (math.log(1e-3), None),
+    "rauq": lambda n, m: (0, None),
+    "self_certainty": lambda n, m: (None, 0),
+    "free_energy": lambda n, m: (None, None),
+    "semantic_energy": lambda n, m: (None, None),
     "se": lambda n, m: (0, math.log(n)),
     "se_sum": lambda n, m: (0, math.log(n)),
     "discrete_se": lambda n, m: (0, math.log(n)),
@@ -151,7 +157,7 @@ BOUNDS = {
 SHARES = {
     "radflag", "radflag_noisy", "radflag_pooled", "lexical", "luq", "selfcheck_nli", "contradiction",
     "baseline_cosine", "baseline_entailment", "semantic_density", "degree_nli", "degree_cosine", "degree_jaccard",
-    "p_true", "mc_probability",
+    "p_true", "mc_probability", "image_attention", "image_attention_entropy", "lookback",
     *(f"claims_{kind}_{how}" for kind in ("radflag", "luq", "contradiction") for how in ("mean", "max")),
 }  # fmt: skip
 
@@ -184,7 +190,24 @@ def random_evidence(dice, n, m):
         token_logprobs=tuple(-dice.expovariate(1) for _ in range(3)),
         token_entropies=tuple(dice.expovariate(1) for _ in range(3)),
         relevances=tuple(relevances[text] for text in texts),
+        inside=random_inside(dice, texts[1 : 1 + n]),
     )
+
+
+def random_inside(dice, clean):
+    """Arrays from inside a model; equal texts have equal ones."""
+    rng = np.random.default_rng(dice.randrange(2**32))
+    of = {text: rng.normal(size=(2, len(LOGITS))) for text in clean}
+    logits = rng.normal(size=(3, len(LOGITS)))
+    logits[:, LOGITS.index("logprob")] = -rng.exponential(size=3)
+    logits[:, LOGITS.index("uniform_divergence")] = rng.exponential(size=3)
+    return {
+        "heads": rng.random((4, 2, len(HEADS))),
+        "previous": rng.random((4, 3)),
+        "logits": logits,
+        "draw_states": np.array([of[text][0] for text in clean]),
+        "draw_logits": np.array([of[text][1] for text in clean]),
+    }
 
 
 def random_claims(dice, n, m):
@@ -218,6 +241,10 @@ def reordered(evidence, order):
         token_logprobs=evidence.token_logprobs,
         token_entropies=evidence.token_entropies,
         relevances=tuple(evidence.relevances[i] for i in order),
+        inside={
+            name: of[[i - 1 for i in order if 0 < i <= evidence.n_clean]] if name.startswith("draw_") else of
+            for name, of in evidence.inside.items()
+        },
     )
 
 

@@ -1,4 +1,4 @@
-"""`hedge probes`: what the inside of a model tells of hallucinations, cross-fitted, beside blind baselines and draws."""
+"""`hedge probes`: what the inside of a model tells, cross-fitted, beside blind baselines and draws."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = probe_table(
         data,
         asked,
-        beside={name: (get(name).title, get(name).draws(n, m)) for name in data.scores[0]},
+        beside={name: (get(name).title, get(name).draws(n, m), get(name).passes(n)) for name in data.scores[0]},
         controls=not arguments.no_controls,
         prices=arguments.prices,
         fit_on=_data(other, arguments, None) if other else None,
@@ -54,15 +54,12 @@ def run(arguments: argparse.Namespace) -> int:
     )
     written = []
     if arguments.save:
-        import numpy as np
-
         arguments.save.mkdir(parents=True, exist_ok=True)
-        index = np.unique(np.asarray(data.groups, dtype=object).astype(str), return_inverse=True)[1]
         for one in asked:
             if one.name in found.left_out:
                 continue
             path = arguments.save / f"{one.name}.npz"
-            digest = save(one.fit(data.at(one), data.targets(one), index), path)
+            digest = save(one.fit(data.at(one), data.targets(one), data.group_numbers), path)
             written.append(f"{path}: written, sha256 {digest}")
     table = _table(found, finished.title)
     facts = {
@@ -97,6 +94,7 @@ def _table(found: ProbeTable, title: str) -> Table:
         cells: dict[str, Cell] = {
             "detector": row.name + (" (fitted)" if row.name in FITTED else ""),
             "draws": row.draws,
+            "passes": row.passes,
             "labels": row.labels,
             "estimate": row.estimate,
             "difference": None if pair is None else pair.number,
@@ -108,9 +106,9 @@ def _table(found: ProbeTable, title: str) -> Table:
     for one in found.blind.rows if found.blind else ():
         name = f"{one.name}{'*' if one.reversed else ''} (blind)"
         labels = 0 if one.name == LENGTH else round(found.n * 0.8)
-        rows.append({"detector": name, "draws": 0, "labels": labels, "estimate": one.estimate})
+        rows.append({"detector": name, "draws": 0, "passes": 0, "labels": labels, "estimate": one.estimate})
     columns = [
-        *(Column("detector"), Column("draws"), Column("labels")),
+        *(Column("detector"), Column("draws"), Column("passes"), Column("labels")),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("difference", f"- {best}", format=SIGNED_FOUR),

@@ -1,4 +1,4 @@
-"""What can be known of a model from inside, as it reads a question and an answer: arrays of numbers by name."""
+"""A model from inside, as it reads a question and an answer: arrays of numbers by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARTS: Mapping[str, str] = {
     "logits": "summaries of the next-token distribution at each token of the baseline answer",
     "draws": "hidden state and logits of each clean answer, by a pass each",
 }
-"""What can be kept, and asked for with `inside`."""
+"""Parts that can be kept, and asked for with `inside`."""
 
 PLACES = ("question", "image", "first", "last", "mean")
 """Last token before the answer, last token of the picture, first and last of the answer, mean over the answer."""

@@ -62,6 +62,24 @@ NEEDS: Mapping[str, str] = {
 }
 """Evidence that a detector may need, and how a reader is told that it is not there."""
 
+KEPT_BY: Mapping[str, str] = {
+    "baseline_token_logprobs": "--gen_kwargs alternatives=0",
+    "baseline_token_entropies": "--gen_kwargs inside=logits, or alternatives=5 of a server",
+    "attention": "--gen_kwargs inside=attention",
+    "image_attention": "--gen_kwargs inside=attention",
+    "token_logits": "--gen_kwargs inside=logits",
+    "draw_states": "--gen_kwargs inside=draws",
+    "draw_logits": "--gen_kwargs inside=draws",
+    "claims": "hedge claims --keep",
+    "relations": "hedge detectors --keep",
+    "cosines": "hedge detectors --keep",
+    "noisy": "--gen_kwargs n_noisy=10",
+} | {f"forced_{name}": "HEDGE_DETECTORS=NAME as it is sampled" for name in ("blank", "reworded", "truth", "options")}
+"""The way to have a run keep evidence that not every run keeps."""
+
+_PASSES = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
+_INSIDE = frozenset({"attention", "image_attention", "token_logits"})
+_OF_EACH_DRAW = frozenset({"draw_states", "draw_logits"})
 
 LEVELS = ("answer", "claim")
 """The argument of a detector's function: one answer, or all claims of one."""
@@ -148,6 +166,21 @@ class Detector:
             raise unknown("level of units", level, (*LEVELS, *_OF_PARTS))
         looked_at = self.needs - _DRAWS
         return self.level == "answer" and bool(looked_at) and looked_at <= _OF_PARTS[level]
+
+    def passes(self, n: int) -> int:
+        """How many prompts the model reads once more for it, after all draws.
+
+        Example:
+            >>> from hedge_tasks.detectors import get
+            >>> [get(name).passes(10) for name in ("se", "rauq", "inside")]
+            [0, 1, 10]
+        """
+        return len(self.needs & _PASSES) + bool(self.needs & _INSIDE) + n * bool(self.needs & _OF_EACH_DRAW)
+
+    @property
+    def kept_by(self) -> str:
+        """The ways to have a run keep what it needs, where not every run does; empty where every run does."""
+        return "; ".join(dict.fromkeys(way for need, way in KEPT_BY.items() if need in self.needs))
 
     @property
     def label(self) -> str:

@@ -15,14 +15,30 @@ from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
+from hedge_tasks.probes import linear
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
-from hedge_tasks.probes.crossfit import cross_fitted, shuffled
+from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
 """Numbers of labelled documents that the label price is told for, where a run has more."""
 
+SEMANTIC_ENTROPY = "se"
+"""The detector that entropy probes are fitted to."""
+
 LOOKED_AT = frozenset({"states", "heads"})
 """Arrays that fitted detectors look at."""
+
+_TYPE_ALONE = FittedDetector(
+    "question_type",
+    "Kind of question alone",
+    place="image",
+    array="heads",
+    target="labels",
+    fit=linear.fit,
+    score=linear.score,
+    source="control",
+)
+"""The kind of question by itself: a probe has to know more."""
 
 _CONTROLS = 10
 
@@ -40,6 +56,7 @@ class ProbeRow:
             the control was not asked for or does not apply.
         foreign: ROC-AUC with the states of another image's document: what is left has nothing to do with the document.
         prices: number of labels -> ROC-AUC.
+        passes: prompts that the model read once more for it.
     """
 
     name: str
@@ -50,6 +67,7 @@ class ProbeRow:
     shuffled: float | None = None
     foreign: float | None = None
     prices: Mapping[int, float] = field(default_factory=dict)
+    passes: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +134,7 @@ class ProbeData:
                 f"nothing that fitted detectors look at was kept with the run; `--gen_kwargs inside={parts}` keeps it"
             )
         sets, of = zip(*pairs, strict=True)
-        entropies = [s.numbers.get("se") for s in of]
+        entropies = [s.numbers.get(SEMANTIC_ENTROPY) for s in of]
         for name in names:
             if len({inside[a.id][name].shape for a in sets}) > 1:
                 raise DataError(f"{name} of different shapes: not all of them are of one model")
@@ -137,12 +155,26 @@ class ProbeData:
             DataError: they were not kept, or a document has none there.
         """
         if detector.array not in self.arrays:
-            [part] = [part for part, names in ARRAYS.items() if detector.array in names]
-            raise DataError(f"the run keeps no {detector.array}; `--gen_kwargs inside={part}` does")
+            raise DataError(f"the run keeps no {detector.array}; `--gen_kwargs inside={detector.part}` does")
         found = looked_at(detector, self.arrays[detector.array])
         if np.isnan(found).any():
             raise DataError(f"some documents have no {detector.array} of the {detector.place}")
         return found
+
+    @property
+    def group_numbers(self) -> IntArray:
+        """A number for each document's group."""
+        names = np.asarray(self.groups, dtype=object).astype(str)
+        found: IntArray = np.unique(names, return_inverse=True)[1].astype(np.int64)
+        return found
+
+    def of_types(self, types: Sequence[str]) -> ProbeData:
+        """The same documents, of which nothing is known but the kind of question."""
+        flags = np.array([[s.question_type == kind for kind in types] for s in self.scores], dtype=np.float32)
+        # As wide as the attention of one layer: what `_TYPE_ALONE` looks at.
+        whole = np.zeros((len(flags), len(types), 1, len(HEADS)), dtype=np.float32)
+        whole[..., 0, HEADS.index(_TYPE_ALONE.place)] = flags
+        return replace(self, arrays={_TYPE_ALONE.array: whole})
 
     def targets(self, detector: FittedDetector) -> IntArray:
         """The target that a detector is fitted to.
@@ -190,7 +222,7 @@ def probe_table(
     data: ProbeData,
     detectors: Sequence[FittedDetector],
     *,
-    beside: Mapping[str, tuple[str, int]],
+    beside: Mapping[str, tuple[str, int, int]],
     controls: bool = True,
     prices: bool = False,
     fit_on: ProbeData | None = None,
@@ -202,7 +234,7 @@ def probe_table(
     Args:
         data: of the run.
         detectors: that are fitted.
-        beside: ordinary detectors that `data.scores` have -> title and draws.
+        beside: ordinary detectors that `data.scores` have -> title, draws and passes.
         controls: whether shuffled labels and another image's states are tried, too.
         prices: whether the ROC-AUC is told for fewer labels as well.
         fit_on: another run to be fitted on; None cross-fits within this one.
@@ -225,10 +257,20 @@ def probe_table(
             continue
         rows.append(row)
         columns[detector.name] = column
-    for name, (title, draws) in beside.items():
+    for name, (title, draws, passes) in beside.items():
         estimate = detection_auroc(data.scores, name)
-        rows.append(ProbeRow(name, title, draws, 0, estimate))
+        rows.append(ProbeRow(name, title, draws, 0, estimate, passes=passes))
         columns[name] = labelled(data.scores, name)
+    types = sorted({s.question_type for s in data.scores if s.question_type is not None})
+    if len(types) > 1 and fit_on is None:
+        try:
+            found = fitted_scores(data.of_types(types), _TYPE_ALONE, seed=seed)
+        except DataError as error:
+            left_out[_TYPE_ALONE.name] = str(error)
+        else:
+            name = _TYPE_ALONE.name
+            rows.append(ProbeRow(name, _TYPE_ALONE.title, 0, found.labels, detection_auroc(found.scores, name)))
+            columns[name] = found.column(name)
     shown = [row for row in rows if row.estimate.value is not None]
     left_out |= {row.name: str(row.estimate.reason) for row in rows if row.estimate.value is None}
     compared = {row.name: columns[row.name] for row in shown}
@@ -239,37 +281,70 @@ def probe_table(
     return ProbeTable(ordered, blind, left_out, len(data.labels), data.missing, size, fitted_on)
 
 
-def _fitted_row(
-    data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None, *, controls: bool, prices: bool, seed: int
-) -> tuple[ProbeRow, Labelled]:
+@dataclass(frozen=True)
+class FittedScores:
+    """The scores of a fitted detector.
+
+    Attributes:
+        scores: of the documents of the data, with what fitting adds to the error.
+        labels: documents with a label that it was fitted on; 0 where it needs none.
+        shuffled: the control by shuffled labels; None where it was fitted on another run.
+    """
+
+    scores: tuple[Scores, ...]
+    labels: int
+    shuffled: Shuffled | None
+
+    def column(self, name: str) -> Labelled:
+        """The scores and labels as columns, whose comparisons have the error of fitting in them."""
+        error = self.shuffled.error if self.shuffled else 0.0
+        return replace(labelled(self.scores, name), extra_stderr=error)
+
+
+def fitted_scores(
+    data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None = None, *, seed: int = 0
+) -> FittedScores:
+    """Score the documents of a run by a detector that is cross-fitted on it, or fitted on another.
+
+    Raises:
+        DataError: it cannot be fitted.
+    """
     states, targets = data.at(detector), data.targets(detector)
     shared = (data.labels, data.groups)
     if fit_on is not None:
-        index = np.unique(np.asarray(fit_on.groups, dtype=object).astype(str), return_inverse=True)[1]
-        arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), index)
+        arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), fit_on.group_numbers)
         values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
     else:
         values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
         control = shuffled(detector, states, targets, *shared, seed=seed)
     error = control.error if control else 0.0
-    scores = [
+    scores = tuple(
         replace(s, numbers={detector.name: float(v)}, choice_errors={detector.name: error} if error else {})
         for s, v in zip(data.scores, values, strict=True)
-    ]
+    )
+    return FittedScores(scores, n_labels if detector.target == "labels" else 0, control)
+
+
+def _fitted_row(
+    data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None, *, controls: bool, prices: bool, seed: int
+) -> tuple[ProbeRow, Labelled]:
+    states, targets = data.at(detector), data.targets(detector)
+    found = fitted_scores(data, detector, fit_on, seed=seed)
     row = ProbeRow(
         detector.name,
         detector.title,
         0,
-        n_labels if detector.target == "labels" else 0,
-        detection_auroc(scores, detector.name),
+        found.labels,
+        detection_auroc(found.scores, detector.name),
+        passes=1,
     )
-    if control is not None:
-        row = replace(row, shuffled=control.mean)
+    if found.shuffled is not None:
+        row = replace(row, shuffled=found.shuffled.mean)
     if controls and fit_on is None:
         row = replace(row, foreign=_foreign(data, detector, states, targets, seed))
     if prices and fit_on is None:
         row = replace(row, prices=_prices(data, detector, states, targets, seed))
-    return row, replace(labelled(scores, detector.name), extra_stderr=error)
+    return row, found.column(detector.name)
 
 
 def _foreign(data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hedge_tasks.data.inside import ARRAYS
 from hedge_tasks.errors import DataError
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -54,6 +55,12 @@ class FittedDetector:
     source: str
     before: bool = False
     array: str = "states"
+
+    @property
+    def part(self) -> str:
+        """The part of the model that has to be kept for it, one of `hedge_tasks.data.inside.PARTS`."""
+        [part] = [part for part, arrays in ARRAYS.items() if self.array in arrays]
+        return part
 
 
 def digest(arrays: Arrays) -> str:

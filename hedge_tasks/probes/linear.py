@@ -129,7 +129,7 @@ class _Depth:
         x = np.asarray(states, dtype=np.float64)
         center, scale = x.mean(axis=0), x.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
-        x = _standardised(x, center, scale)
+        x = np.asarray(_standardised(x, center, scale), dtype=np.float64)
         if x.shape[1] <= x.shape[0]:
             return cls(center, scale, x, np.eye(x.shape[1]))
         values, vectors = np.linalg.eigh(x @ x.T)

@@ -1,4 +1,4 @@
-"""What was kept with the answers of a run from inside the model."""
+"""Arrays from inside the model that were kept with the answers of a run."""
 
 from __future__ import annotations
 
