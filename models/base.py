@@ -12,6 +12,7 @@ from lmms_eval.api.model import lmms
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
 from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
+from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.serving.completion import PromptToken
 
 _PADDING = 16
@@ -158,6 +159,31 @@ def whole_reply(
             reply = rest[: n_said + 1]
             spellings[tuple(token.id for token in reply)] = _summed(reply)
     return spelled_answer(text, spellings) if spellings else reason
+
+
+def drawn_reply(
+    prompt: Sequence[PromptToken], closed: Sequence[Sequence[PromptToken]], text: str, controls: Collection[int]
+) -> Reread | str:
+    """A reply as a draw of it would have been told: of the likelier spelling, its tokens and its end.
+
+    Args:
+        prompt, closed, text, controls: as for `whole_reply`.
+    """
+    begin = [token.id for token in prompt]
+    found: list[tuple[float, Reread]] = []
+    for tokens in closed:
+        rest = tokens[len(begin) :]
+        n_said = _spelled_by(rest, text) if [token.id for token in tokens[: len(begin)]] == begin else None
+        if n_said:
+            total = _summed(rest[:n_said])
+            end = rest[n_said] if len(rest) > n_said and rest[n_said].id in controls else None
+            mean, told = round(total / n_said, LOGPROB_DECIMALS), None
+            if end is not None:
+                told = min(round(end.logprob, LOGPROB_DECIMALS), 0.0)
+            found.append((total, Reread(min(mean, 0.0), n_said, told)))
+    if not found:
+        return "the chat template writes a finished reply as another text, or behind another prompt"
+    return max(found, key=lambda one: one[0])[1]
 
 
 def _spelled_by(tokens: Sequence[PromptToken], text: str) -> int | None:

@@ -265,6 +265,43 @@ def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequ
 
 
 @torch.inference_mode()
+def forced_draws(
+    model: Any,
+    inputs: Mapping[str, Any],
+    tokens: Sequence[Sequence[int]],
+    sampler: TokenSampler,
+    ends: Sequence[int],
+) -> list[tuple[list[float], list[float]]]:
+    """Log-probabilities of given answers' tokens, then of an end, and by how much each draw's choice was ahead of them.
+
+    Args:
+        model: a transformers model.
+        inputs: processed prompts, left-padded; one a draw.
+        tokens: of each row's answer, none or more, without an end.
+        sampler: of the draws.
+        ends: tokens that end an answer; the one that comes closest to being chosen counts.
+    """
+    longer, forced = continued(model, inputs, tokens)
+    length = forced.shape[1]
+    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
+    logits, prompt = output.logits[:, -length - 1 :], said_in(inputs)
+    found: list[tuple[list[float], list[float]]] = [([], []) for _ in tokens]
+    for step in range(length + 1):
+        ids = torch.cat([prompt, forced[:, :step]], dim=1)
+        for over in (False, True):
+            mine = [i for i, own in enumerate(tokens) if (len(own) == step if over else len(own) > step)]
+            if not mine:
+                continue
+            rows = torch.tensor(mine, device=ids.device)
+            wanted = torch.tensor([list(ends)] * len(mine), device=ids.device) if over else forced[rows, step][:, None]
+            ahead, known = sampler.margins(logits[rows, step], ids[rows], rows, step, wanted)
+            for i, logprob, margin in zip(mine, known.tolist(), ahead.tolist(), strict=True):
+                found[i][0].append(logprob)
+                found[i][1].append(margin)
+    return found
+
+
+@torch.inference_mode()
 def reply_logprob(model: Any, inputs: Mapping[str, Any], reply: Sequence[int], ends: Sequence[int]) -> float:
     """Log-probability of one whole reply to one prompt, without any cache; see `SharedPrefill.reply_logprobs`."""
     longer, forced = continued(model, inputs, [reply])

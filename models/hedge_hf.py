@@ -34,7 +34,7 @@ from hedge_tasks.models.base import (
     spelled_answer,
 )
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
-from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_logprobs, reply_logprob
+from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_draws, forced_logprobs, reply_logprob
 from hedge_tasks.models.inside import eager, looked_inside
 from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
@@ -43,6 +43,7 @@ from hedge_tasks.models.token_sampling import (
     AnswerReader,
     Continuations,
     TokenSampler,
+    rounded,
     sent_decoding,
 )
 from hedge_tasks.models.weights import (
@@ -59,6 +60,7 @@ from hedge_tasks.models.weights import (
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.serving.fingerprints import identity_of
 
 _ARGUMENTS = (
@@ -84,6 +86,9 @@ _ARGUMENTS = (
 # in half precision the rounding of the logits alone makes a few percent.
 _SHARING_TOLERANCE = 1e-3
 _SHARING_TOLERANCE_HALF = 0.05
+
+_REREAD_ROWS = 8
+"""Answers that are read again in one pass."""
 
 
 class HedgeHF(ChatAdapter):
@@ -328,6 +333,45 @@ class HedgeHF(ChatAdapter):
         size = self.draws_per_batch or max(len(batch), 1)
         return (batch[i : i + size] for i in range(0, len(batch), size))
 
+    @property
+    def dtype(self) -> str:
+        """Of the weights, such as "bfloat16"."""
+        return str(self._model.dtype).removeprefix("torch.")
+
+    def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
+        """Given answers as their draws; see `hedge_tasks.sampling.reread.RereadingModel`.
+
+        Of the spellings with and without a blank in front the one counts that the seed comes closer to.
+        """
+        found: list[Reread | str] = []
+        for start in range(0, len(draws), _REREAD_ROWS):
+            rows = slice(start, start + _REREAD_ROWS)
+            found += self._reread(draws[rows], answers[rows])
+        return found
+
+    def _reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
+        if any(self._is_contrasted(draw) for draw in draws):
+            return ["contrastive decoding is not read again"] * len(draws)
+        prompts, owners = _distinct_prompts(draws)
+        messages = [draw.messages() for draw in prompts]
+        inputs = self._inputs([messages[owner] for owner in owners])
+        defaults = self._model.generation_config
+        ways: list[list[Reread]] = []
+        for blank in SPELLINGS:
+            limits = draws[0].request.plan.limits()
+            reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
+            allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
+            sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device, allowed)
+            tokens = [
+                self._tokenizer(blank + answer.text, add_special_tokens=False)["input_ids"] if answer.text else []
+                for answer in answers
+            ]
+            told = forced_draws(self._model, inputs, tokens, sampler, sorted(reader.ends))
+            # What a text of `until` ended has not chosen an end token, nor has an answer that was cut off.
+            ended = [answer.finish != "length" and not limits.get("until") for answer in answers]
+            ways.append([_as_drawn(own, ahead, end) for (own, ahead), end in zip(told, ended, strict=True)])
+        return [min(both, key=lambda one: one.margin or 0.0) for both in zip(*ways, strict=True)]
+
     # --- plain conversations ------------------------------------------------------------------------------------------
 
     def answer_conversations(
@@ -558,6 +602,15 @@ class HedgeHF(ChatAdapter):
 def _forced_answer(text: str, logprobs: Sequence[float]) -> Answer:
     mean = sum(logprobs) / max(len(logprobs), 1)
     return Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(logprobs))
+
+
+def _as_drawn(logprobs: Sequence[float], margins: Sequence[float], ended: bool) -> Reread:
+    """An answer's log-probabilities and margins, the last of them its end's."""
+    *own, end = logprobs
+    mean = sum(own) / len(own) if own else end
+    # An answer that was cut off has not chosen its end.
+    counted = margins if ended else margins[:-1]
+    return Reread(rounded(mean), len(own), rounded(end) if ended else None, max(counted, default=0.0))
 
 
 def _merge_adapter(model: Any, peft: str) -> Any:

@@ -24,6 +24,7 @@ from hedge_tasks.models.base import (
     ChatAdapter,
     complete,
     conversation_draws,
+    drawn_reply,
     forced_answer,
     positive,
     refuse_unknown,
@@ -33,6 +34,7 @@ from hedge_tasks.models.token_sampling import rounded, sent_decoding, thought_of
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
+from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.sampling.series import request_seed, series
 from hedge_tasks.serving.completion import PromptToken
 from hedge_tasks.serving.fingerprints import identity_of
@@ -339,6 +341,36 @@ class HedgeVLLM(ChatAdapter):
             self._whole(prompts[id(conversation)], closed[n * i : n * (i + 1)], text)
             for i, (conversation, text) in enumerate(zip(conversations, texts, strict=True))
         ]
+
+    @property
+    def dtype(self) -> str:
+        """Of the weights, such as "bfloat16"."""
+        return str(self._engine.llm_engine.model_config.dtype).removeprefix("torch.")
+
+    def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
+        """Given answers as their draws, by vLLM's `prompt_logprobs`; see `hedge_tasks.sampling.reread.RereadingModel`.
+
+        Two readings an answer, one a spelling, and one of each prompt. What the seed would have chosen is vLLM's.
+        """
+        firsts = {draw.asked: i for i, draw in reversed(list(enumerate(draws)))}
+        messages = {asked: draws[i].messages() for asked, i in firsts.items()}
+        outputs = self._read_prompts(list(messages.values()))
+        prompts = dict(zip(messages, map(_prompt_tokens, outputs), strict=True))
+        spoken = [i for i, answer in enumerate(answers) if answer.text]
+        spelled = [(messages[draws[i].asked], blank + answers[i].text) for i in spoken for blank in SPELLINGS]
+        finished = {"add_generation_prompt": False, "continue_final_message": False}
+        outputs = self._read_prompts(_answered(*zip(*spelled, strict=True)), **finished) if spelled else []
+        closed, n = [_prompt_tokens(output) for output in outputs], len(SPELLINGS)
+        found: list[Reread | str] = ["an empty answer has no tokens to be read"] * len(answers)
+        for place, i in enumerate(spoken):
+            prompt, mine = prompts[draws[i].asked], closed[n * place : n * (place + 1)]
+            failed = next((one for one in (prompt, *mine) if isinstance(one, str)), None)
+            if failed is not None or isinstance(prompt, str):
+                found[i] = str(failed)
+                continue
+            tokens = [one for one in mine if not isinstance(one, str)]
+            found[i] = drawn_reply(prompt, tokens, answers[i].text, self._special)
+        return found
 
     def _whole(
         self, prompt: list[PromptToken] | str, closed: Sequence[list[PromptToken] | str], text: str

@@ -125,6 +125,27 @@ class TokenSampler:
             step: number of tokens chosen so far.
         """
         raw = logits.float()
+        tokens = self._noised(raw, ids, rows, step).argmax(dim=1)
+        self._keep_likeliest(raw, rows)
+        return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
+
+    def margins(
+        self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int, tokens: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """By how much the choice is ahead of given tokens, and the log-probabilities of these as `choose` has them.
+
+        Args:
+            logits, ids, rows, step: as for `choose`.
+            tokens: of each row those to be compared, shape (len(rows), k); the one that comes closest counts.
+        """
+        raw = logits.float()
+        scores = self._noised(raw, ids, rows, step)
+        own, place = scores.gather(1, tokens).max(dim=1)
+        closest = tokens.gather(1, place[:, None])
+        return scores.max(dim=1).values - own, raw.gather(1, closest)[:, 0] - raw.logsumexp(dim=1)
+
+    def _noised(self, raw: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
+        """Scores of all tokens with the noise of the rows' draws: the largest is chosen."""
         scores = raw if self._penalty is None else self._penalty(ids, raw.clone())
         scores = scores.double() / self._divisors[rows]
         scores[:, self._forbidden] = -torch.inf
@@ -132,9 +153,7 @@ class TokenSampler:
         for warper in self._warpers:
             scores = warper(ids, scores)
         noise = gumbel_noise(self._seeds[rows], torch.full_like(rows, step), scores.shape[1])
-        tokens = (scores + noise * self._noisiness[rows]).argmax(dim=1)
-        self._keep_likeliest(raw, rows)
-        return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
+        return scores + noise * self._noisiness[rows]
 
     def _keep_likeliest(self, raw: torch.Tensor, rows: torch.Tensor) -> None:
         for place, row in enumerate(rows.tolist()):

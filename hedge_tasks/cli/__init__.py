@@ -13,6 +13,7 @@ from loguru import logger
 from hedge_tasks import __version__
 from hedge_tasks.cli import (
     ask,
+    attest,
     audit,
     calibrate,
     claims,
@@ -53,7 +54,7 @@ COMMANDS = {
     "look (what finished runs say)": (health, rescore, question, claims, plot, report, view),
     "compare (detectors, runs, settings)": (detectors, probes, compare, sweep, tune),
     "decide (label answers, and say which are safe to use)": (judge, audit, calibrate, ask, serve),
-    "publish (a leaderboard)": (leaderboard, manifest, verify),
+    "publish (a leaderboard)": (leaderboard, manifest, verify, attest),
     "data (data sets, answers and runs from elsewhere)": (data, make, store, import_),
     "papers (their tables beside your runs)": (paper,),
 }

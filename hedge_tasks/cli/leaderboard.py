@@ -68,6 +68,9 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests, besides those installed"
     )
+    parser.add_argument(
+        "--signers", type=Path, metavar="FILE", help="only statements count that one of these SSH keys has signed"
+    )
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -133,12 +136,15 @@ def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
     from hedge_tasks.io.progress import progress
     from hedge_tasks.leaderboard import ValidationFindings, check, read_submission
+    from hedge_tasks.leaderboard.attestation import with_statement
 
     options = options_of(arguments)
     findings_by_path: dict[str, ValidationFindings] = {}
     for path in progress(arguments.submissions, name="Checking", unit="entry"):
         try:
-            findings_by_path[str(path)] = check(read_submission(path), **options)
+            submission = read_submission(path)
+            findings = check(submission, **options)
+            findings_by_path[str(path)] = with_statement(findings, submission, path, arguments.signers)
         except DataError as error:
             findings_by_path[str(path)] = ValidationFindings((str(error),))
     text = "\n".join(line for path, findings in findings_by_path.items() for line in lines_of(path, findings))
@@ -162,6 +168,7 @@ def facts_of(findings: ValidationFindings) -> dict[str, Any]:
         "detectors": findings.detectors,
         "claims": findings.claims,
         "audit": findings.audit,
+        "answers": findings.answers,
     }
 
 
@@ -184,6 +191,7 @@ def lines_of(path: str, findings: ValidationFindings) -> list[str]:
     }
     for what, part in parts.items():
         lines.append(f"  {what}: {'recomputed' if part.verified else 'self-reported'} ({part.reason})")
+    lines += [f"  answers: {'replayed' if findings.answers.verified else 'self-reported'} ({findings.answers.reason})"]
     for name, of in findings.detectors.items():
         reported = [detector for detector, part in of.items() if not part.verified]
         lines += [f"  scores of {name}: {len(of) - len(reported)} of {len(of)} detectors recomputed"]
@@ -198,7 +206,7 @@ def build(arguments: argparse.Namespace) -> int:
     entries = arguments.folder / "entries"
     if not any(arguments.folder.glob("*.json")) and entries.is_dir():
         raise ConfigError(f"{arguments.folder}: no entry (*.json) in it; the repository's are in {entries}")
-    built = read_entries(arguments.folder, cache=arguments.cache, **options_of(arguments))
+    built = read_entries(arguments.folder, cache=arguments.cache, signers=arguments.signers, **options_of(arguments))
     files = build_site(built, arguments.out)
     for path, reason in built.refused.items():
         say(f"refused {path}: {reason}", sys.stderr)

@@ -113,6 +113,11 @@ class EntryNumber:
         return all(part.verified for _, part in self.checked)
 
     @property
+    def replayed(self) -> bool:
+        """Whether all of it was computed again, and the answers that it rests on were read again by the model."""
+        return self.verified and self.entry.findings.answers.verified
+
+    @property
     def reported(self) -> list[tuple[str, str]]:
         """Return what is only said, and why."""
         return [(what, part.reason) for what, part in self.checked if not part.verified]

@@ -16,6 +16,7 @@ import numpy as np
 
 from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.leaderboard.attestation import with_statement
 from hedge_tasks.leaderboard.columns import columns_of, number_of
 from hedge_tasks.leaderboard.detector_ranks import priced
 from hedge_tasks.leaderboard.entry import PARTIAL, Entry
@@ -47,6 +48,7 @@ def read_entries(
     thorough: bool = False,
     manifests: FindManifests = manifests_of,
     cache: Path | None = None,
+    signers: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> ReadEntries:
     """Read and validate the submissions in a folder (`*.json`); options as for `check`.
@@ -54,6 +56,7 @@ def read_entries(
     Args:
         cache: folder where what was found of each file is kept, so that it is looked at again only after it, its
             manifests, this package, plug-ins or the libraries that compute have changed.
+        signers: whose statements count; see `hedge_tasks.leaderboard.attestation.with_statement`.
         progress: is told the name of each file before it is looked at.
 
     Raises:
@@ -69,11 +72,11 @@ def read_entries(
     entries: list[Entry] = []
     refused: dict[Path, str] = {}
     of_task = cache_of_function(manifests)
-    circumstances = circumstances_of(of_task, thorough)
+    circumstances = circumstances_of(of_task, thorough, signers)
     for file in _in_order(folder):
         progress(file.name)
         try:
-            look_at = partial(_looked_at, _plain(file), thorough=thorough, manifests=of_task)
+            look_at = partial(_looked_at, _plain(file), thorough=thorough, manifests=of_task, signers=signers)
             entry = look_at() if cache is None else _kept(cache, file, circumstances, look_at)
         except HedgeError as error:
             refused[file] = str(error)
@@ -99,9 +102,9 @@ def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callab
     return entry
 
 
-def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests) -> Entry:
+def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests, signers: Path | None) -> Entry:
     content = read_submission(file)
-    findings = check(content, manifests=manifests, thorough=thorough)
+    findings = with_statement(check(content, manifests=manifests, thorough=thorough), content, file, signers)
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]

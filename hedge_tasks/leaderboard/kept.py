@@ -21,9 +21,11 @@ from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Record
+from hedge_tasks.leaderboard.attestation import place_of_statement
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.signatures import signature_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, FindManifests, ValidationFindings
 from hedge_tasks.numbers import Number
@@ -39,14 +41,16 @@ Circumstances = Callable[[str], Sequence[Any]]
 """From a task to all besides the file that findings depend on; see `circumstances_of`."""
 
 
-def circumstances_of(manifests: FindManifests, thorough: bool) -> Circumstances:
-    """This package, detectors and versions that are here, a task's manifests, and whether NLI models are asked."""
+def circumstances_of(manifests: FindManifests, thorough: bool, signers: Path | None = None) -> Circumstances:
+    """This package, detectors and versions that are here, a task's manifests, whether NLI models are asked, and whose
+    statements count."""
     versions = _versions()
+    known = None if signers is None or not signers.is_file() else hashlib.sha256(signers.read_bytes()).hexdigest()
 
     @cache_of_function
     def of(task: str) -> list[Any]:
         told = sha256_of([asdict(manifest) for manifest in manifests(task)])
-        return [__version__, _code(), versions, sorted(names()), thorough, told]
+        return [__version__, _code(), versions, sorted(names()), thorough, told, known]
 
     return of
 
@@ -115,11 +119,15 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
 
 
 def _place(cache: Path, file: Path) -> Path:
-    """By content and name: the page tells the name."""
+    """By content and name, which the page tells, and by the statement beside it."""
     if file.stat().st_size > LARGEST:
         raise DataError(f"{file}: larger than {LARGEST >> 20} MiB")
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256")
+    statement = place_of_statement(file)
+    for beside in (statement, signature_of(statement)):
+        if beside.is_file() and not beside.is_symlink() and beside.stat().st_size <= LARGEST:
+            digest.update(hashlib.sha256(beside.read_bytes()).digest())
     digest.update(file.name.encode("utf-8", "surrogateescape"))
     return cache / f"{digest.hexdigest()}.npz"
 

@@ -51,6 +51,8 @@ from hedge_tasks.runs.health import Health
 LARGEST = 512 << 20
 """Bytes of a submission."""
 
+NOT_REPLAYED = "nobody has had the model read them again: `hedge attest`"
+
 _MOST = 20
 # Half a unit in the last decimal is rounding; anything more is another number.
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-9
@@ -77,6 +79,7 @@ class ValidationFindings:
         claims: of the support of claims, and by detector of claims, whether they are verified; empty without claims.
         audit: of the labels of experts; None without an audit.
         blind: by blind baseline, whether its scores are verified.
+        answers: whether the answers were replayed; see `hedge_tasks.leaderboard.attestation`.
     """
 
     problems: tuple[str, ...] = ()
@@ -89,6 +92,7 @@ class ValidationFindings:
     claims: Mapping[str, PartStatus] = field(default_factory=dict)
     audit: PartStatus | None = None
     blind: Mapping[str, PartStatus] = field(default_factory=dict)
+    answers: PartStatus = field(default_factory=lambda: PartStatus(False, NOT_REPLAYED))
 
     @property
     def ranked(self) -> bool:

@@ -8,7 +8,8 @@ the only one that knows lmms-eval's internals. Each assumption about them has a 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 from lmms_eval.api.instance import Instance
@@ -220,6 +221,26 @@ class HedgeTask(TaskResults):
         settings = {"do_sample": True, "n": 1 + self.plan.n + self.plan.noisy_count}
         arguments = (ctx, settings, request, doc_id, self.config.task, split)
         return Instance("generate_samples", arguments, 0, **kwargs)
+
+    def sample_requests(
+        self, plan: SamplingPlan, ids: Collection[str]
+    ) -> dict[str, tuple[SampleRequest, tuple[str, str, int]]]:
+        """Return what is asked about some documents, each with its row, for whoever asks again after a run.
+
+        Args:
+            plan: of the run.
+            ids: of the documents; those that the task does not have are left out.
+        """
+        self.plan, self._second_stage = plan, None
+        task, split, data = self.config.task, self.config.test_split, self._data
+        rows = [i for i, document in enumerate(data.texts) if data.id(i, document) in ids]
+        requests = {i: replace(self._request(split, i, ""), store=None, forced=()) for i in rows}
+        return {request.id: (request, (task, split, i)) for i, request in requests.items()}
+
+    @property
+    def prompt_settings(self) -> dict[str, str | None]:
+        """Name, system and user text of the prompt, as a run file has them."""
+        return asdict(self._prompt)
 
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
         """Return what is asked about a document.

@@ -1,0 +1,266 @@
+"""Statements that an entry's answers are its model's: documents drawn by a public beacon, read again by the model.
+
+A statement is a JSON file beside its entry. It carries what the model was found to say of the entry's own answers and
+some answers drawn anew, as numbers and digests; the tests of `hedge_tasks.leaderboard.attestation_tests` and the
+verdict follow from these, and whoever reads a statement computes them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from hedge_tasks import __version__
+from hedge_tasks.data.manifests import text_digest
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.outside import read_json
+from hedge_tasks.leaderboard.attestation_records import (
+    FORMAT,
+    Attestation,
+    AttestedDocument,
+    Beacon,
+    Engine,
+    ReplayTest,
+)
+from hedge_tasks.leaderboard.attestation_tests import outcomes_of, verdict_of
+from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.leaderboard.signatures import signer_of
+from hedge_tasks.leaderboard.submission import sha256_of
+from hedge_tasks.leaderboard.validation import ValidationFindings
+from hedge_tasks.numbers import PERCENT, format_value
+
+NAMESPACE = "hedge-attestation"
+"""Of its signature, so that a signature of something else is none of it."""
+
+ENDING = ".attestation"
+"""Of a statement's file, in place of the entry's `.json`."""
+
+_LARGEST = 64 << 20
+_MOST = 20
+_CLOSE = 1e-6
+_RANDOMNESS = re.compile(r"(?:(?P<round>[1-9]\d{0,15}):)?(?P<value>[0-9a-f]{64})")
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
+
+
+def beacon_of(value: str) -> Beacon:
+    """The beacon that somebody gives.
+
+    Args:
+        value: ROUND:RANDOMNESS of drand's network quicknet, or the randomness alone.
+
+    Raises:
+        ConfigError: it is none; a commit's hash can be ground by whoever writes the commit.
+
+    Example:
+        >>> beacon_of("1000:" + "ab" * 32).time
+        1692806364
+    """
+    found = _RANDOMNESS.fullmatch(value.strip().lower())
+    if found is not None:
+        return Beacon(value=found["value"], round=int(found["round"]) if found["round"] else None)
+    if _COMMIT.fullmatch(value.strip().lower()):
+        raise ConfigError(
+            f"beacon: {value!r} looks like a commit's hash, which whoever writes the commit can choose; give "
+            "ROUND:RANDOMNESS of a drand round after the merge (https://api.drand.sh/v2/beacons/quicknet/rounds/latest)"
+        )
+    raise ConfigError("beacon: expected ROUND:RANDOMNESS of a drand round, the randomness as 64 hexadecimal digits")
+
+
+def picked(beacon: Beacon, digest: str, ids: Sequence[str], k: int) -> list[str]:
+    """The documents that a beacon picks of an entry, `k` of them or all, by hash of (beacon, submission, document).
+
+    Args:
+        beacon: public randomness.
+        digest: of the submission.
+        ids: of all its documents.
+        k: how many.
+    """
+    return sorted(ids, key=lambda id: (_place(beacon, digest, id), id))[:k]
+
+
+def _place(beacon: Beacon, digest: str, id: str) -> str:
+    told = json.dumps(["hedge attest", beacon.value, digest, id], ensure_ascii=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def detects(documents: int, forged: int, k: int) -> float:
+    """Chance that some forged document is among `k` of `documents` (hypergeometric).
+
+    Example:
+        >>> round(detects(120, 12, 24), 3), detects(120, 0, 24)
+        (0.938, 0.0)
+    """
+    return 1.0 - math.comb(documents - forged, k) / math.comb(documents, k)
+
+
+def statement_of(
+    submission: Mapping[str, Any],
+    beacon: Beacon,
+    engine: Engine,
+    documents: Sequence[AttestedDocument],
+    *,
+    created: str,
+) -> Attestation:
+    """The statement on an entry, with tests and verdict.
+
+    Args:
+        submission: the entry.
+        beacon: that picked the documents.
+        engine: who read them again.
+        documents: what was found, in the order in which they were picked.
+        created: time, ISO 8601.
+    """
+    tests = _tests(submission, documents, beacon, engine)
+    told = {
+        "hedge_attestation": FORMAT,
+        "submission": submission["digest"],
+        "task": submission["entry"]["task"],
+        "created": created,
+        "version": __version__,
+        "beacon": beacon.model_dump(),
+        "documents_of_entry": len(submission["documents"]),
+        "engine": engine.model_dump(),
+        "documents": [document.model_dump() for document in documents],
+        "tests": {name: one.model_dump() for name, one in tests.items()},
+        "verdict": verdict_of(tests),
+    }
+    content = json.loads(json.dumps(told, allow_nan=False))
+    return Attestation.read({**content, "digest": sha256_of(content)})
+
+
+def write_statement(path: Path, statement: Attestation) -> None:
+    """Write a statement as a whole or not at all."""
+    content = statement.model_dump(mode="json")
+    write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
+
+
+def read_statement(path: Path) -> Attestation:
+    """Read a statement.
+
+    Raises:
+        DataError: it is none.
+    """
+    return Attestation.read(read_json(path, largest=_LARGEST, constants=False), str(path))
+
+
+def place_of_statement(entry: Path) -> Path:
+    """Where the statement on an entry is: beside it."""
+    return entry.with_suffix(ENDING)
+
+
+def statement_faults(statement: Attestation, submission: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with a statement on this entry: digests, documents, and numbers that do not follow."""
+    return list(islice(_faults(statement, submission), _MOST))
+
+
+def with_statement(
+    findings: ValidationFindings, submission: Mapping[str, Any], entry: Path, signers: Path | None = None
+) -> ValidationFindings:
+    """Findings on an entry with what the statement beside it says of its answers.
+
+    Args:
+        findings: of its validation.
+        submission: the entry.
+        entry: its file.
+        signers: the keys whose statements count (`allowed_signers` of ssh-keygen); None takes whoever's is there, as
+            nobody but a maintainer can put one there.
+    """
+    path = place_of_statement(entry)
+    if not path.is_file() or path.is_symlink() or findings.problems:
+        return findings
+    try:
+        statement = read_statement(path)
+        faults = statement_faults(statement, submission)
+        signer = signer_of(path, NAMESPACE, signers) if signers is not None else None
+    except HedgeError as error:
+        faults, signer, statement = [str(error)], None, None
+    if faults or statement is None:
+        return replace(findings, answers=PartStatus(False, f"the statement beside it is refused: {faults[0]}"[:500]))
+    if signers is not None and signer is None:
+        return replace(findings, answers=PartStatus(False, "nobody known here has signed the statement beside it"))
+    by = f"signed by {signer}" if signer else "unsigned"
+    told = f"{in_words(statement)}; {by}"
+    if statement.verdict == "contradicted":
+        return replace(
+            findings,
+            answers=PartStatus(False, f"contradicted: {told}"),
+            set_aside=(*findings.set_aside, f"its answers are not its model's by the attestation: {told}"),
+        )
+    return replace(findings, answers=PartStatus(statement.verdict == "replayed", told))
+
+
+def in_words(statement: Attestation) -> str:
+    """The outcome of a statement in a line: the test that contradicts, or how much was read again."""
+    wrong = [f"{name}: {one.reason}" for name, one in statement.tests.items() if one.state == "contradicted"]
+    k, of = len(statement.documents), statement.documents_of_entry
+    how = f"{k} of {of} documents read again by {statement.engine.adapter}, {statement.engine.dtype or 'dtype unknown'}"
+    if wrong:
+        return f"{how}; {wrong[0]}"[:400]
+    met = format_value(detects(of, max(of // 10, 1), k), PERCENT)
+    chance = f" ({max(of // 10, 1)} forged ones would be among them with {met})"
+    return how + chance + ("" if statement.verdict == "replayed" else "; that is too little to tell")
+
+
+def _faults(statement: Attestation, submission: Mapping[str, Any]) -> Iterator[str]:
+    content = statement.model_dump(mode="json")
+    ours = sha256_of({key: value for key, value in content.items() if key != "digest"})
+    if statement.digest != ours:
+        yield f"digest: the content's is {ours}, so it was changed after it was written"
+    if statement.submission != submission["digest"]:
+        yield f"submission: the statement is on {statement.submission}, and this entry is {submission['digest']}"
+        return
+    if statement.task != submission["entry"]["task"]:
+        yield f"task: {statement.task!r}, but the entry is of {submission['entry']['task']!r}"
+    of = {document["id"]: document for document in submission["documents"]}
+    if statement.documents_of_entry != len(of):
+        yield f"documents_of_entry: {statement.documents_of_entry}, but the entry has {len(of)}"
+    asked = picked(statement.beacon, submission["digest"], list(of), len(statement.documents))
+    if [document.id for document in statement.documents] != asked:
+        yield "documents: not those that the beacon picks"
+        return
+    wrong = [fault for document in statement.documents for fault in _document_faults(document, of[document.id])]
+    yield from wrong
+    if wrong:
+        return
+    tests = _tests(submission, statement.documents, statement.beacon, statement.engine)
+    for name in tests.keys() | statement.tests.keys():
+        if name not in tests or name not in statement.tests:
+            yield f"tests.{name[:80]}: {'is missing' if name in tests else 'no such test'}"
+        elif not _same(tests[name], statement.tests[name]):
+            stated, computed = statement.tests[name].state, tests[name].state
+            yield f"tests.{name}: its numbers do not follow (stated {stated}, computed {computed})"
+    if (verdict := verdict_of(tests)) != statement.verdict:
+        yield f"verdict: stated {statement.verdict!r}, computed {verdict!r}"
+
+
+def _document_faults(found: AttestedDocument, document: Mapping[str, Any]) -> Iterator[str]:
+    place, n = f"documents: {found.id[:80]!r}", len(document["logprobs"])
+    for name in ("texts", "logprobs", "n_tokens", "end_logprobs", "margins", "equal"):
+        if len(getattr(found, name)) != n:
+            yield f"{place}.{name}: {len(getattr(found, name))} for {n} answers"
+    if "texts" in document and list(found.texts) != [text_digest(text) for text in document["texts"]["answers"]]:
+        yield f"{place}.texts: not the answers of the entry"
+
+
+def _same(ours: ReplayTest, theirs: ReplayTest) -> bool:
+    """Equal but for the rounding of other machines, of which no verdict may depend."""
+    numbers = [(getattr(ours, name), getattr(theirs, name)) for name in ("statistic", "allowed", "p_value")]
+    close = all(
+        a is b or (a is not None and b is not None and abs(a - b) <= _CLOSE * max(1, abs(a))) for a, b in numbers
+    )
+    return close and (ours.state, ours.n) == (theirs.state, theirs.n)
+
+
+def _tests(
+    submission: Mapping[str, Any], documents: Sequence[AttestedDocument], beacon: Beacon, engine: Engine
+) -> dict[str, ReplayTest]:
+    seed = int(_place(beacon, submission["digest"], "permutations")[:16], 16)
+    return outcomes_of(submission, documents, dtype=engine.dtype, seed=seed)

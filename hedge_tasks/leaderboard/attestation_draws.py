@@ -1,0 +1,256 @@
+"""An entry's answers before its model: it reads them again with their prompts and pictures, and draws some anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Literal
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.manifests import text_digest
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.leaderboard.attestation_records import AttestedDocument, Beacon, Engine, FreshDraw
+from hedge_tasks.sampling.hook import outcomes
+from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+from hedge_tasks.sampling.reread import Reread, reread
+from hedge_tasks.sampling.store import AnswerStore
+
+if TYPE_CHECKING:
+    from hedge_tasks.lmms.task import HedgeTask
+
+BASELINES = 9
+"""Baseline answers that are drawn anew of a document, beside which the entry's has its place."""
+
+_DISTRIBUTIONS = ("hedge-tasks", "torch", "transformers", "vllm", "lmms-eval")
+_FARTHEST = 1e6
+"""A margin of a token that can not be chosen at all, as JSON has it."""
+
+_LEAST_MARGIN = 1e-3
+"""Below which a seed's choice needs no drawing again."""
+
+_ATTEMPTS = 3
+
+_Kind = Literal["baseline", "clean", "noisy"]
+
+
+def plan_of(submission: Mapping[str, Any]) -> SamplingPlan:
+    """The sampling that a submission states.
+
+    Raises:
+        DataError: it states none.
+    """
+    stated = submission["settings"].get("sampling")
+    if not isinstance(stated, Mapping):
+        raise DataError("settings.sampling: the entry does not say how it was sampled")
+    kept = {key: of for key, of in stated.items() if key not in NOT_OF_THE_ANSWER}
+    return SamplingPlan.from_generation_kwargs({**kept, "n": stated.get("n"), "n_noisy": stated.get("n_noisy")})
+
+
+def engine_of(model: Any, adapter: str, shown: str) -> Engine:
+    """The engine as a statement has it.
+
+    Args:
+        model: an adapter.
+        adapter: its name.
+        shown: the model as people are shown it.
+    """
+    versions = {}
+    for name in _DISTRIBUTIONS:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    identity = str(getattr(model, "answer_identity", None) or "unknown")[:2000]
+    dtype = getattr(model, "dtype", None)
+    return Engine(adapter=adapter, model=shown[:500], identity=identity, dtype=dtype, versions=versions)
+
+
+def read_again(
+    model: Any, task: HedgeTask, submission: Mapping[str, Any], answers: Mapping[str, AnswerSet], beacon: Beacon
+) -> Iterator[AttestedDocument]:
+    """Return what a model says of the answers to some documents, one after the other.
+
+    Args:
+        model: an adapter.
+        task: of the entry, with its documents.
+        submission: the entry.
+        answers: that the entry has, with texts, by id in the order in which they were picked.
+        beacon: the answers that are drawn anew get their seeds from it.
+
+    Raises:
+        ConfigError: the task asks with another prompt here.
+        DataError: the task has another document of an id, or draws failed.
+    """
+    plan = plan_of(submission)
+    _check_prompt(task, submission)
+    requests = task.sample_requests(plan, list(answers))
+    stated = {document["id"]: document for document in submission["documents"]}
+    for id, of in answers.items():
+        if id not in requests:
+            raise DataError(f"document {id[:80]!r}: the task has none of this id here")
+        request, row = requests[id]
+        _check_document(request, stated[id])
+        fetch = partial(_row, task, row)
+        draws = [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
+        if len(draws) != len(of.answers):
+            raise DataError(f"document {id[:80]!r}: {len(of.answers)} answers, and the settings make {len(draws)}")
+        yield _document(model, draws, of, beacon)
+
+
+def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
+    _, split, index = row
+    found: Mapping[str, Any] = task.dataset[split][index]
+    return found
+
+
+def _check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
+    stated = submission["settings"].get("prompt")
+    ours = task.prompt_settings
+    if not isinstance(stated, Mapping) or any(stated.get(key) != ours[key] for key in ("user", "system")):
+        raise ConfigError(f"settings.prompt: the entry was asked with another prompt than {ours['name']!r} is here")
+
+
+def _check_document(request: SampleRequest, document: Mapping[str, Any]) -> None:
+    """The entry's document is the task's: by the store's key where it has one, else by the question."""
+    drawn = document.get("drawn")
+    same = (
+        drawn["document"] == request.key if drawn else document["digests"]["question"] == text_digest(request.question)
+    )
+    if not same:
+        raise DataError(f"document {document['id'][:80]!r}: the task has another one of this id here")
+
+
+def _document(model: Any, draws: Sequence[DrawRequest], answers: AnswerSet, beacon: Beacon) -> AttestedDocument:
+    said = answers.answers
+    told = reread(model, draws, said)
+    again = _drawn_again(model, draws, said, told)
+    # Where drawing again gives the very text, its own numbers are those of the draw, of whatever tokens it is made.
+    found = [
+        one
+        if i not in again
+        else Reread(again[i].mean_logprob or 0.0, again[i].n_tokens or 0, again[i].end_logprob, 0.0)
+        if again[i].text == said[i].text and again[i].mean_logprob is not None
+        else one
+        for i, one in enumerate(told)
+    ]
+    known = [one if isinstance(one, Reread) else None for one in found]
+    return AttestedDocument(
+        id=answers.id,
+        texts=tuple(_digest(answer.text) for answer in said),
+        logprobs=tuple(None if one is None else _finite(one.mean_logprob) for one in known),
+        n_tokens=tuple(None if one is None else one.n_tokens for one in known),
+        end_logprobs=tuple(None if one is None else _finite(one.end_logprob) for one in known),
+        margins=tuple(None if one is None else _margin(one) for one in known),
+        equal=tuple(again[i].text == said[i].text if i in again else None for i in range(len(said))),
+        fresh=_fresh(model, draws, beacon),
+    )
+
+
+def _drawn_again(
+    model: Any, draws: Sequence[DrawRequest], said: Sequence[Answer], told: Sequence[Reread | str]
+) -> dict[int, Answer]:
+    """The draws whose reading leaves a doubt, made again: a text may be made of other tokens than it was drawn in."""
+    doubted = [i for i, one in enumerate(told) if _is_doubted(one, said[i])]
+    if not hasattr(model, "generate_draws"):
+        return {}
+    made = _drawn(model, {str(i): draws[i] for i in doubted})
+    return {int(key): answer for key, answer in made.items()}
+
+
+def _is_doubted(told: Reread | str, said: Answer) -> bool:
+    if isinstance(told, str):
+        return False
+    other = said.n_tokens is not None and told.n_tokens != said.n_tokens
+    return other or (told.margin is not None and told.margin > _LEAST_MARGIN)
+
+
+def _fresh(model: Any, draws: Sequence[DrawRequest], beacon: Beacon) -> dict[_Kind, tuple[FreshDraw, ...]]:
+    """Answers drawn anew with seeds that the beacon decides."""
+    first, noisy = draws[0], [draw for draw in draws if draw.draw.condition == "noisy"]
+    n = sum(draw.draw.condition == "clean" for draw in draws)
+    seed = int(beacon.value[:12], 16)
+    cold = replace(first.request.plan, temperature=first.request.plan.baseline_temperature, alternatives=None)
+    plan = replace(first.request.plan, seed=seed, n_noisy=0, alternatives=None)
+    asked: dict[_Kind, list[DrawRequest]] = {
+        "baseline": _of_plan(first, replace(cold, seed=seed, n=BASELINES, n_noisy=0), "baseline")
+    }
+    asked |= {"clean": _of_plan(first, replace(plan, n=n), "clean")}
+    asked |= {"noisy": [_of_plan(_shown(draw), replace(plan, n=1), f"noisy {i}")[0] for i, draw in enumerate(noisy)]}
+    made = _drawn(model, {f"{kind} {i}": draw for kind, of in asked.items() for i, draw in enumerate(of)})
+    found: dict[_Kind, tuple[FreshDraw, ...]] = {}
+    for kind, of in asked.items():
+        mine = [made[f"{kind} {i}"] for i in range(len(of))]
+        found[kind] = tuple(map(_fresh_draw, mine, reread(model, of, mine)))
+    return found
+
+
+def _of_plan(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawRequest]:
+    """Clean draws of another plan on a draw's prompt, with seeds of their own."""
+    request = replace(draw.request, plan=plan, key=f"{draw.request.key} {name}")
+    return [replace(draw, request=request, draw=one) for one in plan.draws(request.key) if one.condition == "clean"]
+
+
+def _shown(draw: DrawRequest) -> DrawRequest:
+    """A noisy draw's prompt as one that clean draws read: its noisy picture and wording are the document's own."""
+    request, wording = draw.request, draw.wording()
+    pictures = draw.images()
+    changed: dict[str, Any] = {"load_images": lambda document: pictures}
+    if request.conversation is None:
+        about = {"context": wording.context, "distractor": wording.distractor}
+        changed |= {"question": wording.question, **about}
+    else:
+        changed |= {"conversation": request.conversation.reworded(request.question, wording.question)}
+    return replace(draw, request=replace(request, **changed))
+
+
+def _drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
+    """Answers to draws by key; those that fail are asked for again.
+
+    Raises:
+        DataError: one fails time and again.
+    """
+    nowhere, left = AnswerStore(None), dict(draws)
+    made: dict[str, Answer] = {}
+    reasons: dict[str, str] = {}
+    for _ in range(_ATTEMPTS):
+        if not left:
+            break
+        for outcome in outcomes(model, {key: (draw, nowhere) for key, draw in left.items()}):
+            made |= {key: answer for key, answer in outcome if isinstance(answer, Answer)}
+            reasons |= {key: answer for key, answer in outcome if isinstance(answer, str)}
+        left = {key: draw for key, draw in left.items() if key not in made}
+    if left:
+        key = next(iter(left))
+        raise DataError(f"document {left[key].request.id[:80]!r}: a draw failed: {reasons.get(key, 'no answer')[:300]}")
+    return made
+
+
+def _fresh_draw(answer: Answer, told: Reread | str) -> FreshDraw:
+    again = told if isinstance(told, Reread) else None
+    return FreshDraw(
+        text=_digest(answer.text),
+        logprob=_finite(answer.mean_logprob),
+        n_tokens=answer.n_tokens,
+        end_logprob=_finite(answer.end_logprob),
+        reread=None if again is None else _finite(again.mean_logprob),
+        reread_n_tokens=None if again is None else again.n_tokens,
+        reread_end=None if again is None else _finite(again.end_logprob),
+        margin=None if again is None else _margin(again),
+    )
+
+
+def _digest(text: str) -> str:
+    return str(text_digest(text))
+
+
+def _finite(logprob: float | None) -> Any:
+    return "-inf" if logprob == -math.inf else logprob
+
+
+def _margin(told: Reread) -> float | None:
+    # Rounded: what a margin is beyond its sixth digit is the noise of a batch.
+    return None if told.margin is None else round(min(told.margin, _FARTHEST), 6)

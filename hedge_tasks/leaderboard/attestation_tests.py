@@ -1,0 +1,432 @@
+"""Tests of an entry's answers against what their model was found to say of them, and the verdict that follows.
+
+All of it is computed from the submission and the numbers of a statement, so that a reader computes the same again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, ReplayTest, Verdict
+from hedge_tasks.leaderboard.submission import answer_set_of
+from hedge_tasks.numbers import Format, count_of
+from hedge_tasks.statistics.draws import verdict_on
+
+LEVEL = 0.001
+"""Of every test that has a p-value; and of how many honest answers may be off, where tokens are ambiguous."""
+
+PERMUTATIONS = 9_999
+
+LOGPROBS, SEEDS, DRAWS = "log-probabilities", "seeds", "draws against their log-probabilities"
+BASELINE, CLEAN, NOISY = "baseline answers drawn anew", "clean answers drawn anew", "noisy answers drawn anew"
+LIKELY, COPIES = "likelihood of answers drawn anew", "noisy answers that are copies"
+
+ROUNDING: Mapping[str, tuple[float, float]] = {
+    "float64": (2e-4, 2e-3),
+    "float32": (2e-4, 2e-3),
+    "float16": (0.02, 0.15),
+    "bfloat16": (0.05, 0.4),
+}
+"""By dtype the least and the largest tolerance, in nats a token; between them it is `FACTOR` times what is found."""
+
+MARGINS: Mapping[str, tuple[float, float]] = {
+    "float64": (1e-3, 1e-2),
+    "float32": (1e-3, 1e-2),
+    "float16": (0.1, 0.6),
+    "bfloat16": (0.4, 1.5),
+}
+"""The same of a seed's margin, in nats of the raw distribution (the margin times the temperature)."""
+
+_UNKNOWN_DTYPE = "bfloat16"
+FACTOR = 3.0
+"""Times the largest deviation of the answers that were drawn for the statement."""
+
+_REPEATS = Format(digits=3)
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A document: what the entry states of its answers, and what was found."""
+
+    stated: Sequence[Answer]
+    n_clean: int
+    found: AttestedDocument
+
+
+def outcomes_of(
+    submission: Mapping[str, Any], documents: Sequence[AttestedDocument], *, dtype: str | None, seed: int
+) -> dict[str, ReplayTest]:
+    """Every test of a statement, by name.
+
+    Args:
+        submission: the entry.
+        documents: what was found, of documents of the entry.
+        dtype: of the weights.
+        seed: of the permutations.
+    """
+    of = {document["id"]: document for document in submission["documents"]}
+    sets = {found.id: answer_set_of(of[found.id]) for found in documents}
+    cases = [_Case(sets[found.id].answers, len(sets[found.id].clean), found) for found in documents]
+    rng = np.random.default_rng(seed)
+    tests = {LOGPROBS: _logprobs(cases, dtype)}
+    if _sampled_here(submission):
+        tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
+    tests[DRAWS] = _draws(submission, cases)
+    tests[BASELINE] = _permuted(_baselines(cases), rng, "the baseline answer's place among those drawn anew")
+    tests[CLEAN] = _permuted(_clean(cases), rng, "equal texts within and between")
+    tests[NOISY] = _permuted(_noisy(cases), rng, "equal texts within and between, on the same noisy pictures")
+    tests[COPIES] = _permuted(_copies(cases), rng, "noisy answers that are clean ones as well")
+    tests[LIKELY] = _permuted(_likelihoods(cases), rng, "log-probabilities within and between")
+    return tests
+
+
+def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
+    """The verdict of all tests together.
+
+    Answers are replayed where nothing contradicts it, and both that the model finds them as likely as stated (or gives
+    the like, where it tells no log-probabilities) and that they are draws, by their seeds or beside others, was tested.
+    """
+    states = {name: one.state for name, one in tests.items()}
+    if "contradicted" in states.values():
+        return "contradicted"
+    drawn = states.get(SEEDS) == "holds" or states[CLEAN] == "holds" or states[LIKELY] == "holds"
+    theirs = states[LOGPROBS] == "holds" or (states[CLEAN] == "holds" and states[BASELINE] == "holds")
+    return "replayed" if drawn and theirs else "not verifiable"
+
+
+# --- answers one by one -----------------------------------------------------------------------------------------------
+
+
+def _logprobs(cases: Sequence[_Case], dtype: str | None) -> ReplayTest:
+    """Stated log-probabilities against those that the model finds."""
+    fresh = [draw for case in cases for of in case.found.fresh.values() for draw in of]
+    honest = [_deviation_of_fresh(draw) for draw in fresh if draw.logprob is not None]
+    tolerance = _tolerance(ROUNDING, dtype, [one for one in honest if one is not None and math.isfinite(one)])
+    deviations: list[list[float | None]] = [[], []]
+    for case in cases:
+        found = case.found
+        triples = zip(case.stated, found.logprobs, found.n_tokens, found.end_logprobs, strict=True)
+        for i, (stated, logprob, n, end) in enumerate(triples):
+            told = (stated.mean_logprob, stated.n_tokens, stated.end_logprob)
+            deviations[i > 0].append(_deviation(told, (_number(logprob), n, _number(end))))
+    if all(one is None for of in deviations for one in of):
+        return _nothing("there are no log-probabilities to compare")
+    # Where drawing again gives the same, no token can be ambiguous.
+    exact = any(one is not None for case in cases for one in case.found.margins)
+    return _counted(deviations, honest, tolerance, "nats a token from what the model finds", exact=exact)
+
+
+def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float, float]) -> ReplayTest:
+    """Whether the seeds of the draws choose the answers."""
+    at = {"baseline": temperatures[0], "clean": temperatures[1], "noisy": temperatures[1]}
+    honest = [
+        None if draw.margin is None else draw.margin * (at[kind] or 1.0)
+        for case in cases
+        for kind, of in case.found.fresh.items()
+        for draw in of
+    ]
+    known = [one for one in honest if one is not None]
+    tolerance = _tolerance(MARGINS, dtype, [one for one in known if one <= _range(MARGINS, dtype)[1]])
+    margins: list[list[float | None]] = [[], []]
+    for case in cases:
+        for i, (margin, equal) in enumerate(zip(case.found.margins, case.found.equal, strict=True)):
+            own = 0.0 if equal else None if margin is None else margin * ((temperatures[i > 0]) or 1.0)
+            margins[i > 0].append(own)
+    if all(one is None for of in margins for one in of):
+        return _nothing("the engine does not tell what seeds choose")
+    return _counted(margins, honest, tolerance, "nats behind what their seed chooses", exact=True)
+
+
+def _counted(
+    values: Sequence[Sequence[float | None]],
+    honest: Sequence[float | None],
+    tolerance: float,
+    what: str,
+    *,
+    exact: bool,
+) -> ReplayTest:
+    """Answers beyond a tolerance, of the baseline and of draws, against how many of honest ones would be.
+
+    A text may be written in other tokens than those that were drawn: as many may be off as honest answers are, by what
+    was drawn for the statement. Baseline answers decide labels: of them none may be, unless honest ones were.
+
+    Args:
+        values: of the baseline answers, and of the draws.
+        honest: of answers drawn for the statement.
+        tolerance: that an answer is off beyond.
+        what: is measured, for people.
+        exact: whether of draws, too, none may be off, unless honest ones were.
+    """
+    beyond = sum(one is not None and one > tolerance for one in honest)
+    told = [one for one in honest if one is not None]
+    rate = beyond / len(told) if told else 0.0
+    rates = (rate, rate if exact else (beyond + 1) / (len(told) + 2))
+    off, allowed, n, wrong = 0, 0, 0, False
+    for of, rate in zip(values, rates, strict=True):
+        known = [one for one in of if one is not None]
+        mine, most = sum(one > tolerance for one in known), _quantile(len(known), rate)
+        off, allowed, n, wrong = off + mine, allowed + most, n + len(known), wrong or mine > most
+    reason = f"{off} of {count_of(n, 'answer')} more than {tolerance:g} {what}"
+    return ReplayTest(
+        state="contradicted" if wrong else "holds",
+        reason=f"{reason}; {allowed} may be, as of {len(told)} drawn for this statement {beyond} are",
+        statistic=float(off),
+        allowed=tolerance,
+        p_value=None,
+        n=n,
+    )
+
+
+def _quantile(n: int, rate: float) -> int:
+    """Most of `n` that are off with at least `LEVEL`, where each is with this rate."""
+    from scipy.special import bdtr
+
+    most = 0
+    while most < n and rate > 0 and bdtr(most, n, rate) < 1 - LEVEL:
+        most += 1
+    return most
+
+
+def _deviation(stated: tuple[Any, Any, Any], found: tuple[Any, Any, Any]) -> float | None:
+    """Largest difference of mean and end; infinite where the tokens are others, None where nothing is stated."""
+    if stated[0] is None or found[0] is None:
+        return None
+    if stated[1] is not None and found[1] is not None and stated[1] != found[1]:
+        return math.inf
+    ends = [abs(stated[2] - found[2])] if None not in (stated[2], found[2]) else []
+    # Two impossible answers do not differ; nan is more than any tolerance.
+    apart = [0.0 if stated[0] == found[0] else abs(stated[0] - found[0]), *ends]
+    return max((math.inf if math.isnan(one) else one for one in apart), default=0.0)
+
+
+def _deviation_of_fresh(draw: FreshDraw) -> float | None:
+    drawn = (_number(draw.logprob), draw.n_tokens, _number(draw.end_logprob))
+    return _deviation(drawn, (_number(draw.reread), draw.reread_n_tokens, _number(draw.reread_end)))
+
+
+def _number(told: float | str | None) -> float | None:
+    return -math.inf if told == "-inf" else told  # type: ignore[return-value]
+
+
+def _range(table: Mapping[str, tuple[float, float]], dtype: str | None) -> tuple[float, float]:
+    return table.get(dtype or "", table[_UNKNOWN_DTYPE])
+
+
+def _tolerance(table: Mapping[str, tuple[float, float]], dtype: str | None, honest: Sequence[float]) -> float:
+    least, most = _range(table, dtype)
+    inside = [one for one in honest if one <= most]
+    return min(max(least, FACTOR * max(inside, default=0.0)), most)
+
+
+def _sampled_here(submission: Mapping[str, Any]) -> bool:
+    """Whether the entry states that this package chose the tokens, so that seeds say which."""
+    sampled = submission["settings"].get("sampled")
+    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    return isinstance(decoding, Mapping) and decoding.get("sampled_here") is True
+
+
+def _temperatures(submission: Mapping[str, Any]) -> tuple[float, float]:
+    sampling = submission["settings"].get("sampling") or {}
+    told = (sampling.get("baseline_temperature", 0.1), sampling.get("temperature", 1.0))
+    baseline, draws = (float(one) if isinstance(one, (int, float)) else 1.0 for one in told)
+    return baseline, draws
+
+
+# --- draws against their own log-probabilities ------------------------------------------------------------------------
+
+
+def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> ReplayTest:
+    """Whether clean answers come as often as their log-probabilities say: of all documents where their texts are in the
+    submission, else of those that were picked."""
+    if all("texts" in document for document in submission["documents"]):
+        clean = [answer_set_of(document).clean for document in submission["documents"]]
+    else:
+        clean = [_with_digests(case)[1 : 1 + case.n_clean] for case in cases]
+    sampled = submission["settings"].get("sampled")
+    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    found = verdict_on(clean, decoding if isinstance(decoding, Mapping) else {}, LEVEL)
+    if found.state == "not verifiable":
+        return _nothing(found.reason or "")
+    told = [_REPEATS(one) for one in (found.repeats, found.expected) if one is not None]
+    repeats = "{} repeats of an answer, {} expected".format(*told) if len(told) == 2 else ""
+    return ReplayTest(
+        state="contradicted" if found.state == "contradicted" else "holds",
+        reason=found.reason or repeats,
+        statistic=found.t,
+        allowed=None,
+        p_value=found.p_value,
+        n=found.documents,
+    )
+
+
+def _with_digests(case: _Case) -> tuple[Answer, ...]:
+    """The stated answers with digests for their texts: enough to see which are equal."""
+    return tuple(replace(answer, text=text) for answer, text in zip(case.stated, case.found.texts, strict=True))
+
+
+# --- beside answers that are drawn anew -------------------------------------------------------------------------------
+
+Statistic = Callable[[np.random.Generator, int], Array]
+"""The statistic under as many permutations, the first of which changes nothing; a document's share of it."""
+
+
+def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: str) -> ReplayTest:
+    """A permutation test whose permutations stay within documents; large is suspicious."""
+    if not documents:
+        return _nothing("nothing was drawn anew that could tell")
+    total = np.sum([document(rng, PERMUTATIONS + 1) for document in documents], axis=0)
+    if np.ptp(total) < 1e-12:
+        return _nothing("all answers are the same, or all are others")
+    # Sums in another order differ in their last digits.
+    p_value = float(np.mean(total >= total[0] - 1e-9))
+    return ReplayTest(
+        state="contradicted" if p_value < LEVEL else "holds",
+        reason=what,
+        statistic=float(total[0]),
+        allowed=None,
+        p_value=p_value,
+        n=len(documents),
+    )
+
+
+def _baselines(cases: Sequence[_Case]) -> list[Statistic]:
+    """A baseline answer that few of those drawn anew equal, where these equal each other."""
+    found = []
+    for case in cases:
+        fresh = [draw.text for draw in case.found.fresh.get("baseline", ())]
+        if fresh:
+            texts = [case.found.texts[0], *fresh]
+            alike = np.array([sum(a == b for b in texts) for a in texts], dtype=float)
+            found.append(_drawn_place(-alike))
+    return found
+
+
+def _drawn_place(values: Array) -> Statistic:
+    """A value at a place that any of the values might have had; the first is the entry's."""
+
+    def statistic(rng: np.random.Generator, n: int) -> Array:
+        places = rng.integers(len(values), size=n)
+        places[0] = 0
+        return values[places]
+
+    return statistic
+
+
+def _clean(cases: Sequence[_Case]) -> list[Statistic]:
+    pairs = [
+        (list(case.found.texts[1 : 1 + case.n_clean]), [draw.text for draw in case.found.fresh.get("clean", ())])
+        for case in cases
+    ]
+    return [_two_samples(len(ours), _equal([*ours, *fresh])) for ours, fresh in pairs if min(len(ours), len(fresh)) > 1]
+
+
+def _likelihoods(cases: Sequence[_Case]) -> list[Statistic]:
+    """The same by log-probability: draws that were chosen, or made at another temperature, are as likely as others."""
+    found = []
+    for case in cases:
+        ours = [_total(a.mean_logprob, a.n_tokens, a.end_logprob) for a in case.stated[1 : 1 + case.n_clean]]
+        fresh = [
+            _total(_number(d.logprob), d.n_tokens, _number(d.end_logprob)) for d in case.found.fresh.get("clean", ())
+        ]
+        known = [[one for one in of if one is not None and math.isfinite(one)] for of in (ours, fresh)]
+        if min(map(len, known)) > 1:
+            values = np.array([*known[0], *known[1]])
+            found.append(_two_samples(len(known[0]), -np.abs(values[:, None] - values[None, :])))
+    return found
+
+
+def _total(mean: float | None, n: int | None, end: float | None) -> float | None:
+    return None if mean is None or n is None else mean * n + (end or 0.0)
+
+
+def _equal(texts: Sequence[str]) -> Array:
+    return np.array([[float(a == b) for b in texts] for a in texts])
+
+
+def _two_samples(n: int, alike: Array) -> Statistic:
+    """How much more alike answers are within two samples than between them, without the pairs of one with itself."""
+    size = len(alike)
+    kernel = alike - np.diag(np.diag(alike))
+
+    def statistic(rng: np.random.Generator, times: int) -> Array:
+        order = np.argsort(rng.random((times, size)), axis=1)
+        order[0] = np.arange(size)
+        first = np.zeros((times, size))
+        np.put_along_axis(first, order[:, :n], 1.0, axis=1)
+        second = 1.0 - first
+        m = size - n
+        within = _sums(first, first, kernel) / (n * (n - 1)) + _sums(second, second, kernel) / (m * (m - 1))
+        sums: Array = within - 2 * _sums(first, second, kernel) / (n * m)
+        return sums
+
+    return statistic
+
+
+def _sums(a: Array, b: Array, kernel: Array) -> Array:
+    sums: Array = ((a @ kernel) * b).sum(axis=1)
+    return sums
+
+
+def _noisy(cases: Sequence[_Case]) -> list[Statistic]:
+    """Of each noisy picture the entry's answer and one drawn anew, which may change places."""
+    found = []
+    for ours, fresh in map(_noisy_pairs, cases):
+        if len(ours) > 1:
+            kernel = _equal([*ours, *fresh])
+            found.append(_swapped(len(ours), kernel - np.diag(np.diag(kernel))))
+    return found
+
+
+def _noisy_pairs(case: _Case) -> tuple[list[str], list[str]]:
+    ours, fresh = list(case.found.texts[1 + case.n_clean :]), [d.text for d in case.found.fresh.get("noisy", ())]
+    return (ours, fresh) if len(ours) == len(fresh) else ([], [])
+
+
+def _swapped(n: int, kernel: Array) -> Statistic:
+    # Two answers on one picture are no pair within or between samples.
+    kernel = kernel * (1 - np.eye(2 * n, k=n) - np.eye(2 * n, k=-n))
+
+    def statistic(rng: np.random.Generator, times: int) -> Array:
+        signs = _signs(rng, times, n)
+        weights = np.concatenate([signs, -signs], axis=1) / n
+        return _sums(weights, weights, kernel)
+
+    return statistic
+
+
+def _signs(rng: np.random.Generator, times: int, n: int) -> Array:
+    signs: Array = np.where(rng.integers(2, size=(times, n)) > 0, 1.0, -1.0)
+    signs[0] = 1.0
+    return signs
+
+
+def _copies(cases: Sequence[_Case]) -> list[Statistic]:
+    """Noisy answers that are among the entry's clean ones more often than those drawn anew."""
+    found = []
+    for case in cases:
+        clean = case.found.texts[1 : 1 + case.n_clean]
+        ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in of]) for of in _noisy_pairs(case))
+        if len(ours) and len(clean):
+            found.append(_swapped_sum(ours - fresh))
+    return found
+
+
+def _swapped_sum(differences: Array) -> Statistic:
+    def statistic(rng: np.random.Generator, times: int) -> Array:
+        sums: Array = _signs(rng, times, len(differences)) @ differences
+        return sums
+
+    return statistic
+
+
+def _nothing(reason: str) -> ReplayTest:
+    return ReplayTest(state="not verifiable", reason=reason[:500], statistic=None, allowed=None, p_value=None, n=0)
