@@ -18,6 +18,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.curtailment import looks
+from hedge_tasks.guard.fitted import FittedState
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
 from hedge_tasks.guard.sentinels import choose
@@ -75,6 +76,7 @@ def calibrate(
     epsilon: float = 0.0,
     seed: int = 0,
     pictures: Mapping[str, Sequence[bytes]] | None = None,
+    fitted: Mapping[str, FittedState] | None = None,
 ) -> PolicySearch:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
@@ -89,6 +91,7 @@ def calibrate(
         seed: of the documents that place the starts.
         pictures: the files of the documents' pictures by id, none for a question without: from these documents the
             sentinel questions are chosen. None keeps none.
+        fitted: states of those detectors that are fitted, on none of these documents; see `fit_apart`.
 
     Raises:
         ConfigError: a detector is unknown, risk or confidence makes no sense, or the clustering's threshold is chosen
@@ -125,6 +128,8 @@ def calibrate(
         return PolicySearch(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
     policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
+    if fitted and best in fitted:
+        policy = policy.replaced(fitted=fitted[best])
     policy = policy.replaced(sentinels=choose(run.answer_sets, pictures or {}))
     return PolicySearch(policy, tried, left_out)
 
@@ -132,7 +137,7 @@ def calibrate(
 def accepted(policy: Policy, run: Run) -> BoolArray:
     """Return which documents a policy lets through."""
     early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
+    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
     return np.asarray(values <= policy.threshold)
 
 
@@ -166,8 +171,12 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(found)}")
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
+    if policy.fitted is not None and policy.fitted.fitted_on == f"{run.task} {run.created}":
+        raise DataError(
+            f"{run.title}: {policy.detector} was fitted on documents of it, where the promise proves nothing"
+        )
     early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
+    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
