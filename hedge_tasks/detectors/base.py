@@ -45,6 +45,7 @@ NEEDS: Mapping[str, str] = {
     "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",
     "forced_options": "the log-probabilities of the answers that the question offers, from forced passes",
+    "hidden_states": "hidden states of the baseline answer (inside=states)",
     "attention": "attention while the baseline answer is said (inside=attention)",
     "image_attention": "attention to image tokens while the baseline answer is said (inside=attention)",
     "token_logits": "logits of the baseline answer's tokens (inside=logits)",
@@ -65,6 +66,7 @@ NEEDS: Mapping[str, str] = {
 KEPT_BY: Mapping[str, str] = {
     "baseline_token_logprobs": "--gen_kwargs alternatives=0",
     "baseline_token_entropies": "--gen_kwargs inside=logits, or alternatives=5 of a server",
+    "hidden_states": "--gen_kwargs inside=states",
     "attention": "--gen_kwargs inside=attention",
     "image_attention": "--gen_kwargs inside=attention",
     "token_logits": "--gen_kwargs inside=logits",
@@ -78,7 +80,7 @@ KEPT_BY: Mapping[str, str] = {
 """The way to have a run keep evidence that not every run keeps."""
 
 _PASSES = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
-_INSIDE = frozenset({"attention", "image_attention", "token_logits"})
+_INSIDE = frozenset({"hidden_states", "attention", "image_attention", "token_logits"})
 _OF_EACH_DRAW = frozenset({"draw_states", "draw_logits"})
 
 LEVELS = ("answer", "claim")

@@ -52,6 +52,7 @@ Relevances = Sequence[tuple[float, float]]
 
 
 OF_INSIDE: Mapping[str, frozenset[str]] = {
+    "hidden_states": frozenset({"states"}),
     "attention": frozenset({"heads", "previous"}),
     "image_attention": frozenset({"heads"}),
     "token_logits": frozenset({"logits"}),

@@ -250,7 +250,7 @@ def evidence_for(
     # Of a single answer there is nothing to relate, and no model has to be here for it.
     related = any(len(answer_set.answers) > 1 for answer_set in answer_sets)
     wanted = frozenset(need for name in detectors for need in registry.get(name).needs)
-    needs = wanted if related else wanted & {"baseline_relevance"}
+    needs = wanted if related else wanted & {"baseline_relevance", *OF_INSIDE}
     embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
     of_tokens = backend if needs & set(RELEVANCE) and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.inside import ARRAYS, HEADS, PLACES, Inside
+from hedge_tasks.data.inside import ARRAYS, HEADS, Inside
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes import linear
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
@@ -188,13 +188,6 @@ class ProbeData:
             raise DataError("some documents have no semantic entropy to be fitted to")
         cut = best_split(self.entropies)
         return (self.entropies > cut).astype(np.int64)
-
-
-def looked_at(detector: FittedDetector, array: FloatArray) -> FloatArray:
-    """The place of an array that a detector looks at, shape (n, layers, width)."""
-    if detector.array == "states":
-        return array[:, :, PLACES.index(detector.place)]
-    return array[..., HEADS.index(detector.place)].reshape(len(array), 1, -1)
 
 
 def best_split(values: FloatArray) -> float:

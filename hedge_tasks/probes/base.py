@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.data.inside import ARRAYS
+from hedge_tasks.data.inside import ARRAYS, HEADS, PLACES
 from hedge_tasks.errors import DataError
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -61,6 +61,13 @@ class FittedDetector:
         """The part of the model that has to be kept for it, one of `hedge_tasks.data.inside.PARTS`."""
         [part] = [part for part, arrays in ARRAYS.items() if self.array in arrays]
         return part
+
+
+def looked_at(detector: FittedDetector, array: FloatArray) -> FloatArray:
+    """The place of an array that a detector looks at, shape (n, layers, width)."""
+    if detector.array == "states":
+        return array[:, :, PLACES.index(detector.place)]
+    return array[..., HEADS.index(detector.place)].reshape(len(array), 1, -1)
 
 
 def digest(arrays: Arrays) -> str:
