@@ -36,6 +36,7 @@ from hedge_tasks.detectors import (
 )
 from hedge_tasks.detectors.builtin.laplacian import eccentricity, eigenvalue_sum
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
+from hedge_tasks.detectors.evidence import OF_INSIDE
 from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import estimate_auroc
@@ -202,6 +203,7 @@ def random_inside(dice, clean):
     logits[:, LOGITS.index("logprob")] = -rng.exponential(size=3)
     logits[:, LOGITS.index("uniform_divergence")] = rng.exponential(size=3)
     return {
+        "states": rng.normal(size=(2, 5, 3)),
         "heads": rng.random((4, 2, len(HEADS))),
         "previous": rng.random((4, 3)),
         "logits": logits,
@@ -241,11 +243,13 @@ def reordered(evidence, order):
         token_logprobs=evidence.token_logprobs,
         token_entropies=evidence.token_entropies,
         relevances=tuple(evidence.relevances[i] for i in order),
-        inside={
-            name: of[[i - 1 for i in order if 0 < i <= evidence.n_clean]] if name.startswith("draw_") else of
-            for name, of in evidence.inside.items()
-        },
+        inside=inside_in_order(evidence, order),
     )
+
+
+def inside_in_order(evidence, order):
+    clean = [i - 1 for i in order if 0 < i <= evidence.n_clean]
+    return {name: of[clean] if name.startswith("draw_") else of for name, of in evidence.inside.items()}
 
 
 def test_every_detector_has_bounds_here():
@@ -455,6 +459,11 @@ WITHOUT = {
     "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
     "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
     "forced_options": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
+    **{
+        need: lambda e, names=names: changed(e, inside={k: v for k, v in e.inside.items() if k not in names})
+        for need, names in OF_INSIDE.items()
+        if not need.startswith("baseline_")
+    },
     "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
     "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
 }
@@ -466,7 +475,7 @@ def fields(evidence):
         for name in (
             *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
             *("relations", "cosines", "question", "forced", "claims", "token_logprobs", "token_entropies"),
-            "relevances",
+            *("relevances", "inside"),
         )
     }
 
@@ -489,6 +498,7 @@ def cut(evidence, kept):
         "token_logprobs": evidence.token_logprobs,
         "token_entropies": evidence.token_entropies,
         "relevances": tuple(evidence.relevances[i] for i in kept),
+        "inside": inside_in_order(evidence, kept),
     }
 
 

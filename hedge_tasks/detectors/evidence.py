@@ -196,7 +196,8 @@ class Evidence:
         )
         found = _offered(flags, frozenset(self.forced))
         if self.inside:
-            met = {need for need, names in OF_INSIDE.items() if self.inside.keys() >= names}
+            # Of the answer's tokens it is known already: `evidence_of` has taken that from the logits.
+            met = {need for need, names in OF_INSIDE.items() if need not in _FLAGS and self.inside.keys() >= names}
             pictured = "heads" in self.inside and not np.isnan(self.inside["heads"]).any()
             found |= met if pictured else met - {"image_attention"}
         if self.claims is not None and self.claims.claims:
