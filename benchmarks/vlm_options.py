@@ -8,11 +8,12 @@ FOLDER holds `NAME_logits.npz` (for each model an array of questions x options) 
 set of questions, as `hedge import options` reads them. Every detector that can work without noisy answers and without
 embeddings is scored at every number of draws; draws are nested, so that one at 10 sees the first 10 of 30. Different
 options contradict each other, which gives the relations that detectors over NLI need. Detectors that have the same
-ROC-AUC for every model, set and number of draws are one row.
+ROC-AUC for every model, set and number of draws are one row. E ("I don't know") and F ("None of the above") are never
+right and say nothing false: who takes them declines, and the question is left out for that model.
 
 Intervals resample models (with both their sets), not questions: how far other models like these would have another
 order. Whether a detector beats the sequence probability of the same answer is tested for every model and set by
-DeLong's paired test (clustered by image where questions share one), with Holm's correction over detectors.
+DeLong's paired test (clustered by image where questions share one), corrected for all detectors by `max_t`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
-from hedge_tasks.statistics import auroc, compare_scores, holm
+from hedge_tasks.statistics import auroc, compare_scores, max_t
 
 FREE = "msp"
 """The detector that all are compared with: it costs no draw."""
@@ -50,6 +51,9 @@ WEIGHTED = (
     "sentence_sar_nli",
 )
 """Detectors that look at log-probabilities."""
+
+DECLINING = frozenset("EF")
+"""Options that VLM-Uncertainty-Bench added to those of each question: "I don't know" and "None of the above"."""
 
 TESTED = (10, 30)
 """Numbers of draws at which every detector is tested against the free one."""
@@ -80,11 +84,15 @@ def entropy(question: OptionQuestion) -> float:
 def measure(questions: Sequence[OptionQuestion], model: str, sizes: Sequence[int], seed: int) -> dict[str, Any]:
     """ROC-AUC of every detector at every number of draws, and how it compares with the free one."""
     sampled = [draw_options(question, OptionSampling(max(sizes), seed=seed), model) for question in questions]
+    answered = [i for i, a in enumerate(sampled) if a.baseline.text not in DECLINING]
+    declined = 1 - len(answered) / len(sampled)
+    sampled, questions = [sampled[i] for i in answered], [questions[i] for i in answered]
     labels = [a.label or 0 for a in sampled]
     groups = shared_groups([a.group for a in sampled])
     found: dict[str, Any] = {
         "questions": len(labels),
         "wrong": sum(labels) / len(labels),
+        "declined": declined,
         LIMIT: auroc([entropy(question) for question in questions], labels),
         "at": {},
     }
@@ -156,13 +164,14 @@ def compared(
     values: Mapping[str, list[float]], free: list[float], labels: list[int], groups: Any, *, tested: bool
 ) -> dict[str, Any]:
     drawing = [name for name in values if get(name).draws(1, 1) > 0] if tested else []
-    found = {name: compare_scores(values[name], free, labels, groups=groups) for name in drawing}
-    adjusted = dict(zip(found, holm([one.p_value for one in found.values()]), strict=True))
+    rows = range(len(labels))
+    found = {name: compare_scores(values[name], free, labels, groups=groups).of(rows) for name in drawing}
+    adjusted = dict(zip(found, max_t([*found.values()]), strict=True))
     return {
         name: {
             "auroc": auroc(of, labels),
             "difference": found[name].difference if name in found else None,
-            "p_holm": adjusted.get(name),
+            "p_adjusted": adjusted.get(name),
         }
         for name, of in values.items()
     }
@@ -224,8 +233,12 @@ def by_draws(results: Results, of_set: str) -> str:
     limit = np.array([results.sets[of_set][model][LIMIT] for model in results.models])
     rows.append((limit.mean(), [LIMIT, f"{limit.mean():.3f}", *([""] * len(results.sizes))]))
     wrong = np.mean([results.sets[of_set][model]["wrong"] for model in results.models])
-    n = results.sets[of_set][results.models[0]]["questions"]
-    title = f"**{of_set}**: {n} questions, {len(results.models)} models, {wrong:.3f} of the answers wrong in the mean"
+    declined = np.mean([results.sets[of_set][model]["declined"] for model in results.models])
+    least, most = (of(results.sets[of_set][model]["questions"] for model in results.models) for of in (min, max))
+    title = (
+        f"**{of_set}**: {least} to {most} questions that {len(results.models)} models did not decline "
+        f"({declined:.3f} declined in the mean), {wrong:.3f} of the answers wrong in the mean"
+    )
     return f"{title}\n\n{markdown(head, [row for _, row in sorted(rows, key=lambda row: -row[0])])}"
 
 
@@ -251,7 +264,7 @@ def leaderboard(results: Results, n: str) -> str:
             cells += ["", ""]
         else:
             for sign in (1, -1):
-                cells.append(str(sum(t["p_holm"] < LEVEL and t["difference"] * sign > 0 for t in tested)))
+                cells.append(str(sum(t["p_adjusted"] < LEVEL and t["difference"] * sign > 0 for t in tested)))
         rows.append((ranks[name].mean(), cells))
     return markdown(head, [row for _, row in sorted(rows, key=lambda row: row[0])])
 
@@ -259,13 +272,17 @@ def leaderboard(results: Results, n: str) -> str:
 def by_model(results: Results, n: str) -> str:
     """The free detector and three that draw, for every model."""
     shown = ("msp", "se", "discrete_se", "radflag")
-    head = ["model"] + [cell for of_set in results.sets for cell in (f"{of_set}: wrong", *shown)]
+    head = ["model"] + [cell for of_set in results.sets for cell in (f"{of_set}: declined", "wrong", *shown)]
     rows = []
     for model in results.models:
         cells = [model]
         for models in results.sets.values():
             of = models[model]
-            cells += [f"{of['wrong']:.3f}", *(f"{of['at'][n][name]['auroc']:.3f}" for name in shown)]
+            cells += [
+                f"{of['declined']:.3f}",
+                f"{of['wrong']:.3f}",
+                *(f"{of['at'][n][name]['auroc']:.3f}" for name in shown),
+            ]
         rows.append(cells)
     return markdown(head, rows)
 
@@ -302,7 +319,8 @@ def check(folder: Path, n: int = 10, seed: int = 123) -> str:
                 entropies(counts / n),
                 (draws != baseline).mean(axis=0),
             )
-            found.append([wrong.mean(), *(area(of, wrong) for of in scores)])
+            answered = baseline < len("ABCD")
+            found.append([wrong[answered].mean(), *(area(of[answered], wrong[answered]) for of in scores)])
         rows.append([of_set, *(f"{value:.3f}" for value in np.mean(found, axis=0))])
     return markdown(head, rows)
 

@@ -16,6 +16,7 @@ from pydantic import Strict, model_validator
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.guard.fitted import FittedState
 from hedge_tasks.guard.seen import MOST_EPSILON
 from hedge_tasks.guard.sentinels import Sentinel
 from hedge_tasks.guard.trust import check_trust
@@ -23,17 +24,19 @@ from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Pair, Record, Share
 from hedge_tasks.numbers import PERCENT
+from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.statistics.base import wilson
-from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_value
+from hedge_tasks.statistics.grouped_risk import grouped_p_value
+from hedge_tasks.statistics.risk_control import binomial_p_value
 
 FORMAT = 1
 _HEADER, _DIGEST = "hedge_policy", "digest"
 _LARGEST = 16 << 20  # of which the sentinels' pictures are nearly all
 
 
-Kind = Annotated[tuple[Count, Count, AtLeastOne], Strict(False)]
+Bet = Annotated[tuple[AtLeastOne, Count], Strict(False)]
 
 
 class Promise(Record):
@@ -47,7 +50,7 @@ class Promise(Record):
         n: labelled documents that were tested on.
         n_groups: groups (images) of them; None where each stood for itself.
         n_accepted, n_wrong: of them, those accepted, and those of these that were hallucinated.
-        kinds: where there are groups, (accepted, wrong, groups that have so many).
+        bets: where there are groups, (accepted, wrong) of each with any, in the order in which they were bet on.
         largest: documents of the largest group.
         p_value: for the hypothesis that the risk is higher; it follows from the counts above.
         level: the p-value may at most be this; the levels of all thresholds that could have been chosen, of all
@@ -66,7 +69,7 @@ class Promise(Record):
     p_value: Share
     level: Share
     n_detectors: AtLeastOne
-    kinds: Items[Kind] = ()
+    bets: Items[Bet] = ()
     largest: AtLeastOne = 1
 
     @model_validator(mode="after")
@@ -88,14 +91,14 @@ def _no_counts(p: Promise) -> str | None:
 
 def _no_groups(p: Promise) -> str | None:
     if p.n_groups is None:
-        return "kinds: there are no groups to have counts" if p.kinds or p.largest != 1 else None
+        return "bets: there are no groups to bet on" if p.bets or p.largest != 1 else None
     if not p.n_groups <= p.n <= p.n_groups * p.largest or p.largest + p.n_groups - 1 > p.n:
         return f"n_groups: {p.n} documents are not {p.n_groups} groups, the largest one of {p.largest}"
-    accepted, wrong, groups = np.array([(a * g, w * g, g) for a, w, g in p.kinds] or [(0, 0, 0)]).sum(axis=0).tolist()
-    if (accepted, wrong) != (p.n_accepted, p.n_wrong) or groups > p.n_groups:
-        return f"kinds: they add up to {wrong} of {accepted} in {groups} groups, not to the counts beside them"
-    if any(w > a or a > p.largest for a, w, _ in p.kinds):
-        return "kinds: in some groups more is accepted than they have, or more wrong than accepted"
+    accepted, wrong = (sum(counts) for counts in zip(*p.bets, strict=True)) if p.bets else (0, 0)
+    if (accepted, wrong) != (p.n_accepted, p.n_wrong) or len(p.bets) > p.n_groups:
+        return f"bets: {wrong} of {accepted} are wrong in {len(p.bets)} groups, which are not the counts beside them"
+    if any(w > a or a > p.largest for a, w in p.bets):
+        return "bets: in some groups more is accepted than they have, or more wrong than accepted"
     return None
 
 
@@ -109,10 +112,12 @@ def _no_shares(p: Promise) -> str | None:
 
 
 def _no_proof(p: Promise) -> str | None:
-    counted = p.n_groups is None
-    found = (
-        binomial_p_value(p.n_accepted, p.n_wrong, p.risk) if counted else grouped_p_value(p.kinds, p.largest, p.risk)
-    )
+    if p.n_groups is None:
+        found = binomial_p_value(p.n_accepted, p.n_wrong, p.risk)
+    elif 0 < p.level < 1:
+        found = grouped_p_value(p.bets, largest=p.largest, risk=p.risk, level=p.level)
+    else:
+        return f"level: expected a number between 0 and 1, got {p.level:g}"
     if not math.isclose(found, p.p_value, rel_tol=_SAME, abs_tol=1e-300):
         return f"p_value: from the counts follows {found:.4g}, not {p.p_value:.4g}"
     if p.level > (1 - p.confidence) / p.n_detectors * (1 + _SAME):
@@ -143,6 +148,7 @@ class Policy(Record):
         promise: what holds for the accepted.
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
+            `question_type` where the promise is about one alone;
             `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
             labelled documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
@@ -150,6 +156,7 @@ class Policy(Record):
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
         looks: numbers of draws at which that is looked for; none without an epsilon.
         sentinels: questions with the calibrated answers, by which the server is checked; none where nothing is watched.
+        fitted: state of a fitted detector, which `detector` is then called after.
     """
 
     detector: Name
@@ -161,10 +168,11 @@ class Policy(Record):
     epsilon: Share = 0.0
     looks: Items[AtLeastOne] = ()
     sentinels: Items[Sentinel] = ()
+    fitted: FittedState | None = None
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        for says_no in (_no_looks, _no_circumstances, _no_calibration):
+        for says_no in (_no_looks, _no_circumstances, _no_calibration, _no_fitted):
             if (reason := says_no(self)) is not None:
                 raise ValueError(reason)
         return self
@@ -175,7 +183,18 @@ class Policy(Record):
         Raises:
             ConfigError: the settings make no clustering here, or the detector is not installed.
         """
+        if self.fitted is not None:
+            self.fitted.admit()
         return Scorer.from_settings("policy", self.clustering).with_detectors([self.detector])
+
+    def scorer_of(self, run: Run) -> Scorer:
+        """As `scorer`, with what a run keeps from inside the model."""
+        return self.scorer().with_inside(inside_source(run))
+
+
+def _no_fitted(p: Policy) -> str | None:
+    same = p.fitted is None or p.fitted.name == p.detector
+    return None if same else f"fitted: it is the state of {p.fitted and p.fitted.name}, not of {p.detector}"
 
 
 def _no_looks(p: Policy) -> str | None:
@@ -217,6 +236,8 @@ def _no_calibration(p: Policy) -> str | None:
     names = about.get("answered_as", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "calibration.answered_as: expected a list of names"
+    if not isinstance(about.get("question_type", ""), str):
+        return "calibration.question_type: expected a text"
     attempts = about.get("attempts", [])
     if not isinstance(attempts, list) or not all(isinstance(one, dict) for one in attempts):
         return "calibration.attempts: expected a list of objects"
@@ -296,8 +317,8 @@ def load_policy(path: Path, *, trust: bool = False) -> Policy:
     if not trust:
         check_trust(policy.clustering, policy.circumstances.get("sampling", {}).get("perturbation"), str(path))
     try:
-        get(policy.detector)
         policy.scorer()
+        get(policy.detector)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
     return policy
