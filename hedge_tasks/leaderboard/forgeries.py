@@ -36,7 +36,7 @@ from hedge_tasks.sampling.prompts import load_prompt
 
 Json = dict[str, Any]
 Mark = Literal["refused", "not ranked", "self-reported", "not replayed", "behind"]
-"""What becomes of a forgery: its file is refused; it is shown apart; the part that was forged is called self-reported;
+"""The end of a forgery: its file is refused; it is shown apart; the part that was forged is called self-reported;
 the page says that nobody had the model read the answers; it is ranked, and the lie makes its place worse."""
 
 TASK = "board_of_forgeries"

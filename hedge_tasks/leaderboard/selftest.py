@@ -40,8 +40,8 @@ _VALUES: tuple[Any, ...] = (
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a forgery.
+class ForgeryOutcome:
+    """The end of a forgery.
 
     Attributes:
         name: of the forgery.
@@ -62,7 +62,7 @@ def self_test(
     seed: int = 0,
     chosen: Sequence[Forgery] = FORGERIES,
     progress: Callable[[str], None] = lambda text: None,
-) -> Iterator[Outcome]:
+) -> Iterator[ForgeryOutcome]:
     """Yield what becomes of every forgery of the corpus, and then of files changed at random for as long as time lasts.
 
     Args:
@@ -84,9 +84,9 @@ def self_test(
         try:
             check(changed, **board.rules())
         except Exception as error:  # whatever it is, a stranger's file must not end the build
-            yield Outcome(FUZZED, f"{type(error).__name__}", f"{place}: {error}"[:300], expected=False)
+            yield ForgeryOutcome(FUZZED, f"{type(error).__name__}", f"{place}: {error}"[:300], expected=False)
     if tried:
-        yield Outcome(FUZZED, "read or refused", f"{tried} files", expected=True)
+        yield ForgeryOutcome(FUZZED, "read or refused", f"{tried} files", expected=True)
 
 
 def changed_at_random(submission: Json, dice: random.Random) -> tuple[Json, str]:
@@ -108,7 +108,7 @@ def changed_at_random(submission: Json, dice: random.Random) -> tuple[Json, str]
     return sealed(changed), ".".join(place)
 
 
-def _outcome(forgery: Forgery, board: Honest, honest: Sequence[Json], cache: Path) -> Outcome:
+def _outcome(forgery: Forgery, board: Honest, honest: Sequence[Json], cache: Path) -> ForgeryOutcome:
     forged = list(forgery.forge(board))
     with tempfile.TemporaryDirectory() as folder:
         for i, submission in enumerate(honest):
@@ -119,8 +119,10 @@ def _outcome(forgery: Forgery, board: Honest, honest: Sequence[Json], cache: Pat
     mark, why = mark_of(built, _FORGED.format(0))
     kept = sum(entry.findings.ranked for entry in built.entries if entry.file.startswith("a"))
     if kept < len(honest):
-        return Outcome(forgery.name, mark, f"{len(honest) - kept} honest entries lost their place", expected=False)
-    return Outcome(forgery.name, mark, why, mark in forgery.marks)
+        return ForgeryOutcome(
+            forgery.name, mark, f"{len(honest) - kept} honest entries lost their place", expected=False
+        )
+    return ForgeryOutcome(forgery.name, mark, why, mark in forgery.marks)
 
 
 def mark_of(built: ReadEntries, file: str) -> tuple[str, str]:
