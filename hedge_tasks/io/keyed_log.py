@@ -266,7 +266,7 @@ class KeyedLog(Generic[T]):
         if isinstance(file, _Upload):
             file.upload()
         else:
-            sync(file.fileno(), self.folder)
+            sync(file.fileno(), Path(file.name).parent)
         self._synced = time.monotonic()
 
     def _failure(self, error: OSError) -> HedgeError:

@@ -109,7 +109,7 @@ def _answers(i: int, dice: random.Random) -> AnswerSet:
         word = dice.choice(_WORDS) if dice.random() < hard else _WORDS[i % 4]
         return Answer(word, round(known[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5), 2, "stop")
 
-    about = {"question": f"What does picture {i} show?", "reference": _WORDS[i % 4], "group": f"picture {i // 2}"}
+    about: Json = {"question": f"What does picture {i} show?", "reference": _WORDS[i % 4], "group": f"picture {i // 2}"}
     clean = tuple(said(0.0) for _ in range(DRAWS))
     noisy = tuple(said(1.0) for _ in range(DRAWS))
     return AnswerSet(f"q{i}", said(0.0), clean, noisy, **about, question_type=("open", "closed")[i % 2])

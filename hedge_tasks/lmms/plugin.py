@@ -174,7 +174,7 @@ def add_own_results() -> None:
     """Keep the results of two runs that end in one folder within one second: the file names only tell seconds."""
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
-    if getattr(EvaluationTracker.save_results_aggregated, "hedge_tasks", False):
+    if getattr(EvaluationTracker.save_results_aggregated, "hedge_tasks_names", False):
         return
     original = EvaluationTracker.save_results_aggregated
 
@@ -188,7 +188,7 @@ def add_own_results() -> None:
             told = next(name for name in names if not (folder / f"{name.replace(':', '-')}_results.json").exists())
         return original(self, results, samples, told)
 
-    save_results_aggregated.hedge_tasks = True  # type: ignore[attr-defined]
+    save_results_aggregated.hedge_tasks_names = True  # type: ignore[attr-defined]
     EvaluationTracker.save_results_aggregated = save_results_aggregated
 
 
