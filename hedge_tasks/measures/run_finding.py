@@ -189,7 +189,7 @@ def judge_in_words(name: str) -> str:
 
     Example:
         >>> judge_in_words("rule 6"), judge_in_words("llm:model=x")
-        ('the rule judge (version 6)', 'llm:model=x')
+        ('the rule judge (version 7)', 'llm:model=x')
     """
     match = _VERSION.match(name)
     return f"the {match['judge']} judge (version {match['version']})" if match else name
