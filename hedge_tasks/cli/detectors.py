@@ -95,12 +95,13 @@ def run(arguments: argparse.Namespace) -> int:
     ranks = mean_ranks(tables) if len(tables) > 1 else []
     kept = [keep_evidence(each_run) for each_run in finished] if arguments.keep else []
     kept_claims = [kept_numbers(each_run) for each_run in finished]
+    findings = [finding_of(each_run) for each_run in finished]
     if arguments.html:
-        about: dict[str, Any] = {"budget": arguments.budget, "fusions": fusions, "claims": kept_claims}
+        about: dict[str, Any] = {"budget": arguments.budget, "findings": findings}
+        about |= {"fusions": fusions, "claims": kept_claims}
         write_whole(arguments.html, build_detector_page(tables, ranks, **about))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
-    findings = [finding_of(each_run) for each_run in finished]
     claims = [claim_block(each_run) for each_run in kept_claims]
     rank_table = _ranks(ranks, len(tables)) if len(tables) > 1 else None
     facts = {
