@@ -32,7 +32,7 @@ from hedge_tasks.adjudication.rule.measure import overlap, ranges, same_size
 from hedge_tasks.adjudication.rule.polar import says_yes_or_no, yes_no_reference
 from hedge_tasks.adjudication.rule.reading import Text, affirmed_and_denied, read_text, stem, stemmed
 from hedge_tasks.adjudication.rule.sides import other_observer
-from hedge_tasks.adjudication.rule.synonyms import installed, own
+from hedge_tasks.adjudication.rule.synonyms import Synonyms, installed, own
 from hedge_tasks.adjudication.rule.vocabulary import (
     ANATOMY,
     AUXILIARY,
@@ -194,7 +194,10 @@ class RuleJudge:
             raise ConfigError(f"synonyms must be the path of a table, got {synonyms!r}")
         self.short_answer = short_answer
         self.short_reference = short_reference
-        self._names, self._digest = (own(), None) if synonyms is None else installed(Path(synonyms))
+        self._names: Synonyms = own()
+        self._digest: str | None = None
+        if synonyms is not None:
+            self._names, self._digest = installed(Path(synonyms))
         self.synonyms = synonyms
         self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
 
