@@ -46,12 +46,9 @@ def run_synonyms(arguments: argparse.Namespace) -> int:
     from hedge_tasks.numbers import Table
 
     built = build_table(arguments.source, arguments.out, arguments.vocabulary)
-    rows = {"vocabulary": built.vocabulary, "licence": built.licence, "things": built.things, "names": built.names}
-    show(
-        arguments,
-        rows,
-        Table.of(["what", "value"], list(rows.items()), title=f"Synonyms for the rule judge: {arguments.out}"),
-    )
+    title = f"Synonyms for the rule judge: {arguments.out}"
+    table = Table.of(["what", "value"], [(name, value) for name, value in asdict(built).items()], title=title)
+    show(arguments, asdict(built), table)
     return 0
 
 
