@@ -11,7 +11,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import audited_numbers, whose_labels
 from hedge_tasks.measures.blind import against_blind
 from hedge_tasks.measures.over_seeds import COVERED, by_seed, spreads
-from hedge_tasks.numbers import format_number
+from hedge_tasks.numbers import THREE_DIGITS, format_number
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.audit_files import audit_of
@@ -61,7 +61,7 @@ def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
             for seed, one in runs.items()
         }
         told = [
-            f"{spread.name.removeprefix(clustering).strip()} {spread.mean:.3f} (sd {spread.deviation:.3f})"
+            f"{spread.name.removeprefix(clustering).strip()} {THREE_DIGITS(spread.mean)} (sd {THREE_DIGITS(spread.deviation)})"
             for spread in spreads(scores, shown)
             if spread.deviation is not None
         ]
