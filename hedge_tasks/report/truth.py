@@ -61,7 +61,8 @@ def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
             for seed, one in runs.items()
         }
         told = [
-            f"{spread.name.removeprefix(clustering).strip()} {THREE_DIGITS(spread.mean)} (sd {THREE_DIGITS(spread.deviation)})"
+            f"{spread.name.removeprefix(clustering).strip()} {THREE_DIGITS(spread.mean)}"
+            f" (sd {THREE_DIGITS(spread.deviation)})"
             for spread in spreads(scores, shown)
             if spread.deviation is not None
         ]
