@@ -36,7 +36,7 @@ Things = frozenset[str]
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedThing:
     """One thing of a table: its preferred name, other names, and names of what it is a kind of."""
 
     preferred: str
@@ -131,7 +131,7 @@ def head(clause: Clause) -> tuple[str, ...]:
     return tuple((told or chunk)[-1:])
 
 
-def read_synonyms(path: Path) -> list[Entry]:
+def read_synonyms(path: Path) -> list[NamedThing]:
     """The entries of a table.
 
     Raises:
@@ -147,7 +147,7 @@ def read_synonyms(path: Path) -> list[Entry]:
         if len(cells) > len(COLUMNS) or not cells[0].strip():
             raise DataError(f"{path}:{i}: expected a name and at most two more columns")
         lists = [tuple(name.strip() for name in cell.split("|") if name.strip()) for cell in cells[1:]]
-        found.append(Entry(cells[0].strip(), *lists))
+        found.append(NamedThing(cells[0].strip(), *lists))
     return found
 
 
@@ -172,7 +172,7 @@ def installed(path: Path) -> tuple[Synonyms, str]:
     return build(read_synonyms(path), own()), hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def build(entries: Sequence[Entry], ground: Synonyms = NOTHING) -> Synonyms:
+def build(entries: Sequence[NamedThing], ground: Synonyms = NOTHING) -> Synonyms:
     """A table on the ground of another, whose names keep their meaning.
 
     A word that is a name of two things stands for both, and is read in context (see `Synonyms.resolve`).

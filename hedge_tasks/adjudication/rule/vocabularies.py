@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hedge_tasks.adjudication.rule.synonyms import COLUMNS, LONGEST, Entry
+from hedge_tasks.adjudication.rule.synonyms import COLUMNS, LONGEST, NamedThing
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
@@ -70,13 +70,13 @@ def _kind(text: str, source: Path) -> str:
     )
 
 
-def _mesh(text: str, name: str) -> Iterator[Entry]:
+def _mesh(text: str, name: str) -> Iterator[NamedThing]:
     """Descriptors; a tree number without its last part is the number of a broader one."""
     records = [_mesh_record(record) for record in text.split("*NEWRECORD")[1:]]
     at = {number: heading for heading, _, numbers in records for number in numbers}
     for heading, entries, numbers in records:
         broader = dict.fromkeys(at[above] for number in numbers if (above := number.rpartition(".")[0]) in at)
-        yield Entry(heading, tuple(entries), tuple(broader))
+        yield NamedThing(heading, tuple(entries), tuple(broader))
 
 
 def _mesh_record(record: str) -> tuple[str, list[str], list[str]]:
@@ -94,15 +94,15 @@ def _mesh_record(record: str) -> tuple[str, list[str], list[str]]:
     return heading, entries, numbers
 
 
-def _radlex(text: str, name: str) -> Iterator[Entry]:
+def _radlex(text: str, name: str) -> Iterator[NamedThing]:
     rows = [row for _, row in parse_csv(text, name)]
     label = {row.get("Class ID", ""): row["Preferred Label"] for row in rows}
     for row in rows:
         parents = [label[one] for one in row.get("Parents", "").split("|") if one in label]
-        yield Entry(row["Preferred Label"], tuple(row["Synonyms"].split("|")), tuple(parents))
+        yield NamedThing(row["Preferred Label"], tuple(row["Synonyms"].split("|")), tuple(parents))
 
 
-def _umls(text: str, name: str) -> Iterator[Entry]:
+def _umls(text: str, name: str) -> Iterator[NamedThing]:
     """English names that are not suppressed, by concept; the preferred name of a concept is its own."""
     concepts: dict[str, tuple[str, list[str]]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -116,17 +116,17 @@ def _umls(text: str, name: str) -> Iterator[Entry]:
             concepts[cells[0]] = (cells[14], names)
         names.append(cells[14])
     for preferred, names in concepts.values():
-        yield Entry(preferred, tuple(names))
+        yield NamedThing(preferred, tuple(names))
 
 
-_READERS: dict[str, Callable[[str, str], Iterator[Entry]]] = {MESH: _mesh, RADLEX: _radlex, UMLS: _umls}
+_READERS: dict[str, Callable[[str, str], Iterator[NamedThing]]] = {MESH: _mesh, RADLEX: _radlex, UMLS: _umls}
 
 
-def _tidy(entry: Entry) -> Entry:
+def _tidy(entry: NamedThing) -> NamedThing:
     """Names without what stands in brackets; 'Calculi, Kidney' the right way round, and none of too many words."""
     preferred, *others = (_name(one) for one in (entry.preferred, *entry.synonyms))
     names = dict.fromkeys(one for one in others if one and one != preferred and len(one.split()) <= LONGEST)
-    return Entry(preferred, tuple(names), tuple(_name(one) for one in entry.broader))
+    return NamedThing(preferred, tuple(names), tuple(_name(one) for one in entry.broader))
 
 
 def _name(text: str) -> str:
