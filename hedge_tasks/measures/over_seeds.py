@@ -1,4 +1,4 @@
-"""What the seed changes: runs that differ in it alone, as one; and the draws' share of a number's variance, from one.
+"""Spread over seeds of runs that differ in the seed alone, and the draws' share of a number's variance, from one.
 
 The interval of an AUROC is about documents like these, each with draws of its own, so that what the draws add is part
 of it. A seed draws all answers anew, the judged one as well, and keeps the documents: how far numbers of several seeds
@@ -141,7 +141,7 @@ COVERED = (
     "An interval is about documents like these, each drawn once; what other draws of these documents would change is "
     "the spread over seeds, and a seed chosen for its number is outside of any interval."
 )
-"""What intervals of one run cover, for people."""
+"""Scope of the intervals of one run, for people."""
 
 
 @dataclass(frozen=True)

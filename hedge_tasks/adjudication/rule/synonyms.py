@@ -1,4 +1,4 @@
-"""What else a thing is called, and what it is a kind of: our own table, and one that a user built and names.
+"""Other names of things, and what they are kinds of: our own table, and one that a user built and names.
 
 A table is a file of tab-separated columns: the preferred name, other names and broader ones (each separated by `|`).
 Lines in front of the header start with `#` and say what it is and under which licence.
@@ -46,7 +46,7 @@ class NamedThing:
 
 @dataclass(frozen=True)
 class Sense:
-    """What an ambiguous word may stand for, and the words of a question that tell so."""
+    """A meaning of an ambiguous word, and the words of a question that tell so."""
 
     words: Clause
     cues: frozenset[str]
@@ -76,7 +76,7 @@ class Synonyms:
         return found
 
     def kinds_of(self, words: Iterable[str]) -> set[Things]:
-        """What the things among the words are kinds of, by any number of steps."""
+        """Kinds of the things among the words, by any number of steps."""
         have, found = set(words), set[Things]()
         new = set(have)
         while new:
@@ -158,7 +158,7 @@ NOTHING = Synonyms(
     {},
     {},
 )
-"""What the rules know by themselves."""
+"""The words that the rules know by themselves."""
 
 
 @cache
