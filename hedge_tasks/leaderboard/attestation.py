@@ -96,7 +96,7 @@ def detects(documents: int, forged: int, k: int) -> float:
 
     Example:
         >>> round(detects(120, 12, 24), 3), detects(120, 0, 24)
-        (0.938, 0.0)
+        (0.941, 0.0)
     """
     return 1.0 - math.comb(documents - forged, k) / math.comb(documents, k)
 
