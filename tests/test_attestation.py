@@ -42,6 +42,7 @@ from hedge_tasks.leaderboard.attestation_tests import (
     SEEDS,
     _drawn_place,
     _permuted,
+    _Share,
     _swapped,
     _two_samples,
 )
@@ -103,7 +104,7 @@ def test_the_chance_to_meet_a_forged_document_is_that_of_all_choices() -> None:
 
 def _p_values(make: Callable[[np.random.Generator], Any], times: int = 150) -> np.ndarray:
     chance = np.random.default_rng(0)
-    return np.array([_permuted([make(chance) for _ in range(6)], chance, "").p_value for _ in range(times)])
+    return np.array([_permuted([_Share(make(chance)) for _ in range(6)], chance, "").p_value for _ in range(times)])
 
 
 def _alike(values: np.ndarray) -> np.ndarray:
@@ -130,6 +131,12 @@ def test_p_values_of_others_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     other = np.array([0.0] * 4 + [2.0] * 4)
     found = _p_values(lambda chance: _two_samples(4, _alike(chance.normal(size=8) + other)), 20)
     assert np.median(found) < 0.01
+
+
+def test_answers_that_never_repeat_say_nothing_and_equal_ones_hold() -> None:
+    chance = np.random.default_rng(0)
+    assert _permuted([_Share(_drawn_place(np.zeros(4)), 0)], chance, "").state == "not verifiable"
+    assert _permuted([_Share(_drawn_place(np.zeros(4)), 12)], chance, "").state == "holds"
 
 
 # --- honest and forged entries of the embedded model ------------------------------------------------------------------

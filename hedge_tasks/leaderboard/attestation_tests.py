@@ -24,6 +24,9 @@ LEVEL = 0.001
 
 PERMUTATIONS = 9_999
 
+FEWEST_REPEATS = 10
+"""Pairs of equal answers, below which a test of equal texts says nothing."""
+
 LOGPROBS, SEEDS, DRAWS = "log-probabilities", "seeds", "draws against their log-probabilities"
 BASELINE, CLEAN, NOISY = "baseline answers drawn anew", "clean answers drawn anew", "noisy answers drawn anew"
 LIKELY, COPIES = "likelihood of answers drawn anew", "noisy answers that are copies"
@@ -279,13 +282,26 @@ Statistic = Callable[[np.random.Generator, int], Array]
 """The statistic under as many permutations, the first of which changes nothing; a document's share of it."""
 
 
-def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: str) -> ReplayTest:
+@dataclass(frozen=True)
+class _Share:
+    """A document's share of a test.
+
+    Attributes:
+        statistic: under permutations.
+        repeats: pairs of equal answers, without which equal texts say nothing; None for a test that needs none.
+    """
+
+    statistic: Statistic
+    repeats: int | None = None
+
+
+def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) -> ReplayTest:
     """A permutation test whose permutations stay within documents; large is suspicious."""
     if not documents:
         return _nothing("nothing was drawn anew that could tell")
-    total = np.sum([document(rng, PERMUTATIONS + 1) for document in documents], axis=0)
-    if np.ptp(total) < 1e-12:
-        return _nothing("all answers are the same, or all are others")
+    if sum(FEWEST_REPEATS if one.repeats is None else one.repeats for one in documents) < FEWEST_REPEATS:
+        return _nothing("answers hardly ever repeat")
+    total = np.sum([document.statistic(rng, PERMUTATIONS + 1) for document in documents], axis=0)
     # Sums in another order differ in their last digits.
     p_value = float(np.mean(total >= total[0] - 1e-9))
     return ReplayTest(
@@ -298,15 +314,15 @@ def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: st
     )
 
 
-def _baselines(cases: Sequence[_Case]) -> list[Statistic]:
+def _baselines(cases: Sequence[_Case]) -> list[_Share]:
     """A baseline answer that few of those drawn anew equal, where these equal each other."""
     found = []
     for case in cases:
         fresh = [draw.text for draw in case.found.fresh.get("baseline", ())]
         if fresh:
             texts = [case.found.texts[0], *fresh]
-            alike = np.array([sum(a == b for b in texts) for a in texts], dtype=float)
-            found.append(_drawn_place(-alike))
+            alike = _equal(texts)
+            found.append(_Share(_drawn_place(-alike.sum(axis=1)), _repeats(alike)))
     return found
 
 
@@ -321,15 +337,17 @@ def _drawn_place(values: Array) -> Statistic:
     return statistic
 
 
-def _clean(cases: Sequence[_Case]) -> list[Statistic]:
-    pairs = [
-        (list(case.found.texts[1 : 1 + case.n_clean]), [draw.text for draw in case.found.fresh.get("clean", ())])
-        for case in cases
-    ]
-    return [_two_samples(len(ours), _equal([*ours, *fresh])) for ours, fresh in pairs if min(len(ours), len(fresh)) > 1]
+def _clean(cases: Sequence[_Case]) -> list[_Share]:
+    found = []
+    for case in cases:
+        ours, fresh = case.found.texts[1 : 1 + case.n_clean], [d.text for d in case.found.fresh.get("clean", ())]
+        if min(len(ours), len(fresh)) > 1:
+            alike = _equal([*ours, *fresh])
+            found.append(_Share(_two_samples(len(ours), alike), _repeats(alike)))
+    return found
 
 
-def _likelihoods(cases: Sequence[_Case]) -> list[Statistic]:
+def _likelihoods(cases: Sequence[_Case]) -> list[_Share]:
     """The same by log-probability: draws that were chosen, or made at another temperature, are as likely as others."""
     found = []
     for case in cases:
@@ -340,7 +358,7 @@ def _likelihoods(cases: Sequence[_Case]) -> list[Statistic]:
         known = [[one for one in of if one is not None and math.isfinite(one)] for of in (ours, fresh)]
         if min(map(len, known)) > 1:
             values = np.array([*known[0], *known[1]])
-            found.append(_two_samples(len(known[0]), -np.abs(values[:, None] - values[None, :])))
+            found.append(_Share(_two_samples(len(known[0]), -np.abs(values[:, None] - values[None, :]))))
     return found
 
 
@@ -350,6 +368,11 @@ def _total(mean: float | None, n: int | None, end: float | None) -> float | None
 
 def _equal(texts: Sequence[str]) -> Array:
     return np.array([[float(a == b) for b in texts] for a in texts])
+
+
+def _repeats(alike: Array) -> int:
+    """Pairs of equal answers."""
+    return round((alike.sum() - np.trace(alike)) / 2)
 
 
 def _two_samples(n: int, alike: Array) -> Statistic:
@@ -376,13 +399,13 @@ def _sums(a: Array, b: Array, kernel: Array) -> Array:
     return sums
 
 
-def _noisy(cases: Sequence[_Case]) -> list[Statistic]:
+def _noisy(cases: Sequence[_Case]) -> list[_Share]:
     """Of each noisy picture the entry's answer and one drawn anew, which may change places."""
     found = []
     for ours, fresh in map(_noisy_pairs, cases):
         if len(ours) > 1:
             kernel = _equal([*ours, *fresh])
-            found.append(_swapped(len(ours), kernel - np.diag(np.diag(kernel))))
+            found.append(_Share(_swapped(len(ours), kernel - np.diag(np.diag(kernel))), _repeats(kernel)))
     return found
 
 
@@ -409,14 +432,14 @@ def _signs(rng: np.random.Generator, times: int, n: int) -> Array:
     return signs
 
 
-def _copies(cases: Sequence[_Case]) -> list[Statistic]:
+def _copies(cases: Sequence[_Case]) -> list[_Share]:
     """Noisy answers that are among the entry's clean ones more often than those drawn anew."""
     found = []
     for case in cases:
         clean = case.found.texts[1 : 1 + case.n_clean]
         ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in of]) for of in _noisy_pairs(case))
         if len(ours) and len(clean):
-            found.append(_swapped_sum(ours - fresh))
+            found.append(_Share(_swapped_sum(ours - fresh)))
     return found
 
 
