@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
 import subprocess
 from collections import Counter
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attested import BEACON, Drawn, copied_noisy, entry_of, kept_best, plan, sampled, scripted, statement_on, told_by
+from openai_server import serve
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
@@ -23,6 +25,7 @@ from hedge_tasks.leaderboard import check, read_entries, write_submission
 from hedge_tasks.leaderboard.attestation import (
     NAMESPACE,
     beacon_of,
+    check_beacon,
     detects,
     picked,
     place_of_statement,
@@ -73,6 +76,15 @@ def test_a_beacon_is_a_round_of_drand() -> None:
 def test_what_can_be_ground_is_no_beacon(value: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         beacon_of(value)
+
+
+def test_a_round_before_the_entry_is_refused() -> None:
+    told = beacon_of(f"7:{'0f' * 32}")
+    assert told.time is not None
+    check_beacon(told, told.time - 1)
+    check_beacon(told, None)
+    with pytest.raises(ConfigError, match="public 5 s before"):
+        check_beacon(told, told.time + 5)
 
 
 def test_the_documents_follow_from_beacon_submission_and_ids_whatever_their_order() -> None:
@@ -240,6 +252,28 @@ def test_without_seeds_answers_drawn_anew_tell(honest: Drawn, model: Any) -> Non
     }
 
 
+def _says(body: dict[str, Any]) -> str:
+    """A server without log-probabilities, which draws by its seed and its temperature."""
+    asked = json.dumps([part.get("text") for turn in body["messages"] for part in turn["content"]])
+    likely = random.Random(asked).sample(["yes", "no", "left", "upper right"], 4)
+    weights = (6, 2, 1, 1) if body["temperature"] > 0.5 else (50, 1, 0, 0)
+    return random.Random(f"{asked} {body.get('seed')}").choices(likely, weights)[0]
+
+
+def test_an_api_without_log_probabilities_is_asked_again() -> None:
+    n = 24
+    with serve(_says) as url:
+        api = adapter_class("hedge_openai").create_from_arg_string(f"model=m,base_url={url},max_retries=0")
+        honest = sampled(api, plan(n=4, n_noisy=2), n)
+        asked = plan(n=4, n_noisy=2)
+        found = statement_on(api, entry_of(honest, asked, sampled_here=False), n, adapter="hedge_openai")
+        assert found.tests[LOGPROBS].state == "not verifiable"
+        assert (found.tests[CLEAN].state, found.tests[BASELINE].state) == ("holds", "holds")
+        assert found.verdict == "replayed"
+        forged = entry_of(scripted(honest), asked, sampled_here=False)
+        assert statement_on(api, forged, n, adapter="hedge_openai").verdict == "contradicted"
+
+
 # --- a statement on the leaderboard -----------------------------------------------------------------------------------
 
 
@@ -351,6 +385,18 @@ def test_the_command_writes_a_statement(
     assert facts["verdict"] == "replayed"
     assert facts["power"]["0.5"] == pytest.approx(1 - math.comb(2, 3) / math.comb(4, 3))
     assert len(read_statement(place_of_statement(file)).documents) == 3
+
+
+def test_an_entry_committed_after_the_beacon_is_not_read(
+    honest: Drawn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "entry.json"
+    write_submission(file, entry_of(honest[:2], plan()))
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "entry.json"], [*who, "commit", "-q", "-m", "entry"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, timeout=60)
+    assert main(["attest", str(file), "--beacon", f"9:{'ab' * 32}", "--model", "hedge_tiny"]) == 2
+    assert "before the entry was committed" in capsys.readouterr().err
 
 
 def test_another_prompt_or_document_is_no_replay(honest: Drawn, model: Any) -> None:

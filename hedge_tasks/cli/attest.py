@@ -44,12 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard.attestation import (
         NAMESPACE,
         beacon_of,
+        check_beacon,
         picked,
         place_of_statement,
         statement_of,
         write_statement,
     )
     from hedge_tasks.leaderboard.attestation_draws import engine_of, read_again
+    from hedge_tasks.leaderboard.repository import committed_at
     from hedge_tasks.leaderboard.signatures import sign
     from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task
@@ -58,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     options.count("documents", arguments.documents, at_least=1)
     beacon, kind = beacon_of(arguments.beacon), adapter_class(arguments.model)
     submission = _checked(read_submission(arguments.submission), arguments.submission)
+    check_beacon(beacon, committed_at(arguments.submission.resolve()))
     ids = picked(beacon, submission["digest"], [d["id"] for d in submission["documents"]], arguments.documents)
     answers = _answers(submission, ids, arguments.run_file)
     task = load_task(submission["entry"]["task"])
@@ -152,6 +155,8 @@ def _lines(facts: Mapping[str, Any], statement: Attestation) -> list[str]:
         f"{format_value(p, PERCENT)} of {format_value(float(s), PERCENT)}" for s, p in _power(statement).items()
     )
     lines += [f"  chance that a forged document was among them: {power} forged"]
+    if statement.beacon.round is None:
+        lines += ["  the beacon's round was not told, so nobody can see when it became public"]
     lines += [f"  {'signature: ' + facts['signature'] if facts['signature'] else 'unsigned'}"]
     return lines
 

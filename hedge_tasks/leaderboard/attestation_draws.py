@@ -13,6 +13,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, Beacon, Engine, FreshDraw
+from hedge_tasks.leaderboard.chain import READ_BY
 from hedge_tasks.sampling.hook import outcomes
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
@@ -85,6 +86,8 @@ def read_again(
         ConfigError: the task asks with another prompt here.
         DataError: the task has another document of an id, or draws failed.
     """
+    if submission["settings"].get(READ_BY):
+        raise DataError("settings.read_by: the answers are readings of replies, whose own texts are not in an entry")
     plan = plan_of(submission)
     _check_prompt(task, submission)
     requests = task.sample_requests(plan, list(answers))
