@@ -36,6 +36,7 @@ from hedge_tasks.leaderboard.attestation import (
 )
 from hedge_tasks.leaderboard.attestation_records import Attestation
 from hedge_tasks.leaderboard.attestation_tests import (
+    AGAIN,
     BASELINE,
     CLEAN,
     COPIES,
@@ -241,7 +242,7 @@ def test_without_seeds_answers_drawn_anew_tell(honest: Drawn, model: Any) -> Non
     """As of an engine whose tokens somebody else chooses."""
     forged = told_by(model, scripted(honest))
     found = statement_on(model, entry_of(forged, plan(), sampled_here=False), K)
-    assert SEEDS not in found.tests
+    assert (SEEDS in found.tests, AGAIN in found.tests) == (False, True)
     assert found.tests[CLEAN].state == "contradicted"
     assert found.verdict == "contradicted"
     honestly = statement_on(model, entry_of(honest, plan(), sampled_here=False), K)
@@ -269,9 +270,14 @@ def test_an_api_without_log_probabilities_is_asked_again() -> None:
         found = statement_on(api, entry_of(honest, asked, sampled_here=False), n, adapter="hedge_openai")
         assert found.tests[LOGPROBS].state == "not verifiable"
         assert (found.tests[CLEAN].state, found.tests[BASELINE].state) == ("holds", "holds")
+        assert found.tests[AGAIN].state == "holds"
         assert found.verdict == "replayed"
         forged = entry_of(scripted(honest), asked, sampled_here=False)
         assert statement_on(api, forged, n, adapter="hedge_openai").verdict == "contradicted"
+        # Draws of the model, but not those of the seeds that are stated.
+        chosen = entry_of(sampled(api, plan(n=4, n_noisy=2, seed=5), n), asked, sampled_here=False)
+        told = statement_on(api, chosen, n, adapter="hedge_openai")
+        assert (told.tests[AGAIN].state, told.verdict) == ("not met", "not verifiable")
 
 
 # --- a statement on the leaderboard -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, Beacon, Engine, FreshDraw
 from hedge_tasks.leaderboard.chain import READ_BY
-from hedge_tasks.sampling.hook import outcomes
+from hedge_tasks.sampling.hook import outcomes, samples_itself
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.reread import Reread, reread
@@ -156,10 +156,11 @@ def _document(model: Any, draws: Sequence[DrawRequest], answers: AnswerSet, beac
 def _drawn_again(
     model: Any, draws: Sequence[DrawRequest], said: Sequence[Answer], told: Sequence[Reread | str]
 ) -> dict[int, Answer]:
-    """The draws whose reading leaves a doubt, made again: a text may be made of other tokens than it was drawn in."""
-    doubted = [i for i, one in enumerate(told) if _is_doubted(one, said[i])]
+    """Draws made again: where this package chooses the tokens those whose reading leaves a doubt, as a text may be made
+    of other tokens than it was drawn in; elsewhere all that take seeds."""
     if not hasattr(model, "generate_draws"):
         return {}
+    doubted = [i for i, one in enumerate(told) if not samples_itself(model) or _is_doubted(one, said[i])]
     made = _drawn(model, {str(i): draws[i] for i in doubted})
     return {int(key): answer for key, answer in made.items()}
 
@@ -184,11 +185,23 @@ def _fresh(model: Any, draws: Sequence[DrawRequest], beacon: Beacon) -> dict[_Ki
     asked |= {"clean": _of_plan(first, replace(plan, n=n), "clean")}
     asked |= {"noisy": [_of_plan(_shown(draw), replace(plan, n=1), f"noisy {i}")[0] for i, draw in enumerate(noisy)]}
     made = _drawn(model, {f"{kind} {i}": draw for kind, of in asked.items() for i, draw in enumerate(of)})
+    twice = _drawn_twice(model, asked)
     found: dict[_Kind, tuple[FreshDraw, ...]] = {}
     for kind, of in asked.items():
-        mine = [made[f"{kind} {i}"] for i in range(len(of))]
-        found[kind] = tuple(map(_fresh_draw, mine, reread(model, of, mine)))
+        names = [f"{kind} {i}" for i in range(len(of))]
+        mine = [made[name] for name in names]
+        equal = [made[name].text == twice[name].text if name in twice else None for name in names]
+        found[kind] = tuple(map(_fresh_draw, mine, reread(model, of, mine), equal))
     return found
+
+
+def _drawn_twice(model: Any, asked: Mapping[_Kind, Sequence[DrawRequest]]) -> dict[str, Answer]:
+    """The same draws among others, by which it is seen whether a seed gives an answer again; none where this package
+    chooses the tokens, and where no seeds are taken."""
+    if samples_itself(model) or not hasattr(model, "generate_draws"):
+        return {}
+    named = [(f"{kind} {i}", draw) for kind, of in asked.items() for i, draw in enumerate(of)]
+    return _drawn(model, dict(reversed(named)))
 
 
 def _of_plan(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawRequest]:
@@ -232,7 +245,7 @@ def _drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
     return made
 
 
-def _fresh_draw(answer: Answer, told: Reread | str) -> FreshDraw:
+def _fresh_draw(answer: Answer, told: Reread | str, equal: bool | None) -> FreshDraw:
     again = told if isinstance(told, Reread) else None
     return FreshDraw(
         text=_digest(answer.text),
@@ -243,6 +256,7 @@ def _fresh_draw(answer: Answer, told: Reread | str) -> FreshDraw:
         reread_n_tokens=None if again is None else again.n_tokens,
         reread_end=None if again is None else _finite(again.end_logprob),
         margin=None if again is None else _margin(again),
+        equal=equal,
     )
 
 

@@ -28,6 +28,7 @@ FEWEST_REPEATS = 10
 """Pairs of equal answers, below which a test of equal texts says nothing."""
 
 LOGPROBS, SEEDS, DRAWS = "log-probabilities", "seeds", "draws against their log-probabilities"
+AGAIN = "drawn again with the same seeds"
 BASELINE, CLEAN, NOISY = "baseline answers drawn anew", "clean answers drawn anew", "noisy answers drawn anew"
 LIKELY, COPIES = "likelihood of answers drawn anew", "noisy answers that are copies"
 
@@ -52,6 +53,9 @@ FACTOR = 3.0
 """Times the largest deviation of the answers that were drawn for the statement."""
 
 _REPEATS = Format(digits=3)
+
+_STABLE = 0.9
+"""Share of answers that an engine has to give again to be called bit-stable."""
 
 Array = npt.NDArray[np.float64]
 
@@ -83,6 +87,8 @@ def outcomes_of(
     tests = {LOGPROBS: _logprobs(cases, dtype)}
     if _sampled_here(submission):
         tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
+    else:
+        tests[AGAIN] = _again(cases)
     tests[DRAWS] = _draws(submission, cases)
     tests[BASELINE] = _permuted(_baselines(cases), rng, "the baseline answer's place among those drawn anew")
     tests[CLEAN] = _permuted(_clean(cases), rng, "equal texts within and between")
@@ -101,7 +107,9 @@ def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
     states = {name: one.state for name, one in tests.items()}
     if "contradicted" in states.values():
         return "contradicted"
-    drawn = states.get(SEEDS) == "holds" or states[CLEAN] == "holds" or states[LIKELY] == "holds"
+    if "not met" in states.values():
+        return "not verifiable"
+    drawn = any(states.get(name) == "holds" for name in (SEEDS, AGAIN, CLEAN, LIKELY))
     theirs = states[LOGPROBS] == "holds" or (states[CLEAN] == "holds" and states[BASELINE] == "holds")
     return "replayed" if drawn and theirs else "not verifiable"
 
@@ -147,6 +155,29 @@ def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float,
     if all(one is None for of in margins for one in of):
         return _nothing("the engine does not tell what seeds choose")
     return _counted(margins, honest, tolerance, "nats behind what their seed chooses", exact=True)
+
+
+def _again(cases: Sequence[_Case]) -> ReplayTest:
+    """Whether somebody else's engine gives the answers again, where it is bit-stable.
+
+    Another machine or version may choose other tokens for the same seeds, so that nothing is contradicted.
+    """
+    honest = [draw.equal for case in cases for of in case.found.fresh.values() for draw in of if draw.equal is not None]
+    ours = [one for case in cases for one in case.found.equal if one is not None]
+    if not honest or not ours:
+        return _nothing("the engine takes no seeds")
+    unequal, off = honest.count(False), ours.count(False)
+    if unequal > (1 - _STABLE) * len(honest):
+        return _nothing(f"the engine is not bit-stable: of {len(honest)} answers {unequal} are others when drawn twice")
+    allowed = _quantile(len(ours), (unequal + 1) / (len(honest) + 2))
+    return ReplayTest(
+        state="holds" if off <= allowed else "not met",
+        reason=f"{off} of {count_of(len(ours), 'answer')} are others when drawn again, {allowed} may be",
+        statistic=float(off),
+        allowed=float(allowed),
+        p_value=None,
+        n=len(ours),
+    )
 
 
 def _counted(
