@@ -1,6 +1,7 @@
 """How often a promised risk is broken, and how much is let through: many splits into calibration and truth.
 
     python benchmarks/guarantee.py RUN... [--triviaqa FILE] [--detectors radflag,msp] [--risks 0.05,0.1,0.2]
+    python benchmarks/guarantee.py --cells                 # made-up documents: errors depend on the sizes of groups
     python benchmarks/guarantee.py --from FILE...          # the tables of --json files
 
 RUN is whatever `hedge report` reads: results of lmms-eval, run files, runs that `hedge import options` made. Each split
@@ -9,9 +10,10 @@ hallucinated among the accepted of all others. A promise counts as broken where 
 count of a finite rest, so that a threshold of exactly the promised risk would be broken in half of the splits.
 
 Scores are those that a guard sees (`hedge_tasks.guard.seen`); `radflag~0.01` is RadFlag whose draws end early at that
-epsilon. Beside it: a threshold read off the calibration documents' own curve, the way papers do it; where every
-document stands for itself, SGR (Geifman & El-Yaniv 2017); *best*, the widest threshold whose risk holds on all
-documents; and *one test*, the best that a single exact test reaches at a threshold fixed with that knowledge.
+epsilon. Beside it: a threshold read off the calibration documents' own curve, the way papers do it; LTT (Angelopoulos
+et al. 2021) by fixed sequences from five starts with Hoeffding-Bentkus p-values, of whole groups where there are some;
+where every document stands for itself, SGR (Geifman & El-Yaniv 2017); *best*, the widest threshold whose risk holds on
+all documents; and *one test*, the best that a single test reaches at a threshold fixed with that knowledge.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ from hedge_tasks.guard.seen import agreeing_at, columns
 from hedge_tasks.runs.run_files import Run, load_runs
 from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import wilson_interval
-from hedge_tasks.statistics.risk_control import _GroupedTest, binomial_p_value, control_risk
+from hedge_tasks.statistics.grouped_risk import GroupedTest
+from hedge_tasks.statistics.risk_control import binomial_p_value, control_risk
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Outcome:
         curve_broken: splits where a threshold off the calibration documents' curve breaks the risk.
         accepted: mean share let through, a split without a promise counting as none.
         sgr, sgr_broken: share that SGR lets through, and splits where it breaks the risk; None where there are groups.
+        ltt, ltt_broken: the same of LTT.
         best: share of the widest threshold whose risk holds on all documents.
         one_test: greatest mean share of one test of one threshold, chosen with knowledge of all documents.
         draws: mean number of draws of a verdict with an early end; None where there is none.
@@ -69,6 +73,8 @@ class Outcome:
     accepted: float
     sgr: float | None = None
     sgr_broken: int | None = None
+    ltt: float | None = None
+    ltt_broken: int | None = None
     best: float | None = None
     one_test: float | None = None
     draws: float | None = None
@@ -136,7 +142,7 @@ def splits_of(data: Data, n_labels: int, n_splits: int) -> Iterator[np.ndarray]:
         yield taken[data.groups]
 
 
-def outcomes(run: Run, name: str, data: Data, arguments: argparse.Namespace) -> list[Outcome]:
+def outcomes(about: tuple[str, str], name: str, data: Data, arguments: argparse.Namespace) -> list[Outcome]:
     risks = [float(risk) for risk in arguments.risks.split(",")]
     labels = min(arguments.labels, int(0.6 * len(data.labels)))
     tallies: dict[float, dict[str, list[float]]] = {risk: defaultdict(list) for risk in risks}
@@ -156,16 +162,19 @@ def outcomes(run: Run, name: str, data: Data, arguments: argparse.Namespace) -> 
                 peer = sgr(x, y, risk, 1 - arguments.confidence)
                 tally["sgr"].append((rest[0] <= peer).mean())
                 tally["sgr_broken"].append(exceeds(*rest, peer, risk))
+            peer = ltt(x, y, groups, fixed, risk, 1 - arguments.confidence)
+            tally["ltt"].append((rest[0] <= peer).mean())
+            tally["ltt_broken"].append(exceeds(*rest, peer, risk))
             tally["one_test"].append(rejected(x, y, groups, fixed, risk, 1 - arguments.confidence))
             if data.draws is not None and data.whole is not None and data.n is not None and found is not None:
                 wanted = needed(data.n, threshold)
                 tally["draws"].append(data.draws[~chosen, min(wanted, data.n)].mean())
                 tally["same"].append(((data.whole[~chosen] <= threshold) == (rest[0] <= threshold)).mean())
-    return [_outcome(run, name, data, risk, labels, arguments.splits, tallies[risk], fixed) for risk in risks]
+    return [_outcome(about, name, data, risk, labels, arguments.splits, tallies[risk], fixed) for risk in risks]
 
 
 def _outcome(
-    run: Run,
+    names: tuple[str, str],
     name: str,
     data: Data,
     risk: float,
@@ -176,7 +185,7 @@ def _outcome(
 ) -> Outcome:
     given, broken, curve = (int(sum(tally[key])) for key in ("given", "broken", "curve"))
     means = {key: float(np.mean(tally[key])) if tally[key] else None for key in ("draws", "same")}
-    about = (run.task, run.model, name, risk, labels, data.grouped, splits, given, broken, curve)
+    about = (*names, name, risk, labels, data.grouped, splits, given, broken, curve)
     shares = np.array([(data.scores <= t).mean() for t in fixed])
     holds = np.array([not exceeds(data.scores, data.labels, t, risk) for t in fixed])
     peer = {"sgr": float(np.mean(tally["sgr"])), "sgr_broken": int(sum(tally["sgr_broken"]))} if tally["sgr"] else {}
@@ -186,6 +195,8 @@ def _outcome(
         best=float((shares * holds).max()),
         one_test=float((np.mean(tally["one_test"], axis=0) * shares * holds).max()),
         n=data.n,
+        ltt=float(np.mean(tally["ltt"])),
+        ltt_broken=int(sum(tally["ltt_broken"])),
         **peer,
         **means,
     )
@@ -200,8 +211,34 @@ def rejected(
     if groups is None:
         wrong = np.concatenate([[0], np.cumsum(y[order])])
         return np.array([binomial_p_value(int(n), int(wrong[n]), risk) <= level for n in counts])
-    test = _GroupedTest(y[order] == 1, risk, groups[order])
-    return np.array([test.p_value(int(n)) <= level for n in counts])
+    test = GroupedTest(y[order] == 1, groups[order], risk, seed=0)
+    return np.asarray(test.p_values(counts, level) <= level)
+
+
+def ltt(x: np.ndarray, y: np.ndarray, groups: np.ndarray | None, fixed: np.ndarray, risk: float, level: float) -> float:
+    """Angelopoulos et al. 2021: fixed sequences over fixed thresholds, from five starts that share the level."""
+    codes = np.arange(len(x)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    largest = np.bincount(codes).max()
+    below = x[:, None] <= fixed
+    total = (below * (y - risk)[:, None]).sum(axis=0)
+    n = np.array([len(np.unique(codes[column])) for column in below.T])
+    losses = (total + risk * largest * n) / largest  # of each group in [0, 1], risk in the mean at most
+    passed = [hoeffding_bentkus(int(k), float(sum_), risk) <= level / 5 for k, sum_ in zip(n, losses, strict=True)]
+    found = -math.inf
+    for start in range(0, len(fixed), max(1, math.ceil(len(fixed) / 5))):
+        ends = [i for i in range(start, len(fixed)) if not passed[i]]
+        end = min(ends, default=len(fixed))
+        found = max(found, float(fixed[end - 1])) if end > start else found
+    return found
+
+
+def hoeffding_bentkus(n: int, total: float, risk: float) -> float:
+    """P-value for a mean of at least the risk, of n values in [0, 1] with that sum (LTT, proposition 1)."""
+    if n == 0 or total >= n * risk:
+        return 1.0
+    mean = max(total / n, 1e-12)
+    entropy = mean * math.log(mean / risk) + (1 - mean) * math.log((1 - mean) / (1 - risk))
+    return min(math.exp(-n * entropy), math.e * binomial_p_value(n, math.ceil(total), risk))
 
 
 def sgr(x: np.ndarray, y: np.ndarray, risk: float, level: float) -> float:
@@ -234,6 +271,26 @@ def off_the_curve(x: np.ndarray, y: np.ndarray, risk: float) -> float:
     return float(x[order][fine[-1]]) if len(fine) else -math.inf
 
 
+def cells() -> Iterator[tuple[str, Data]]:
+    """Documents whose errors depend on the size of their group, 20,000 groups each; the risk grows with the score.
+
+    *Large groups are worse*: no error in groups of one, in groups of five the more the greater the score. *Small groups
+    are worse*: the other way round. *Patients*: as many documents as a Pareto distribution says, at most 20; their
+    answers are alike, and oftener wrong where there are many.
+    """
+    rng, n = np.random.default_rng(1), 20_000
+    sizes = np.where(rng.random(n) < 0.8, 1, 5)
+    codes = np.repeat(np.arange(n), sizes)
+    scores, chance = rng.random(len(codes)), rng.random(len(codes))
+    for name, worse in (("large groups are worse", sizes == 5), ("small groups are worse", sizes == 1)):
+        yield name, Data(scores, (chance < 1.1 * scores * worse[codes]).astype(float), codes, True)
+    sizes = np.minimum(np.ceil(rng.pareto(1.2, n) + 1e-9), 20).astype(int)
+    codes = np.repeat(np.arange(n), sizes)
+    scores = np.clip(rng.random(n)[codes] + rng.normal(0, 0.1, len(codes)), 0, 1)
+    wrong = rng.random(n)[codes] < np.minimum(1, 0.1 * scores * np.sqrt(sizes[codes]) + 0.3 * scores**2)
+    yield "patients", Data(scores, wrong.astype(float), codes, True)
+
+
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -245,9 +302,9 @@ def text(found: Sequence[Outcome]) -> str:
 def _promises(found: Sequence[Outcome]) -> str:
     header = (
         "| task | models | detector | risk | promised in | broken | most in a model | off the curve | let through "
-        "| SGR | SGR broken | one test | best |"
+        "| SGR | SGR broken | LTT | LTT broken | one test | best |"
     )
-    lines = [header, "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = [header, "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for (task, detector, risk), some in _grouped(found).items():
         splits, broken = sum(o.splits for o in some), sum(o.broken for o in some)
         low, high = wilson_interval(broken, splits)
@@ -260,7 +317,16 @@ def _promises(found: Sequence[Outcome]) -> str:
             f"| {task} | {len(some)} | {detector} | {risk:g} | {sum(o.given for o in some) / splits:.0%} | "
             f"{broken / splits:.2%} [{low:.2%}, {high:.2%}] | {worst.broken / worst.splits:.1%} "
             f"[{bounds[0]:.1%}, {bounds[1]:.1%}] | {curve:.0%} | {np.mean(shares):.1%}{spread} | "
-            + " | ".join([_mean(some, "sgr"), _broken(some), _mean(some, "one_test"), _mean(some, "best")])
+            + " | ".join(
+                [
+                    _mean(some, "sgr"),
+                    _broken(some, "sgr"),
+                    _mean(some, "ltt"),
+                    _broken(some, "ltt"),
+                    _mean(some, "one_test"),
+                    _mean(some, "best"),
+                ]
+            )
             + " |"
         )
     return "\n".join(lines)
@@ -271,8 +337,8 @@ def _mean(some: Sequence[Outcome], name: str) -> str:
     return f"{np.mean(values):.1%}" if values else ""
 
 
-def _broken(some: Sequence[Outcome]) -> str:
-    counts = [(o.sgr_broken, o.splits) for o in some if o.sgr_broken is not None]
+def _broken(some: Sequence[Outcome], peer: str) -> str:
+    counts = [(count, o.splits) for o in some if (count := getattr(o, f"{peer}_broken")) is not None]
     return f"{sum(b for b, _ in counts) / sum(n for _, n in counts):.2%}" if counts else ""
 
 
@@ -306,6 +372,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN")
     parser.add_argument("--triviaqa", type=Path, metavar="FILE", help="real answers, labelled by the rule judge")
+    parser.add_argument("--cells", action="store_true", help="made-up documents in groups")
     parser.add_argument("--detectors", default="msp,radflag,radflag~0.01,discrete_se,se,n_clusters")
     parser.add_argument("--filter", help="clustering filter of the runs (default: their first)")
     parser.add_argument("--risks", default="0.05,0.1,0.2")
@@ -319,10 +386,14 @@ def main() -> None:
     for file in arguments.given or ():
         rows: list[dict[str, Any]] = json.loads(file.read_text())
         found += [Outcome(**row) for row in rows]
+    for task, data in cells() if arguments.cells else ():
+        found += outcomes((task, "made up"), "score", data, arguments)
+        if arguments.json:
+            arguments.json.write_text(json.dumps([asdict(o) for o in found], indent=1))
     for run, scorer in runs_of(arguments):
         started = time.process_time()
         for name, data in data_of(run, scorer, arguments.detectors.split(",")).items():
-            found += outcomes(run, name, data, arguments)
+            found += outcomes((run.task, run.model), name, data, arguments)
         if arguments.json:  # after every run: a killed one loses little
             arguments.json.write_text(json.dumps([asdict(o) for o in found], indent=1))
         print(f"<!-- {run.task} of {run.model}: {time.process_time() - started:.0f} s of CPU time -->", flush=True)

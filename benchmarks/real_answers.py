@@ -86,7 +86,7 @@ def together(tables: Sequence[DetectorTable]) -> Iterator[str]:
         prices = sorted({str(of[name].draws) for of in rows if name in of}, key=int)
         yield f"| `{name}` | {', '.join(prices)} | {' | '.join(cell(of.get(name)) for of in rows)} |"
     yield ""
-    yield f"▲▼ better or worse than `{tables[0].against}` on the same answers, p < 0.05 by Holm over the column."
+    yield f"▲▼ better or worse than `{tables[0].against}` on the same answers, p < 0.05 after max-T over the column."
 
 
 def cell(row: DetectorNumbers | None) -> str:

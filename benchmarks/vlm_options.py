@@ -12,7 +12,7 @@ ROC-AUC for every model, set and number of draws are one row.
 
 Intervals resample models (with both their sets), not questions: how far other models like these would have another
 order. Whether a detector beats the sequence probability of the same answer is tested for every model and set by
-DeLong's paired test (clustered by image where questions share one), with Holm's correction over detectors.
+DeLong's paired test (clustered by image where questions share one), corrected for all detectors by `max_t`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hedge_tasks.detectors import get, names
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import shared_groups
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options, option_logprobs
-from hedge_tasks.statistics import auroc, compare_scores, holm
+from hedge_tasks.statistics import auroc, compare_scores, max_t
 
 FREE = "msp"
 """The detector that all are compared with: it costs no draw."""
@@ -156,13 +156,14 @@ def compared(
     values: Mapping[str, list[float]], free: list[float], labels: list[int], groups: Any, *, tested: bool
 ) -> dict[str, Any]:
     drawing = [name for name in values if get(name).draws(1, 1) > 0] if tested else []
-    found = {name: compare_scores(values[name], free, labels, groups=groups) for name in drawing}
-    adjusted = dict(zip(found, holm([one.p_value for one in found.values()]), strict=True))
+    rows = range(len(labels))
+    found = {name: compare_scores(values[name], free, labels, groups=groups).of(rows) for name in drawing}
+    adjusted = dict(zip(found, max_t([*found.values()]), strict=True))
     return {
         name: {
             "auroc": auroc(of, labels),
             "difference": found[name].difference if name in found else None,
-            "p_holm": adjusted.get(name),
+            "p_adjusted": adjusted.get(name),
         }
         for name, of in values.items()
     }
@@ -251,7 +252,7 @@ def leaderboard(results: Results, n: str) -> str:
             cells += ["", ""]
         else:
             for sign in (1, -1):
-                cells.append(str(sum(t["p_holm"] < LEVEL and t["difference"] * sign > 0 for t in tested)))
+                cells.append(str(sum(t["p_adjusted"] < LEVEL and t["difference"] * sign > 0 for t in tested)))
         rows.append((ranks[name].mean(), cells))
     return markdown(head, [row for _, row in sorted(rows, key=lambda row: row[0])])
 

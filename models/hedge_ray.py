@@ -21,6 +21,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io.ray_cluster import started
 from hedge_tasks.models import adapter_class
 from hedge_tasks.models.base import ChatAdapter
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
@@ -64,7 +65,7 @@ class HedgeRay(ChatAdapter):
         super().__init__()
         if of == "hedge_ray" or replicas < 1 or draws_per_task < 1:
             raise ConfigError("hedge_ray: of is another adapter, replicas and draws_per_task are at least 1")
-        self._ray = _started(address)
+        self._ray = started(address, "hedge_ray")
         kind = adapter_class(of)
         self._draws_per_task = draws_per_task
         remote = self._ray.remote(_Replica).options(num_gpus=num_gpus, num_cpus=num_cpus)
@@ -233,13 +234,3 @@ def _batches(draws: Sequence[DrawRequest], size: int) -> Iterator[list[int]]:
             batch = []
     if batch:
         yield batch
-
-
-def _started(address: str | None) -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError("hedge_ray needs Ray: pip install 'hedge-tasks[ray]'") from error
-    if not ray.is_initialized():
-        ray.init(address=address, include_dashboard=False, configure_logging=False)
-    return ray

@@ -18,7 +18,8 @@ from hedge_tasks.guard.planning import plan
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
-from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_value
+from hedge_tasks.statistics.grouped_risk import grouped_p_value
+from hedge_tasks.statistics.risk_control import binomial_p_value
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 
@@ -116,9 +117,29 @@ def test_a_promise_follows_from_its_counts() -> None:
     if promise.n_groups is None:
         assert promise.p_value == binomial_p_value(promise.n_accepted, promise.n_wrong, promise.risk)
     else:
-        assert promise.p_value == grouped_p_value(promise.kinds, promise.largest, promise.risk)
-        assert sum(a * g for a, _, g in promise.kinds) == promise.n_accepted
-        assert sum(w * g for _, w, g in promise.kinds) == promise.n_wrong
+        options = {"largest": promise.largest, "risk": promise.risk, "level": promise.level}
+        assert promise.p_value == pytest.approx(grouped_p_value(promise.bets, **options))  # type: ignore[arg-type]
+        assert np.sum(promise.bets, axis=0).tolist() == [promise.n_accepted, promise.n_wrong]
+
+
+def test_a_type_of_question_has_a_promise_of_its_own(tmp_path: Path) -> None:
+    """Every other picture's questions are open, and all answers to them wrong: closed ones are promised alone."""
+    types = {group: "open" if i % 2 else "closed" for i, group in enumerate(sorted({a.group for a in RUN.answer_sets}))}
+    typed = [replace(a, question_type=types[a.group]) for a in RUN.answer_sets]
+    sets = tuple(a.with_label(1) if a.question_type == "open" else a for a in typed)
+    run, options = replace(RUN, answer_sets=sets), {"risk": 0.4, "confidence": 0.8}
+    scorer = scorer_of(run, None)
+    assert calibrate(run, scorer, ["radflag"], **options, question_type="open").policy is None  # type: ignore[arg-type]
+    policy = calibrate(run, scorer, ["radflag"], **options, question_type="closed").policy  # type: ignore[arg-type]
+    assert policy is not None
+    assert policy.promise.n < sum(type == "closed" for type in types.values()) * 2
+    save_policy(policy, tmp_path / "policy.json")
+    assert load_policy(tmp_path / "policy.json").calibration["question_type"] == "closed"
+    new = replace(run_of(2), answer_sets=tuple(replace(a, question_type="closed") for a in run_of(2).answer_sets[:100]))
+    others = tuple(replace(a, id=f"{a.id} open", question_type="open").with_label(1) for a in new.answer_sets)
+    assert check(policy, replace(new, answer_sets=(*new.answer_sets, *others))) == check(policy, new)
+    with pytest.raises(ConfigError, match=r"type of question 'close'.*did you mean 'closed'"):
+        calibrate(run, scorer, ["radflag"], risk=0.4, question_type="close")
 
 
 def test_a_detector_without_scores_is_left_out_with_the_reason() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from hedge_tasks.statistics.grouped_risk import grouped_p_value, most_won
 from hedge_tasks.statistics.risk_control import control_risk
 
 
@@ -63,17 +66,45 @@ def test_a_test_of_one_candidate_is_the_exact_binomial_one() -> None:
     assert found.chosen == candidate
 
 
-def test_bets_on_groups_of_one_size_equal_the_product_by_hand() -> None:
-    labels = np.array([0, 0, 1, 0] * 30, dtype=float)
-    groups = np.repeat(np.arange(60), 2)
-    found = control_risk(np.zeros(120), labels, risk=0.4, confidence=0.9, groups=groups)
-    [candidate] = found.candidates
-    n_clean = found.n_groups - candidate.n_wrong  # groups of no error and of one
-    winnings = [
-        (1 + stake * 0.8) ** n_clean * (1 + stake * (0.8 - 1)) ** candidate.n_wrong
-        for stake in (i / 40 / (0.6 * 2) for i in range(1, 40))
-    ]
-    assert candidate.p_value == pytest.approx(min(1, 39 / sum(winnings)))
+def test_bets_on_groups_equal_those_by_hand() -> None:
+    """The digital option of the module's words, one group after another, without arrays."""
+    rng, risk, level, largest = np.random.default_rng(9), 0.3, 0.05, 3
+    accepted = rng.integers(0, largest + 1, 60)
+    wrong = np.minimum(accepted, rng.random(60) < 0.15).astype(int)
+    normal, won, most = NormalDist(), 1.0, 1.0
+    before, left = [risk * (1 - risk) * largest] * 3, int((accepted > 0).sum())
+    for a, w in zip(accepted.tolist(), wrong.tolist(), strict=True):
+        if a:
+            d = normal.inv_cdf(min(won * level / 1.01, math.exp(-1e-6)))
+            stake = normal.pdf(d) / normal.cdf(d) / math.sqrt(sum(before) / len(before) * left)
+            won *= 1 + min(stake, 0.98 / (0.7 * largest)) * (risk * a - w)
+            before, left, most = [*before, (risk * a - w) ** 2], left - 1, max(most, won)
+    assert 1.5 < most < 100
+    pairs = list(zip(accepted, wrong, strict=True))
+    found = grouped_p_value(pairs, largest=largest, risk=risk, level=level)
+    assert found == pytest.approx(1 / most)
+    assert grouped_p_value([p for p in pairs if p[0]], largest=largest, risk=risk, level=level) == found
+
+
+def test_no_more_is_won_than_may_be_where_errors_depend_on_sizes() -> None:
+    """All outcomes of eight groups at exactly the risk: winnings of 1 / level have at most that probability."""
+    kinds = {(1, 0): 0.5, (3, 0): 0.25, (3, 3): 0.25}  # of two documents .75 are wrong in the mean
+    drawn = np.array(list(product(kinds, repeat=8)))
+    chance = np.prod([[kinds[tuple(kind)] for kind in one] for one in drawn.tolist()], axis=1)
+    for aimed in (0.1, 0.3, 0.5):
+        won = most_won(drawn[:, :, 0].T, drawn[:, :, 1].T, largest=3, risk=0.375, level=aimed)
+        for level in (0.1, 0.3, 0.5, 0.8):
+            assert chance[won >= -math.log(level)].sum() <= level
+        assert aimed < 0.2 or chance[won >= -math.log(aimed)].sum() > aimed / 3
+
+
+def test_groups_of_one_document_cost_little_beside_the_exact_test() -> None:
+    """As sharp as a z-test: where the exact test rejects half of the time, bets do two times of five or more."""
+    rng, n, exact, bets = np.random.default_rng(10), 300, 0, 0
+    wrong = (rng.random((n, 400)) < 0.078).astype(int)
+    won = most_won(np.ones_like(wrong), wrong, largest=1, risk=0.1, level=0.1)
+    exact, bets = int((binom.cdf(wrong.sum(axis=0), n, 0.1) <= 0.1).sum()), int((won >= math.log(10)).sum())
+    assert 0.75 * exact < bets < 1.1 * exact
 
 
 def test_without_enough_labels_it_says_no_and_how_many_would_do() -> None:

@@ -38,6 +38,8 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--check", type=Path, metavar="POLICY", help="instead: whether this policy's promise held in RUN"
     )
+    how = "only questions of this type, which the promise is about then; another type has a policy of its own"
+    parser.add_argument("--type", metavar="TYPE", dest="question_type", help=how)
     how = "keep no question and picture in the policy, by which the guard would check the server"
     parser.add_argument("--no-sentinels", action="store_true", help=how)
     parser.add_argument(
@@ -72,7 +74,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
 
     detectors = chosen_detectors(arguments, _DEFAULT)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    options["epsilon"] = arguments.epsilon
+    options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
     pictures, without = _pictures(arguments, finished)
     options["pictures"] = pictures
     scorer = scorer_asked_for(arguments, finished)
@@ -144,7 +146,7 @@ def _noted(
     from hedge_tasks.guard.ledger import note_attempt
 
     policy = calibration.policy
-    attempt = {name: getattr(arguments, name) for name in ("risk", "confidence", "epsilon", "seed")}
+    attempt = {name: getattr(arguments, name) for name in ("risk", "confidence", "epsilon", "seed", "question_type")}
     attempt |= {"detectors": list(detectors), "task": finished.task, "model": finished.model, "run": finished.created}
     attempts = note_attempt(arguments.out, {**attempt, "promise": policy is not None})
     if policy is None:
@@ -156,12 +158,14 @@ def _plan(arguments: argparse.Namespace, finished: Run) -> int:
     from dataclasses import asdict
 
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.guard.calibrate import of_type
     from hedge_tasks.guard.planning import plan
     from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     parts = [part.strip() for part in arguments.plan.split(",")]
     if not all(part.isdecimal() and 0 < int(part) <= _MOST_PLANNED for part in parts):
         raise ConfigError(f"--plan: expected numbers of labels up to {_MOST_PLANNED}, got {arguments.plan!r}")
+    finished = finished if arguments.question_type is None else of_type(finished, arguments.question_type)
     [detector, *others] = chosen_detectors(arguments, _DEFAULT)
     if others:
         raise ConfigError("--plan: it is for one detector; name one with --detectors")
@@ -252,9 +256,11 @@ def _promise(policy: Policy) -> str:
     early = (
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )
+    only = policy.calibration.get("question_type")
+    asked = f"to questions of the type {only} " if only else ""
     return (
-        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers that "
-        f"{policy.detector} lets through are called hallucinated by {_judge(policy)}; it lets "
+        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers {asked}"
+        f"that {policy.detector} lets through are called hallucinated by {_judge(policy)}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
         f"these {promise.n} ({about}); {tried}.{early}{_attempts(policy)}"
     )

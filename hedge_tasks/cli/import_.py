@@ -35,6 +35,18 @@ FILE is one of these; several files of the same questions (seeds, repeats) are j
 Who judges what has a reference and no label is --judge. `hedge rescore` clusters the run by nli or embed.
 """
 
+_DUMPS = """\
+Lines are an id, white space and an answer. The id of a draw begins with that of a baseline answer; what follows says
+what was done to the question, and the number of the draw (FESTA's dumps look like this):
+  --baseline       val_Spatial_Reasoning_111 B
+  --truth          val_Spatial_Reasoning_111 (A)
+  FILE             val_Spatial_Reasoning_111_sample0 B                       a clean draw
+                   val_Spatial_Reasoning_111_blur1_rephrased2_sample0 A      a noisy one
+Answers are of a closed set: equal ones are one meaning, others contradict each other.
+"""
+
+_MOST_SHOWN = 8
+
 
 def add(commands: Parser) -> None:
     parts = commands.add_command("import", "make runs of what other harnesses have written")
@@ -62,6 +74,66 @@ def add(commands: Parser) -> None:
     answers.add_argument("--task", help="name of the data set (default: that of the file)")
     answers.add_argument("--model", help="name of the model, where the file does not tell (default: unknown)")
     add_out(answers, "folder of the run file", default=Path("hedge_runs"))
+
+    draws = command(parts, "draws", _draws, "a run out of single draws of closed answers, clean or noisy")
+    draws.formatter_class, draws.epilog = argparse.RawDescriptionHelpFormatter, _DUMPS
+    draws.add_argument("files", type=Path, nargs="+", metavar="FILE", help="draws, a line each: id and answer")
+    draws.add_argument(
+        "--baseline", type=Path, metavar="FILE", required=True, help="answers that are judged: id and answer"
+    )
+    draws.add_argument("--truth", type=Path, metavar="FILE", help="right answers: id and answer")
+    draws.add_argument(
+        "--same", default="", metavar="WORD=ANSWER,...", help="words of --truth for answers, such as 1=A,0=B"
+    )
+    draws.add_argument("--clean", metavar="REGEX", help="what was done to a question in draws that count as clean")
+    draws.add_argument("--n", type=int, help="clean and noisy draws of a question at most, chosen at random")
+    draws.add_argument("--seed", type=int, default=0, help="of this choice (default: 0)")
+    draws.add_argument("--task", help="name of the data set (default: that of the file)")
+    draws.add_argument("--model", help="name of the model (default: unknown)")
+    add_out(draws, "folder of the run file", default=Path("hedge_runs"))
+
+
+def _draws(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.data.foreign.draws import read_draws
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.runs.from_answers import run_from_answers
+    from hedge_tasks.runs.run_files import save_run
+
+    pairs = [pair.partition("=") for pair in arguments.same.split(",") if pair.strip()]
+    if any(not equals or not answer.strip() for _, equals, answer in pairs):
+        raise ConfigError(f"--same: expected WORD=ANSWER,..., got {arguments.same!r}")
+    if arguments.n is not None and arguments.n < 1:
+        raise ConfigError(f"--n: expected 1 or more, got {arguments.n}")
+    same = {word.strip(): answer.strip() for word, _, answer in pairs}
+    read = read_draws(
+        arguments.files,
+        arguments.baseline,
+        arguments.truth,
+        clean=arguments.clean,
+        same=same,
+        most=arguments.n,
+        seed=arguments.seed,
+    )
+    task, source = arguments.task or arguments.files[0].stem, ", ".join(file.name for file in arguments.files)
+    given_by = arguments.truth.name if arguments.truth else ""
+    model, sets = arguments.model or "", read.answer_sets
+    run = run_from_answers(task, model, sets, "none", given_by=given_by, source=source, closed=True)
+    path = save_run(run, arguments.out)
+    labels = [a.label for a in run.answer_sets]
+    counts = {
+        "questions": len(labels),
+        "clean": sum(len(a.clean) for a in run.answer_sets),
+        "noisy": sum(len(a.noisy) for a in run.answer_sets),
+        "wrong": labels.count(1),
+        "right": labels.count(0),
+        "unlabelled": labels.count(None),
+    }
+    told = [f"{n} {name or 'nothing'}" for name, n in sorted(read.variants.items(), key=lambda one: -one[1])]
+    shown = ", ".join(told[:_MOST_SHOWN]) + (f" and {len(told) - _MOST_SHOWN} more" if len(told) > _MOST_SHOWN else "")
+    lines = [", ".join(f"{n} {of}" for of, n in counts.items()) + f", {path}", f"  behind the ids: {shown}"]
+    value = {"task": task, "model": model, "file": str(path), **counts, "variants": dict(read.variants)}
+    show(arguments, value | {"notes": list(read.notes)}, "\n".join([*lines, *(f"  {note}" for note in read.notes)]))
+    return 0
 
 
 def _answers(arguments: argparse.Namespace) -> int:

@@ -15,13 +15,15 @@ from typing import NamedTuple
 from hedge_tasks.data.answers import Thought
 
 # Thoughts of the model families: <think> (Qwen, DeepSeek, GLM), [THINK] (Magistral), ◁think▷ (Kimi), harmony's channels
-# (gpt-oss).
+# (gpt-oss), also where a server has left their names and taken the marks ("analysisThe user asks ...assistantfinalB").
 _NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|seed:think)"
 _BEGIN = re.compile(
-    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>(?:analysis|commentary)\b", re.IGNORECASE
+    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>(?:analysis|commentary)\b|\A\s*analysis(?=[^\W_])",
+    re.IGNORECASE,
 )
 _END = re.compile(
-    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>", re.IGNORECASE
+    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>|(?<!\s)assistantfinal",
+    re.IGNORECASE,
 )
 
 NO_END = "the thought has no end"

@@ -18,12 +18,12 @@ def write_scores(path: Path, scores: Sequence[Scores]) -> None:
 
     The file appears as a whole or not at all.
     """
-    rows = [
-        {"id": s.id, **{name: _written(value) for name, value in s.items()}, "cluster_ids": list(s.cluster_ids)}
-        for s in scores
-    ]
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_whole(path, text)
+    write_whole(path, map(_line, scores))
+
+
+def _line(s: Scores) -> bytes:
+    row = {"id": s.id, **{name: _written(value) for name, value in s.items()}, "cluster_ids": list(s.cluster_ids)}
+    return f"{json.dumps(row, ensure_ascii=False)}\n".encode()
 
 
 def _written(value: float | None) -> float | str | None:

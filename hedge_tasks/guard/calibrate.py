@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.guard.curtailment import looks
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
@@ -75,6 +75,7 @@ def calibrate(
     epsilon: float = 0.0,
     seed: int = 0,
     pictures: Mapping[str, Sequence[bytes]] | None = None,
+    question_type: str | None = None,
 ) -> PolicySearch:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
@@ -89,15 +90,17 @@ def calibrate(
         seed: of the documents that place the starts.
         pictures: the files of the documents' pictures by id, none for a question without: from these documents the
             sentinel questions are chosen. None keeps none.
+        question_type: only questions of this type, which the promise is about then; None takes all.
 
     Raises:
-        ConfigError: a detector is unknown, risk or confidence makes no sense, or the clustering's threshold is chosen
-            on the documents themselves.
+        ConfigError: a detector or type of question is unknown, risk or confidence makes no sense, or the clustering's
+            threshold is chosen on the documents themselves.
         DataError: no document has a label.
     """
     for name, value in (("risk", risk), ("confidence", confidence)):
         if not 0 < value < 1:
             raise ConfigError(f"{name}: expected a number between 0 and 1, got {value:g}")
+    run = run if question_type is None else of_type(run, question_type)
     asked = [get(name).name for name in dict.fromkeys(detectors)]
     if scorer.choice is not None and any("clusters" in get(name).needs for name in asked):
         raise ConfigError(
@@ -126,7 +129,24 @@ def calibrate(
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
     policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
     policy = policy.replaced(sentinels=choose(run.answer_sets, pictures or {}))
+    if question_type is not None:
+        policy = policy.replaced(calibration={**policy.calibration, "question_type": question_type})
     return PolicySearch(policy, tried, left_out)
+
+
+def of_type(run: Run, question_type: str) -> Run:
+    """The run's questions of a type alone.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    sets = tuple(a for a in run.answer_sets if a.question_type == question_type)
+    if not sets:
+        known = sorted({a.question_type for a in run.answer_sets if a.question_type})
+        raise (
+            unknown("type of question", question_type, known) if known else ConfigError(f"{run.title}: none has a type")
+        )
+    return replace(run, answer_sets=sets)
 
 
 def accepted(policy: Policy, run: Run) -> BoolArray:
@@ -162,6 +182,8 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         ConfigError: the run has another model, decoding, prompt or number of draws: the promise is not about it.
         DataError: there are no answers, or they are those of the calibration.
     """
+    if (about := policy.calibration.get("question_type")) is not None:
+        run = of_type(run, about)
     if found := differences(policy, run):
         raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(found)}")
     if not run.answer_sets:
@@ -206,7 +228,7 @@ def _policy(
         p_value=chosen.p_value,
         level=chosen.level,
         n_detectors=control.n_detectors,
-        kinds=control.kinds,
+        bets=control.bets,
         largest=control.largest,
     )
     calibration = {

@@ -26,14 +26,15 @@ from hedge_tasks.numbers import PERCENT
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.statistics.base import wilson
-from hedge_tasks.statistics.risk_control import binomial_p_value, grouped_p_value
+from hedge_tasks.statistics.grouped_risk import grouped_p_value
+from hedge_tasks.statistics.risk_control import binomial_p_value
 
 FORMAT = 1
 _HEADER, _DIGEST = "hedge_policy", "digest"
 _LARGEST = 16 << 20  # of which the sentinels' pictures are nearly all
 
 
-Kind = Annotated[tuple[Count, Count, AtLeastOne], Strict(False)]
+Bet = Annotated[tuple[AtLeastOne, Count], Strict(False)]
 
 
 class Promise(Record):
@@ -47,7 +48,7 @@ class Promise(Record):
         n: labelled documents that were tested on.
         n_groups: groups (images) of them; None where each stood for itself.
         n_accepted, n_wrong: of them, those accepted, and those of these that were hallucinated.
-        kinds: where there are groups, (accepted, wrong, groups that have so many).
+        bets: where there are groups, (accepted, wrong) of each with any, in the order in which they were bet on.
         largest: documents of the largest group.
         p_value: for the hypothesis that the risk is higher; it follows from the counts above.
         level: the p-value may at most be this; the levels of all thresholds that could have been chosen, of all
@@ -66,7 +67,7 @@ class Promise(Record):
     p_value: Share
     level: Share
     n_detectors: AtLeastOne
-    kinds: Items[Kind] = ()
+    bets: Items[Bet] = ()
     largest: AtLeastOne = 1
 
     @model_validator(mode="after")
@@ -88,14 +89,14 @@ def _no_counts(p: Promise) -> str | None:
 
 def _no_groups(p: Promise) -> str | None:
     if p.n_groups is None:
-        return "kinds: there are no groups to have counts" if p.kinds or p.largest != 1 else None
+        return "bets: there are no groups to bet on" if p.bets or p.largest != 1 else None
     if not p.n_groups <= p.n <= p.n_groups * p.largest or p.largest + p.n_groups - 1 > p.n:
         return f"n_groups: {p.n} documents are not {p.n_groups} groups, the largest one of {p.largest}"
-    accepted, wrong, groups = np.array([(a * g, w * g, g) for a, w, g in p.kinds] or [(0, 0, 0)]).sum(axis=0).tolist()
-    if (accepted, wrong) != (p.n_accepted, p.n_wrong) or groups > p.n_groups:
-        return f"kinds: they add up to {wrong} of {accepted} in {groups} groups, not to the counts beside them"
-    if any(w > a or a > p.largest for a, w, _ in p.kinds):
-        return "kinds: in some groups more is accepted than they have, or more wrong than accepted"
+    accepted, wrong = (sum(counts) for counts in zip(*p.bets, strict=True)) if p.bets else (0, 0)
+    if (accepted, wrong) != (p.n_accepted, p.n_wrong) or len(p.bets) > p.n_groups:
+        return f"bets: {wrong} of {accepted} are wrong in {len(p.bets)} groups, which are not the counts beside them"
+    if any(w > a or a > p.largest for a, w in p.bets):
+        return "bets: in some groups more is accepted than they have, or more wrong than accepted"
     return None
 
 
@@ -109,10 +110,12 @@ def _no_shares(p: Promise) -> str | None:
 
 
 def _no_proof(p: Promise) -> str | None:
-    counted = p.n_groups is None
-    found = (
-        binomial_p_value(p.n_accepted, p.n_wrong, p.risk) if counted else grouped_p_value(p.kinds, p.largest, p.risk)
-    )
+    if p.n_groups is None:
+        found = binomial_p_value(p.n_accepted, p.n_wrong, p.risk)
+    elif 0 < p.level < 1:
+        found = grouped_p_value(p.bets, largest=p.largest, risk=p.risk, level=p.level)
+    else:
+        return f"level: expected a number between 0 and 1, got {p.level:g}"
     if not math.isclose(found, p.p_value, rel_tol=_SAME, abs_tol=1e-300):
         return f"p_value: from the counts follows {found:.4g}, not {p.p_value:.4g}"
     if p.level > (1 - p.confidence) / p.n_detectors * (1 + _SAME):
@@ -143,6 +146,7 @@ class Policy(Record):
         promise: what holds for the accepted.
         circumstances: what the promise is bound to: model, sampling, prompt, pictures' columns; see `circumstances_of`.
         calibration: where it comes from: task, time, documents, judge, and a digest of ids, labels and scores;
+            `question_type` where the promise is about one alone;
             `attempts` that led to it (`hedge_tasks.guard.ledger`); `scores`, 100 quantiles of the scores of all
             labelled documents (None where there is none);
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
@@ -217,6 +221,8 @@ def _no_calibration(p: Policy) -> str | None:
     names = about.get("answered_as", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "calibration.answered_as: expected a list of names"
+    if not isinstance(about.get("question_type", ""), str):
+        return "calibration.question_type: expected a text"
     attempts = about.get("attempts", [])
     if not isinstance(attempts, list) or not all(isinstance(one, dict) for one in attempts):
         return "calibration.attempts: expected a list of objects"

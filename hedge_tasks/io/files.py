@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +17,11 @@ _ABANDONED_S = 86_400
 """Age at which an unfinished file of another host counts as left behind."""
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     """Write a file that appears as a whole or not at all, whenever the process dies. A text is written as UTF-8.
+
+    Args:
+        content: all of it, or its pieces where it should not be in memory at once.
 
     What writers that died before they were done have left behind in the folder is removed.
 
@@ -28,7 +32,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
     try:
         _remove_abandoned(path.parent)
         with unfinished.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            whole = content.encode() if isinstance(content, str) else content
+            file.writelines([whole] if isinstance(whole, bytes) else whole)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)

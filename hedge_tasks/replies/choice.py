@@ -22,6 +22,7 @@ been about to become "nothing".
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -96,6 +97,9 @@ class Choices(Protocol):
     def mentioned(self, text: str) -> set[str]:
         """The answers that are mentioned anywhere and not denied."""
 
+    def said_abroad(self, text: str) -> set[str]:
+        """The answers that a text in another language than English gives; none where anything in it is not known."""
+
     def when_unsure(self, text: str) -> str | None:
         """The answer that doubt amounts to, where one is offered for that."""
 
@@ -136,13 +140,15 @@ FIELDS = frozenset(
 """Names that JSON fields with an answer have, in lower case."""
 
 _NOUN = (
-    r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction|classification"
-    r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote|majority|consensus|determination|class|grade)"
+    r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction"
+    r"|classification"
+    r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote"
+    r"|majority|consensus|determination|class|grade)"
 )
 _IS = r"""["']?\s*\#*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
     rf"\b(?:final|ultimate) {_NOUN}\b(?:\ to\ [^.\n]{{1,120}}?)?\s*{_IS}|^\s*####|\bcorrection\s*:"
-    rf"|\bmajority(?:\ vote)?\s*{_IS}"
+    rf"|\bmajority(?:\ vote)?\s*{_IS}|\bfinal\s*[:=]"
     r"|最终答案(?:是|为)?\s*:?",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -151,13 +157,14 @@ _STATED = re.compile(
     | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
       |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on|guess|suggest|bet\ on|lean\ (?:towards?|to)|assign)\b
       (?:\ an?\b(?=\ (?:[0-9]|yes|no)\b))?\s*:?
-    | \b(?:give|gives|assign|award)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{1, 4}(?:\W|\Z))
+    | \b(?:give|gives|assign|award)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{{1,4}}(?:\W|\Z))
     | \bgets?\ an?\b
     | \b(?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
     | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?\ (?:as|with|an?)\b\s*:?
     | \b(?:that|this|which)\ (?:only\ )?leaves(?:\ us)?(?:\ with)?(?:\ only)?\b\s*:?
-    | (?:->|=>)\s*(?=\S{1, 40}\s*$)
+    | (?:->|=>)\s*(?=\S{{1,40}}\s*$)
     | \bI\ (?:think|believe|guess|suppose)(?:\ that)?(?:\ it(?:'s|\ is))?\s
+    | \bmakes\ me\ (?:lean|say|think|choose|pick)\b(?:\ (?:towards?|to)\b)?\s*:?
     | \b(?:so|therefore|thus|hence|in\ conclusion|overall|in\ summary|in\ short|to\ conclude)\b[,:]?\s
     | \b(?:réponse|respuesta|antwort|resposta|risposta|ответ)\b\s*(?:[:=]|est|es|ist|é|è|-)
     | (?:答案|回答|判断|答え)\s*(?:应该)?(?:是|为)?\s*:?
@@ -168,7 +175,10 @@ _STATED = re.compile(
 )
 # The same in other languages: the noun, a word such as "correct", a copula and an article; and what may stand behind.
 _ABROAD = re.compile(
-    r"""(?:
+    # As `plain` leaves a reply: some vowel signs are two characters then.
+    unicodedata.normalize(
+        "NFKC",
+        r"""(?:
       \b(?:r[ée]ponses?|respuesta|antwort|resposta|risposta|ответ|odpowied[źz]|cevap|yanıt|jawaban|antwoord|svar(?:et)?
         |vastaus|odpověď|răspuns(?:ul)?|opci[oó]n|opção|opzione|alternativa|option|giudizio|urteil|jugement|juicio|ver[ie]dic?to|verdetto
         |вердикт|оценка|вариант|kategorie|bewertung|đáp\ án|câu\ trả\ lời|richtig|lösung)
@@ -182,16 +192,23 @@ _ABROAD = re.compile(
       |(?:उत्तर|जवाब|विकल्प)\s*(?:है|:)?\s*:?
       |(?:คำตอบ)(?:คือ|:)?\s*(?:ข้อ)?\s*
     )[\s"'(\[]*(?P<said>[A-Za-z](?!\w)|[A-Za-z](?=[^\x00-\x7f])|[0-9](?![\w.,]\d|\d))""",
+    ),
     re.IGNORECASE | re.VERBOSE,
 )
 _ENDS_ABROAD = re.compile(
     r"""["')\]]*\s*(?:[.;\n(:,]|\Z|です|だ(?=[.\s]|\Z)|となります|になります|입니다|이다|예요|है|।|şıkkı|の|का|"""
+    r"""(?:es|est|ist|é|è|jest|är|er|is|on|je)\ (?:la\ |le\ |die\ )?"""
+    r"""(?:correct[ao]?|corrett[ao]|correto|correcte|exacte?|richtig|korrekt"""
+    r"""|prawidłowa|poprawna|juist|rätt|riktig|správn\w+)\b|"""
     r"""(?:porque|parce|car|weil|denn|da|perch[ée]|poiché|pois|потому|так|bo|ponieważ|çünkü|karena|vì|因为)\b)"""
 )
+_CLAUSE_END = re.compile(r"[.!?,;:\n]\s*")
+_BETWEEN = " \"').:]"
 _ALONE_ABROAD = re.compile(r"(?:[:\s]|(?<=[^\x00-\x7f]))[(\[\"']*([0-9])[)\]\"'.]*\s*(?:\([^()]{0,40}\)\W*)?\Z")
 # "If the answer is factual" and "the wrong answer is A" state nothing.
 _OPEN = re.compile(
-    r"\b(?:if|whether|when|unless|wrong|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
+    r"\b(?:if(?! (?:i|we)(?:'d)? (?:had|have|must|were)\b| (?:forced|pressed|pushed)\b)|whether|when|unless|wrong"
+    r"|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
     r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason)"
     r"|(?:no|none|nothing|neither|not|hardly any)(?: \w+)? (?:of|in|about))\b"
     r"[^.!?,;:\n]*\Z",
@@ -209,7 +226,8 @@ _SKIPPED = re.compile(
     r"""(?:[\s"'(\[:=,✓]+|->
     |(?:only|just|definitely|clearly
     |most\ likely|very\ likely|likely|probably|presumably|simply|certainly|indeed|therefore|thus
-    |it\ is|it's|(?:it|that|this)\ would\ be|that\ is|that's|that|as|option|choice|final\ answer|answer|verdict|label
+    |it\ is|it's|(?:it|that|this)\ (?:would|should|must)\ be|that\ is|that's|that|as|option|choice
+    |final\ answer|answer|verdict|label
     |with|an?(?=\ [0-9]\b))\b[\s:]*
     |(?:the|this)\ (?:\w+\ )?(?:statement|answer|response|claim|text)\ (?:is|seems|appears)(?:\ to\ be)?\b
     ){0,6}""",
@@ -394,7 +412,10 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
         alone = _ALONE_ABROAD.search(text)
         digit = choices.at(alone[1]) if alone is not None and len(_DIGITS.findall(text)) == 1 else None
         known = digit is not None and digit.value not in (OUTSIDE, SEVERAL)
-        return Reading(digit.value, MENTION) if digit is not None and known else unreadable(NOTHING)
+        if digit is not None and known:
+            return Reading(digit.value, MENTION)
+        said = choices.said_abroad(text)
+        return Reading(said.pop(), STATEMENT) if len(said) == 1 else unreadable(CONTRADICTION if said else NOTHING)
     values = choices.stated(text)
     if len(values) > 1:
         return unreadable(CONTRADICTION)
@@ -500,12 +521,23 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
 def _abroad(text: str, choices: Choices) -> Iterator[_Candidate]:
     """Digits and letters that are stated in another language, where nothing behind them could deny them."""
     for slot in _ABROAD.finditer(text):
-        near = text[max(0, slot.start() - 8) : slot.start("said")]
-        if not _ENDS_ABROAD.match(text, slot.end()) or _DENIED.match(text, slot.end()) or denied_abroad(near):
+        near = _CLAUSE_END.split(text[max(0, slot.start() - 8) : slot.start("said")])[-1]
+        ends = _ENDS_ABROAD.match(text, slot.end()) or _own_text_behind(text, slot, choices)
+        if not ends or _DENIED.match(text, slot.end()) or denied_abroad(near):
             continue
         found = choices.at(f"{slot['said']}\n")
         if found is not None and found.value != OUTSIDE:
             yield _Candidate(found.value, slot.start("said"), slot.end(), STATED)
+
+
+def _own_text_behind(text: str, slot: re.Match[str], choices: Choices) -> bool:
+    """Whether an option's own text follows its letter, "la d) Ecografía", or it stands in brackets, not denied."""
+    letter, rest = slot["said"].upper(), text[slot.end() : slot.end() + 200]
+    found = choices.at(f"({letter}) {rest.lstrip(_BETWEEN)}")
+    if found is None or found.value != letter:
+        return False
+    bracketed = text[slot.start("said") - 1 : slot.start("said")] == "(" and rest.startswith(")")
+    return found.end > len(f"({letter}) ") or (bracketed and not denied_abroad(_CLAUSE_END.split(rest)[0]))
 
 
 def _head(text: str, choices: Choices) -> _Candidate | None:

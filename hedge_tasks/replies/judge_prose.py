@@ -66,6 +66,10 @@ _FOR = re.compile(
 
 _TICK = re.compile(r"✓|\[[xX]\]|\([xX]\)|\b(?:true|yes)\b", re.IGNORECASE)
 _CROSS = re.compile(r"✗|\[\s?\]|\(\s?\)|\b(?:false|no)\b", re.IGNORECASE)
+# What stands behind the verdict in languages whose verb comes last: "supported と判断します", "hallucinated です".
+_COPULA_ABROAD = re.compile(
+    r"\W*(?:です|である|だ|と判断(?:します|する|できます)|となります|입니다|이다|로 판단(?:합니다|됩니다)|है)?\W*"
+)
 
 
 class _Named(NamedTuple):
@@ -104,9 +108,13 @@ def at_the_end(text: str, values: Mapping[str, str]) -> str | None:
         r"[\W_]+".join(map(re.escape, s.split())) for s in sorted(values, key=len, reverse=True) if len(s) > 3
     )
     found = list(re.finditer(rf"(?<![a-z])(?:{spoken})(?![a-z])", text, re.IGNORECASE)) if spoken else []
-    if len(found) != 1 or not is_foreign(text[: found[0].start()]) or re.search(r"\w", text[found[0].end() :]):
+    if (
+        len(found) != 1
+        or not is_foreign(text[: found[0].start()])
+        or not _COPULA_ABROAD.fullmatch(text, found[0].end())
+    ):
         return None
-    near = text[max(0, found[0].start() - 20) : found[0].start()]
+    near = re.split(r"[.!?,;:]", text[max(0, found[0].start() - 40) : found[0].start()])[-1]
     return None if denied_abroad(near) else values[normalise(found[0][0])]
 
 

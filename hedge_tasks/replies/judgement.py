@@ -270,6 +270,8 @@ def _spoken(
     if alone:
         # `A. 3`, `Supported.`, `With Hallucination, because`, `**hallucinated**`
         patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:|(\n]|(?<=\s)-\s)")
+        # The last sentence: "... describe the same finding. Supported."
+        patterns.append(rf"(?<=[a-z)][.!] )({words})\W{{0,3}}\Z")
         if _TABLE.search(text):
             patterns.append(rf"\|\W{{0,6}}({words})\b{end}\W{{0,4}}(?=\||$|\n)")
     for pattern in patterns:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from hedge_tasks.replies.abroad import states_abroad
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
 from hedge_tasks.replies.text import is_foreign
 
+_TWO = 2
+_NEAR = 600
 _NUMBERS = dict(
     enumerate(
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -22,8 +25,9 @@ _ARTICLES = frozenset(("a", "an", "the"))
 # A number is one word with its decimals, its fraction, its range and what it is compared by: "2" is not in "0.2".
 _WORD = re.compile(r"(?:[<>≤≥~≈±]\s*=?\s*|(?<![\w)])-)?\d+(?:[.,:/×x^-]\d+)*|[^\W\d_][^\W_]*(?:'[a-z]+)?|[.,;:!?✓✗\n]")
 _LETTER = re.compile(
-    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z)"
-    r"|\s+(?:or|and|because|since|as|is|are|over|for|fits|seems|looks|here|it\s+is)\b)|([a-z])(?:[.):](?=\s)|[.)]?(?=\n|\Z))"
+    r"\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Z])(?=(?!['’]\w)\s*(?:[).:,;!?\]\"'\n/]|-\s|\Z)"
+    r"|\s+(?:or|and|because|since|as|is|are|over|for|fits|seems|looks|here|it\s+is)\b)|([a-z])(?:[.):](?=\s)"
+    r"|[.)]?(?=\n|\Z))"
 )
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"
@@ -51,7 +55,9 @@ _AFTER_TEXT = re.compile(
 # "T1" in "T1-weighted" is no mention: what is joined to an option makes it another thing.
 _AFTER_MENTION = re.compile(r"(?!-\w|\s*(?:weighted|like|shaped|type|based|free|sized)\b|\w)")
 _DENIES_BEFORE = re.compile(
-    r"(?:\w-|\b(?:not|n't|nor|neither|rather than|instead of|without|never|eliminate|exclude|rule out|unlike|than)\b"
+    r"(?:\w-|\b(?:least likely|unlikely|wrong|incorrect|false)(?: \w+){0,3} (?:is|was|be)|\b(?:no|without) (?:evidence"
+    r"|features?|signs?|indications?|suggestion) of|\b(?:not|n't|nor|neither|rather than|instead of|without|never"
+    r"|eliminate|exclude|rule out|unlike|than)\b"
     r"|\b(?:isn't|aren't|wasn't|less|more|greater|smaller|larger|at least|at most|up to|over)"
     r"|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
     r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|really|option))*[\s(\"']*\Z",
@@ -64,6 +70,31 @@ _DENIES_AFTER = re.compile(
     r"|[)\]\"']*\s+(?:is|are|seems?|looks?)\s+(?:\w+\s+)?(?:tempting|plausible|attractive)\b",
     re.IGNORECASE,
 )
+# What a text comes to, behind which its option stands: "Therefore, the most likely diagnosis is C".
+_CONCLUDES = re.compile(
+    r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall),? (?:the|this|that|it|these)\b"
+    r"(?: (?!not\b|least\b|less\b|wrong\b|incorrect\b|un|only\b|other\b|second\b|tempting\b)[\w-]+){0,6}?"
+    r" (?:is|are|was|shows|must be|points to|corresponds to|fits)(?: (?:most|best))?(?: (?:likely|consistent with))? "
+    r"|\b(?:best|closest) (?:fit|match|description|explanation) (?:is|would be) "
+    r"|\bdiagnosis (?:is|would be)(?: most)?(?: (?:likely|consistent with|compatible with))? "
+    r"|\bmeans (?:that )?(?:this|that|it) is |\b(?:reads|measures|is about|is approximately) ",
+    re.IGNORECASE,
+)
+# A count in front of what it is made of, or called one.
+_COUNTED = re.compile(
+    r"\b(?:there (?:is|are)|i (?:can )?(?:see|count)) (?P<of>\w+)(?: [\w-]+){1,4}:|\bmakes (?P<all>\w+)(?: [\w-]+){0,4}"
+    r" (?:in total|altogether|in all)\b|\btotal of (?P<total>\w+)\b",
+    re.IGNORECASE,
+)
+_NOT_CONCLUDED = re.compile(
+    r"\b(?:if|unlikely|least|less|initial\w*|first|wrong\w*|incorrect\w*|one|differential|alternative|other|another"
+    r"|previous|clinical"
+    r"|suspected|not|never|no|neither|second|tempting|only|but)\b|n't\b",
+    re.IGNORECASE,
+)
+_AN_OPTION = re.compile(r"(?:(?:an?|the|option|choice)\s+)?", re.IGNORECASE)
+# The text of an option without what all of them share, where nothing but a sign of its unit follows: "35", "35°".
+_AFTER_CORE = re.compile(r"\s*°?\s*(?:[.;!)\]\"']+\s*)?(?:\n|\Z)")
 
 
 @dataclass(frozen=True)
@@ -76,6 +107,16 @@ class Options:
     @cached_property
     def _by_words(self) -> dict[tuple[str, ...], str]:
         return {words: letter for letter, text in self.texts.items() if (words := _words(text))}
+
+    @cached_property
+    def _by_core(self) -> dict[tuple[str, ...], str]:
+        """The options' words without those that all of them begin or end with, as far as they tell them apart."""
+        every = list(self._by_words)
+        if len(every) < _TWO or len(every) < len(self.texts):
+            return {}
+        front, back = _shared(every), _shared([words[::-1] for words in every])
+        cores = {words[front : len(words) - back]: letter for words, letter in self._by_words.items()}
+        return cores if (front or back) and len(cores) == len(every) and all(cores) else {}
 
     def at(self, text: str) -> Found | None:
         if found := _LETTER.match(text):
@@ -119,7 +160,12 @@ class Options:
         if "✓" in text:
             ticked = {found[1] or found[2] for found in _TICKED.finditer(text)} & set(self.texts)
             return ticked
-        said, before, was_denied = set(), 0, False
+        said = {letter for letter, _ in self._letters(text)}
+        return self._concluded(text) or said
+
+    def _letters(self, text: str) -> Iterator[tuple[str, int]]:
+        """Letters that are named and not denied, with their ends."""
+        before, was_denied = 0, False
         for found in _LETTER_ANYWHERE.finditer(text):
             letter = next(filter(None, found.groups()))
             if letter not in self.texts:
@@ -129,8 +175,28 @@ class Options:
             was_denied = bool(joined) or self._denied(text, found.start(), found.end(found.lastindex or 0), letter)
             before = found.end()
             if not was_denied:
-                said.add(letter)
-        return said
+                yield letter, before
+
+    def _concluded(self, text: str) -> set[str]:
+        """The options behind words that say what a text comes to; the last one of them that names any."""
+        counted = {self._by_words.get((_normal(next(filter(None, m.groups()))),)) for m in _COUNTED.finditer(text)}
+        if len(counted) == 1 and all(words[0].isalnum() and len(words) == 1 for words in self._by_words):
+            return {letter for letter in counted if letter is not None}
+        said: set[str] = set()
+        for found in _CONCLUDES.finditer(text):
+            begun = _BREAK.split(text[max(0, found.start() - 200) : found.end()])[-1]
+            skipped = _AN_OPTION.match(text, found.end())
+            start = skipped.end() if skipped else found.end()
+            named = self.at(text[start : start + 400])
+            if named is None or named.value not in self.texts or _NOT_CONCLUDED.search(begun):
+                continue
+            end = start + named.end
+            rest = text[end : end + _NEAR]
+            others = self.mentioned(rest) | {value for value, _ in self._letters(rest)}
+            if leaves_open(begun) or _DENIES_AFTER.match(text, end) or others - {named.value}:
+                return set()
+            said.add(named.value)
+        return said if len(said) == 1 else set()
 
     def contradicts(self, text: str, value: str) -> bool:
         return bool(self.stated(text) - {value})
@@ -154,6 +220,25 @@ class Options:
             else:
                 at += 1
         return said
+
+    def said_abroad(self, text: str) -> set[str]:
+        """The options whose text stands in it, where the language is known and none of its words put them in doubt."""
+        if not states_abroad(text):
+            return set()
+        return (
+            {self._by_text[found[0].casefold()] for found in self._any_text.finditer(text)} if self._by_text else set()
+        )
+
+    @cached_property
+    def _by_text(self) -> dict[str, str]:
+        return {text.casefold(): letter for letter, text in self.texts.items() if text.strip()}
+
+    @cached_property
+    def _any_text(self) -> re.Pattern[str]:
+        longest = sorted(self._by_text, key=len, reverse=True)
+        return re.compile(
+            rf"(?<![A-Za-zÀ-ɏЀ-ӿ0-9])(?:{'|'.join(map(re.escape, longest))})(?![A-Za-zÀ-ɏЀ-ӿ0-9])", re.IGNORECASE
+        )
 
     def when_unsure(self, text: str) -> str | None:
         return None
@@ -183,6 +268,10 @@ class Options:
             if letter is not None:
                 end = tokens[size - 1][1]
                 return Found(letter, end) if _AFTER_TEXT.match(text, end) else None
+        for size in range(min(len(words), max(map(len, self._by_core), default=0)), 0, -1):
+            letter = self._by_core.get(tuple(words[:size]))
+            if letter is not None and _AFTER_CORE.match(text, tokens[size - 1][1]):
+                return Found(letter, tokens[size - 1][1])
         return None
 
     def _with_text(self, letter: str, rest: str) -> str:
@@ -207,6 +296,16 @@ class Options:
         after = _NEXT.search(rest)
         found = self._text_at(rest[: after.start()]) if after else None
         return found if after and found and _NEXT.match(rest, found.end) else None
+
+
+def _shared(every: Sequence[tuple[str, ...]]) -> int:
+    """Words that all begin with."""
+    count = 0
+    for words in zip(*every, strict=False):
+        if len(set(words)) > 1:
+            break
+        count += 1
+    return count
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from hedge_tasks.data.thoughts import without_thoughts
+from hedge_tasks.replies.abroad import FOREIGN
 from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
 
 LONGEST_READ = 20_000
@@ -237,7 +238,8 @@ def is_foreign(text: str) -> bool:
     words = _LETTERS.findall(text.casefold())
     if sum(not c.isascii() for word in words for c in word) > _NO_LATIN * max(sum(map(len, words)), 1):
         return True
-    return sum(word in _FOREIGN for word in words) > sum(word in _ENGLISH for word in words)
+    foreign = sum(word in _FOREIGN or word in FOREIGN or not word.isascii() for word in words)
+    return foreign > sum(word in _ENGLISH for word in words)
 
 
 def _inner(found: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hedge_tasks.replies.abroad import BECAUSE, states_abroad, verdicts_abroad
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
@@ -38,7 +39,8 @@ _BEFORE = (
 )
 _END = r"(?=\s*(?:[.,;:!?()\]\"'\n/&✓✗|-]|\Z|(?:because|since|as|and|for|or|but|with|due|in|to)\b))"
 _DIGIT_END = (
-    r"(?![.,]\d)(?!\s*(?:-|/|to|out of)\s*\d)(?=\s*(?:[.,;:!?()\]\"'\n/&✓✗|-]|\(|\Z|(?:because|since|as|and|for|or)\b))"
+    r"(?![.,]\d)(?!\s*(?:-|/|to|out of)\s*\d)(?=\s*(?:[.,;:!?()\]\"'\n/&✓✗|-]|\(|\Z|(?:because|since|as|and|for|or)\b"
+    rf"|{BECAUSE}(?!\w)))"
 )
 _DIGIT = re.compile(rf"([0-9])(?:\.0)?\b{_DIGIT_END}")
 _FLAG = re.compile(
@@ -59,7 +61,9 @@ _CLAIM = re.compile(
     (?:\ \w+){{0,2}}?\ (?:is|are|was|seems|appears|looks|contains|includes|has|does|do|there\ is)\b
     (?P<between>(?:\ [a-z-]+){{0,6}}?)\ (?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b
     | \bthere\ (?:is|are)\ (?P<some>(?:[a-z]+\ ){{0,3}}?)hallucinations?\b
-    | \b(?P<nothing>(?:not|no)\ (?:\w+\ ){0, 2}?(?:find|see|detect|identify|contain)\ any\ hallucinations?)\b
+    | \b(?:would|do|does)\ (?P<called>not)\ (?:call|label|consider|classify|rate)
+      \ (?:it|this|that|the\ \w+)(?:\ as|\ an?|\ to\ be)?\ (?:(?P<bad_call>{_BAD})|(?P<good_call>{_GOOD}))\b
+    | \b(?P<nothing>(?:not|no)\ (?:\w+\ ){{0,2}}?(?:find|see|detect|identify|contain)\ any\ hallucinations?)\b
     | \bmak(?:es|ing)\ (?:it|this|that|the\ answer)\ (?P<made>hallucinated|nonfactual)\b
     | \A(?:no|without|zero)\ (?P<none>hallucinations?)\b
     | \A(?P<found>hallucinations?)\ (?:is\ |are\ |was\ |were\ )?(?:detected|found|present)\b""",
@@ -142,6 +146,9 @@ class Verdicts:
     def mentioned(self, text: str) -> set[str]:
         return set()
 
+    def said_abroad(self, text: str) -> set[str]:
+        return verdicts_abroad(text) if states_abroad(text) else set()
+
     def when_unsure(self, text: str) -> str | None:
         return NOT_SURE if NOT_SURE in self.offered else None
 
@@ -151,6 +158,8 @@ def _claimed(found: re.Match[str]) -> str | None:
         return FACTUAL
     if found["made"] is not None or found["found"] is not None:
         return HALLUCINATED
+    if found["called"] is not None:
+        return FACTUAL if found["bad_call"] is not None else HALLUCINATED
     wrong = found["some"] is not None or found["bad"] is not None
     value = _sign((found["some"] if found["some"] is not None else found["between"]) or "", wrong)
     if value is None or not _NOT_THAT.search(found.string, 0, found.start()):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from hedge_tasks.replies.abroad import restated
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
@@ -65,6 +66,9 @@ _NONE_OF_THESE = re.compile(
     r"none of (?:these|those|the above|the (?:\w+ ){0,2}(?:options|choices|answers|statements|alternatives))\b",
     re.IGNORECASE,
 )
+# In other languages it is "thanks" or "so".
+_TAK = re.compile(r"tak(?=\W|\Z)", re.IGNORECASE)
+_ASKED_IN_POLISH = re.compile(r"\W*czy\b", re.IGNORECASE)
 _MARK = re.compile(r"([✓✗])(?=\W*\Z)")
 _BOTH = re.compile(
     r"(?:yes[^\w?]+(?:and|or|/)?[^\w?]*no|no[^\w?]+(?:and|or|/)?[^\w?]*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE
@@ -148,6 +152,13 @@ _LOOKS_FOR = _words(
     "presence symptom consistent possibility diagnosis suggest suggestive indicate indicative indicat indication "
     "observe observ identify detect notice exist evidence sign "
 )
+# "Does this slide show a carcinoma?" is about the carcinoma.
+_PICTURE_SHOWS = re.compile(
+    r"\A(?:does|do|is|are|can|did) (?:the|this|these|that|your) (?:[\w-]+ ){0,3}?(?:images?|pictures?|photos?"
+    r"|photographs?|x-?rays?"
+    r"|scans?|ct|mri|radiographs?|films?|slides?|frames?|ultrasounds?|biopsy|section|mammogram|figure|sequence)"
+    r" (?=(?:show|contain|depict|reveal|demonstrat|suggest|indicat|display)\w*\b)"
+)
 _INTRODUCED = re.compile(r"\A(?:in|from|based on|according to|given|looking at|as) [^,?]{1,60}, ")
 _OPPOSITE = {
     "left": "right",
@@ -170,7 +181,9 @@ _DENIES_SAYING = re.compile(
 # A line of findings: "Small left apical pneumothorax."
 _FINDING_LINE = re.compile(
     r"(?:\A|(?<=[.:\n]))\s*(?:\d\.\s*)?(?P<said>[a-z-]+(?: [a-z-]+){1,5}?)"
-    r"(?: with [^.;\n]{1,80})?\s*(?=\.|\n|\Z)"
+    r"(?: with(?:out)? [^.;\n]{1,80})?\s*(?=\.|\n|\Z)"
+    r"|(?:(?<=impression:)|(?<=diagnosis:)|(?<=conclusion:))\s*(?:\d\.\s*)?(?P<one>[a-z-]+)"
+    r"(?: without [^.;\n]{1,80})?\s*(?=\.|\Z)"
 )
 _OF_FINDINGS = _words(
     "small large big tiny mild moderate severe minimal marked left right bilateral apical basal basilar upper lower "
@@ -180,7 +193,9 @@ _OF_FINDINGS = _words(
 
 _WHERE = re.compile(
     r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
-    r"|mri|radiograph|film|slide|view|scene|figure)s?\b[^?.]*|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
+    r"|mri|radiograph|radiography|film|slide|view|scene|figure|frame|slice|section|biopsy|specimen|mammogram"
+    r"|ultrasound|sonogram"
+    r"|echocardiogram|angiogram|fundus)s?\b[^?.]*|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
 )
 _IRREGULAR = {
     "people": "person",
@@ -275,6 +290,9 @@ _VERBS = frozenset(
         "consistent",
         "keeping",
         "compatible",
+        "typical",
+        "characteristic",
+        "diagnostic",
         "suggestive",
         "indicative",
         "displays",
@@ -421,6 +439,49 @@ _DEFINES = re.compile(
 )
 # "It looks like a dog" may well go on "but is a cat".
 _ONLY_LIKE = re.compile(r"\b(?:looks? like|resembl\w+|similar to|mistaken for|at first)\b")
+# "Cardiomegaly without effusion" says what is there, and then what is not.
+_BESIDES = re.compile(r",? (?:without|with no|and no) ")
+_FAMILIES = (
+    "red green blue yellow black white brown grey gray orange purple pink",
+    "left right",
+    "axial coronal sagittal",
+    "t1 t2 flair dwi",
+    "ct mri ultrasound mammogram xray x",
+    "male female",
+)
+_FAMILY_OF = {word: at for at, words in enumerate(_FAMILIES) for word in words.split()}
+"""Words of which one is true of a thing where another one is not."""
+
+_IS_ONE = re.compile(
+    r"\b(?:is|are|appears|looks|seems)(?: to be)?(?: clearly| actually)?(?: (?:located|situated|seen|shown|found))?"
+    r"(?: (?:in|on))?(?: (?:an?|the))? (?P<one>[a-z0-9]+)(?:[ -](?:weighted|sided|colou?red|ray))?"
+    r"(?:\Z| (?:views?|images?|scans?|pictures?|planes?|sequences?|slices?|sections?|upper|lower|middle|lungs?|sides?"
+    r"|lobes?"
+    r"|breasts?|kidneys?|hemispheres?|eyes?|in colou?r|of (?:the|an?))\b)"
+)
+_IS_THIS_A = re.compile(
+    r"\W*(?:is|are|was) (?:this|it|that|these|the (?:image|picture|scan|photo|patient|person))\b", re.IGNORECASE
+)
+_SUBJECTS = frozenset(
+    (
+        "it",
+        "this",
+        "that",
+        "image",
+        "picture",
+        "scan",
+        "photo",
+        "view",
+        "one",
+        "mri",
+        "ct",
+        "sequence",
+        "plane",
+        "patient",
+        "person",
+    )
+)
+_OPEN_NUMBER = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
 _ONLY_NOT = re.compile(
     r"\b(?:(?:am |is |are )?(?:unable|not able) to|fail(?:s|ed)? to|could not|i doubt(?: that)?"
     r"|(?:it is )?(?:very |highly )?(?:unlikely|doubtful)(?: that)?)\b"
@@ -443,18 +504,21 @@ class YesNo:
         head: the one whose denial is a no ("dog" of "a dog on the sofa").
         exists: whether it asks, without a negation, if something is there.
         negated: whether it has a negation, so that sentences may answer it either way.
+        asked: the question itself.
     """
 
     keys: tuple[str, ...] = ()
     head: str = ""
     exists: bool = False
     negated: bool = False
+    asked: str = ""
     says_no: ClassVar[bool] = True
 
     @classmethod
     def of(cls, question: str) -> YesNo:
         """The words of a question ("Is there a dog in the image?") or of the name of what it asks for ("a dog")."""
         said = _WHERE.sub(" ", _INTRODUCED.sub("", spelled_out(plain(question.rsplit("\n", 1)[-1]))))
+        said = _PICTURE_SHOWS.sub("does it ", said.strip())
         words = _WORD.findall(said)
         exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
         shows = words[:1] in (["does"], ["do"]) and not _SHOWS.isdisjoint(words[1:7])
@@ -467,13 +531,16 @@ class YesNo:
         # "Does the scan show a lesion?" is about the lesion; "Is this a scan?" about the scan.
         keys = tuple(key for key in every if key not in framed) or every
         if not keys:
-            return cls()
+            return cls(asked=question.rsplit("\n", 1)[-1])
         negated = bool({"not", *_NOUN_DENIED} & set(words))
-        return cls(keys, _stem(first[-1]) if exists and first else keys[-1], exists and not negated, negated)
+        head = _stem(first[-1]) if exists and first else keys[-1]
+        return cls(keys, head, exists and not negated, negated, question.rsplit("\n", 1)[-1])
 
     def at(self, text: str) -> Found | None:
         if found := _BOTH.match(text):
             return Found(SEVERAL, found.end())
+        if (found := _TAK.match(text)) and _ASKED_IN_POLISH.match(self.asked):
+            return Found(YES, found.end())
         if found := _NONE_OF_THESE.match(text):
             return Found(OUTSIDE, found.end())
         if found := _MARK.match(text):
@@ -539,11 +606,15 @@ class YesNo:
     def mentioned(self, text: str) -> set[str]:
         return set()
 
+    def said_abroad(self, text: str) -> set[str]:
+        return restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
+
     def when_unsure(self, text: str) -> str | None:
         return None
 
     def _clause(self, clause: str) -> str | None:
-        if (
+        bare = None if self.negated or leaves_open(clause) else _ABOUT.fullmatch(clause)
+        if bare is None and (
             self.negated
             or leaves_open(clause)
             or _ONLY_LIKE.search(clause)
@@ -551,7 +622,7 @@ class YesNo:
             or _DENIES_SAYING.search(clause)
         ):
             return None
-        if bare := _ABOUT.fullmatch(clause):
+        if bare is not None:
             denied = (bare["not"] is not None) != (
                 (bare["word"] or "").strip() in _GONE | {"false", "wrong", "incorrect"}
             )
@@ -565,11 +636,39 @@ class YesNo:
         stems = [_stem(word) for word in words]
         if self._denied(words, stems):
             return NO
+        if self._otherwise(clause):
+            return NO
+        if (front := _BESIDES.split(clause, maxsplit=1)[0]) != clause:
+            return self._clause(front)
         if {"not", *_NOUN_DENIED, *_GONE, "never", "unlike"} & set(words) or not _VERBS & set(words):
             return None
         stands_in = not self.exists and len(self.keys) > 1 and words[0] in ("he", "she", "it", "they")
         wanted = self.keys[1:] if stands_in else self.keys
         return YES if set(wanted) <= set(stems) else None
+
+    def _otherwise(self, clause: str) -> bool:
+        """Whether a clause says another one of the family of what was asked for: "is green", asked if it is red."""
+        asked = [word.split("-")[0] for word in _WORD.findall(spelled_out(self.asked))]
+        members = [word for word in asked if word in _FAMILY_OF]
+        if self.exists or not members or _OPEN_NUMBER.search(self.asked):
+            return False
+        # "Is this an axial CT?" asks for both.
+        wanted = members if _IS_THIS_A.match(self.asked) else members[-1:]
+        said = [word.split("-")[0] for word in _WORD.findall(clause)]
+        if {"not", *_NOUN_DENIED} & set(said):
+            return False
+        for found in _IS_ONE.finditer(clause):
+            family = _FAMILY_OF.get(found["one"])
+            instead = [word for word in wanted if _FAMILY_OF[word] == family]
+            if not instead or set(instead) & set(said):
+                continue
+            subject = {_stem(word) for word in _WORD.findall(clause[: found.start()])} - _STOP
+            about = {self.keys[0]} - {_stem(word) for word in members}
+            if (about and about <= subject) or (
+                subject <= _SUBJECTS and (found.end() == len(clause) or _IS_THIS_A.match(self.asked))
+            ):
+                return True
+        return False
 
     def _elsewhere(self, text: str) -> bool:
         """Whether a text names the other side than the question does."""
@@ -581,7 +680,7 @@ class YesNo:
         if not self.exists:
             return set()
         for found in _FINDING_LINE.finditer(text.casefold()):
-            words = _WORD.findall(found["said"])
+            words = _WORD.findall(found["said"] or found["one"])
             stems = [_stem(word) for word in words]
             said = set(stems) >= set(self.keys) and stems[-1] == self.head
             if said and all(w in _OF_FINDINGS or s in self.keys for w, s in zip(words, stems, strict=True)):

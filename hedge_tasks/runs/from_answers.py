@@ -23,7 +23,14 @@ VERSION = "1"
 
 
 def run_from_answers(
-    task: str, model: str, answer_sets: Sequence[AnswerSet], judge: Spec, *, given_by: str = "", source: str = ""
+    task: str,
+    model: str,
+    answer_sets: Sequence[AnswerSet],
+    judge: Spec,
+    *,
+    given_by: str = "",
+    source: str = "",
+    closed: bool = False,
 ) -> Run:
     """A run of answers that are there. Its filter is exact clustering, until it is scored again with another.
 
@@ -34,6 +41,7 @@ def run_from_answers(
         judge: who judges where there is no label; HEDGE_JUDGE takes its place.
         given_by: who has labelled the answers, for the record.
         source: names of the files, for the record.
+        closed: whether answers are of a closed set, so that different ones contradict each other.
     """
     cases = [_case(a) for a in answer_sets]
     open_cases = [
@@ -46,12 +54,12 @@ def run_from_answers(
         for case, a in zip(cases, answer_sets, strict=True)
     }
     labelled = tuple(a.with_label(verdicts[a.id].label) for a in answer_sets)
-    scorer = Scorer.build("exact", "exact", {})
-    n = max((len(a.clean) for a in answer_sets), default=0)
+    scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
+    n, n_noisy = (max((len(getattr(a, of)) for a in answer_sets), default=0) for of in ("clean", "noisy"))
     settings: dict[str, Any] = {
         "version": __version__,
         "documents": {"judge": chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}},
-        "sampling": {"n": n, "n_noisy": 0, "imported": True},
+        "sampling": {"n": n, "n_noisy": n_noisy, "imported": True},
         "filters": {scorer.name: scorer.settings()},
         "source": source,
     }

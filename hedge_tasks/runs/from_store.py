@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 from loguru import logger
+from numpy.typing import NDArray
 
-from hedge_tasks.adjudication import Case, judge_from
+from hedge_tasks.adjudication import Case, Judge, judge_from
 from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.asking.account import asked
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling import archive
+from hedge_tasks.sampling.blocks import Contents, contents_of, read_block
+from hedge_tasks.sampling.definition import Definition
 
 
 def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
@@ -32,22 +38,67 @@ def run_from_store(folder: Path, definition: str | None, judge: str) -> Run:
     if exported.incomplete:
         logger.warning(
             "{}: partial, {} documents have not all their answers yet and are left out",
-            folder,
-            len(exported.incomplete),
+            *(folder, len(exported.incomplete)),
         )
+    return _labelled(folder, chosen, exported, judge_from(judge))
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    """Documents of a store, of which this process may have read nothing yet.
+
+    Attributes:
+        homes: of the documents.
+        judge: who labels them, as for `run_from_store`.
+    """
+
+    contents: Contents
+    homes: NDArray[np.uint64]
+    judge: str
+
+    def load(self) -> tuple[Run, int]:
+        """Read and label those of the documents that have all their answers; with the number of the others.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
+        of = self.contents
+        store = read_block(of, self.homes)
+        exported = archive.export(store, of.definition, asked=(of.n, of.n_noisy))
+        run = _labelled(Path(str(of.folder)), of.definition, exported, _judge(self.judge))
+        return run, len(exported.incomplete)
+
+
+def stored_blocks(folder: Path, definition: str | None, judge: str) -> list[StoredBlock]:
+    """The documents of `run_from_store` in blocks of some thousand.
+
+    Raises:
+        DataError, ConfigError: as `run_from_store`.
+    """
+    contents = contents_of(folder, definition)
+    _judge(judge)
+    return [StoredBlock(contents, homes, judge) for homes in contents.blocks()]
+
+
+@lru_cache(maxsize=1)
+def _judge(name: str) -> Judge:
+    """The judge of all blocks of this process."""
+    return judge_from(name)
+
+
+def _labelled(folder: Path, definition: Definition, exported: archive.Export, judge: Judge) -> Run:
     answer_sets = [AnswerSet.read(line) for line in exported.lines]
-    decides = judge_from(judge)
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in answer_sets]
-    verdicts = decides.judge(cases)
+    verdicts = judge.judge(cases)
     return Run(
-        task=chosen.task,
-        model=chosen.model or "",
+        task=definition.task,
+        model=definition.model or "",
         answer_sets=tuple(a.with_label(v.label) for a, v in zip(answer_sets, verdicts, strict=True)),
         verdicts={case.id: verdict_record(case, verdict) for case, verdict in zip(cases, verdicts, strict=True)},
         settings={
-            "sampling": dict(chosen.sampling),
-            "documents": {"judge": decides.settings()},
-            "cost": {"labels": asked(decides)[0]},
+            "sampling": dict(definition.sampling),
+            "documents": {"judge": judge.settings()},
+            "cost": {"labels": asked(judge)[0]},
         },
         path=folder,
     )

@@ -84,23 +84,28 @@ def store_place(folder: Place) -> Place:
 
 
 def choose_definition(store: AnswerStore, chosen: str | None) -> Definition:
-    """The definition whose id starts with `chosen`; without it the only one of the store.
+    """The definition whose id starts with `chosen`; without it the only one of the store; see `matching_definition`."""
+    return matching_definition(store.folder, store.definitions, chosen)
+
+
+def matching_definition(folder: Place | None, definitions: Mapping[str, Definition], chosen: str | None) -> Definition:
+    """The definition whose id starts with `chosen`; without it the only one.
 
     Raises:
         DataError: there is none, or there are several and the choice is open; the message lists them.
         ConfigError: no id starts so; names the nearest one.
     """
-    if not store.definitions:
+    if not definitions:
         raise DataError(
-            f"{store.folder}: nothing in the store says what its answers belong to; "
+            f"{folder}: nothing in the store says what its answers belong to; "
             "running the same lmms-eval command again adds that without asking the model"
         )
-    found = [d for d in store.definitions.values() if chosen is None or d.id.startswith(chosen)]
+    found = [d for d in definitions.values() if chosen is None or d.id.startswith(chosen)]
     if not found:
-        raise unknown("definition", str(chosen), store.definitions)
+        raise unknown("definition", str(chosen), definitions)
     if len(found) > 1:
         listing = "; ".join(f"{d.id} ({d.task}, {d.model})" for d in found)
-        raise DataError(f"{store.folder}: choose one of {len(found)} definitions with --definition: {listing}")
+        raise DataError(f"{folder}: choose one of {len(found)} definitions with --definition: {listing}")
     return found[0]
 
 
@@ -121,20 +126,23 @@ def progress(store: AnswerStore, definition: Definition) -> Progress:
     return Progress(len(documents), n, n_noisy, dict(found), complete)
 
 
-def export(store: AnswerStore, definition: Definition, n: int | None = None) -> Export:
+def export(
+    store: AnswerStore, definition: Definition, n: int | None = None, *, asked: tuple[int, int] | None = None
+) -> Export:
     """The answer sets of all documents that have all their answers.
 
     Args:
         n: only the first n clean and n noisy answers; None takes as many as were asked for. A set with fewer noisy
             answers than clean ones keeps what it has.
+        asked: clean and noisy answers asked for, where the store in memory is a block of a larger one.
 
     Raises:
         DataError: n is not positive, or larger than what was ever asked for.
     """
-    asked, asked_noisy = _asked(store, definition)
-    if n is not None and not 1 <= n <= max(asked, 1):
-        raise DataError(f"n must be from 1 to {asked}, the number of clean answers asked for, got {n}")
-    n_clean, n_noisy = (asked, asked_noisy) if n is None else (n, min(n, asked_noisy))
+    most, most_noisy = asked or _asked(store, definition)
+    if n is not None and not 1 <= n <= max(most, 1):
+        raise DataError(f"n must be from 1 to {most}, the number of clean answers asked for, got {n}")
+    n_clean, n_noisy = (most, most_noisy) if n is None else (n, min(n, most_noisy))
     lines, incomplete = [], []
     for document in documents_of(store, definition).values():
         answers = _answers(store, definition, document, n_clean, n_noisy)

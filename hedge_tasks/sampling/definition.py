@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,6 +18,8 @@ from hedge_tasks.sampling.prompts import Prompt
 
 FORMAT = 2
 """Part of every key: raise it when the same definition would no longer give the same answer."""
+
+_OF_DRAW = tuple(field.name for field in fields(Draw))
 
 _SAMPLING = ("temperature", "baseline_temperature", "seed", "perturbation")
 """Settings of a plan that every definition has."""
@@ -66,7 +68,14 @@ class Definition(Record):
 
     def plan(self, n: int, n_noisy: int) -> SamplingPlan:
         """The plan with these numbers of answers."""
-        return SamplingPlan.from_generation_kwargs({**self.sampling, "n": n, "n_noisy": n_noisy})
+        if (n, n_noisy) not in self._plans:
+            kwargs = {**self.sampling, "n": n, "n_noisy": n_noisy}
+            self._plans[n, n_noisy] = SamplingPlan.from_generation_kwargs(kwargs)
+        return self._plans[n, n_noisy]
+
+    @cached_property
+    def _plans(self) -> dict[tuple[int, int], SamplingPlan]:
+        return {}
 
     @cached_property
     def _shared(self) -> dict[str, Any]:
@@ -91,7 +100,7 @@ class Definition(Record):
         side = self.sampling.get("perturb_at") if draw.condition == "noisy" else None
         perturbed = {} if side is None else {"perturb_at": side}
         about = {**shared, **tokens, **perturbed, "noise": noise, "document": document, "question": question}
-        return draw_key({**about, "draw": asdict(draw)})
+        return draw_key({**about, "draw": {name: getattr(draw, name) for name in _OF_DRAW}})
 
     def forced_key(self, document: str, question: str, about: Mapping[str, str], prompt: Prompt | None) -> str:
         """Key of a forced pass (`hedge_tasks.sampling.forced`).
@@ -106,6 +115,6 @@ class Definition(Record):
         return draw_key({**shared, "document": document, "question": question, "forced": about})
 
 
-def _hash(fields: Mapping[str, Any]) -> str:
-    canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+def _hash(record: Mapping[str, Any]) -> str:
+    canonical = json.dumps(record, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:40]

@@ -224,13 +224,25 @@ def read_records(file: Place) -> Iterator[Row]:
             yield Row(row["source"], row["line"], _object(row["rest"]) if row["key"] is None else _record(row))
 
 
+def read_unkeyed(file: Place) -> Iterator[Mapping[str, Any]]:
+    """The records of a segment that are no answers: definitions, documents, reports. Only two columns are read.
+
+    Raises:
+        DataError: it is damaged.
+        FileNotFoundError: it has gone.
+    """
+    for table in _tables(file, None, columns=["key", "rest"]):
+        for text in table.filter(pc.is_null(table["key"]))["rest"].to_pylist():
+            yield _object(text)
+
+
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     answer = {name: row[name] for name in _COLUMNS if row[name] is not None} | _object(row["rest"])
     place = {name: row[name] for name in ("of", "id", "condition", "index") if row[name] is not None}
     return {"key": row["key"], "answer": answer, **place}
 
 
-def _tables(file: Place, wanted: pa.Array | None) -> Iterator[pa.Table]:
+def _tables(file: Place, wanted: pa.Array | None, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """The rows of a segment, a row group after the other."""
     try:
         source = file if isinstance(file, Path) else BytesIO(file.read_bytes())
@@ -238,7 +250,7 @@ def _tables(file: Place, wanted: pa.Array | None) -> Iterator[pa.Table]:
             if set(opened.schema_arrow.names) != _NAMES:
                 raise DataError(f"{file}: no sound segment: other columns than a segment has")
             for group in _groups(opened, wanted):
-                table = opened.read_row_group(group)
+                table = opened.read_row_group(group, columns=columns)
                 yield table if wanted is None else table.filter(pc.is_in(table["of"], value_set=wanted))
     except FileNotFoundError:
         raise

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from hedge_tasks.data.answers import Answer
@@ -207,13 +208,22 @@ class AnswerStore(KeyedLog[Answer]):
         """The segments, oldest first."""
         return [] if self.folder is None else files_of(self.folder, self._kind, SUFFIX)
 
+    def n_homes(self) -> int:
+        """Number of documents in the segments, as their footers have it."""
+        footers = [footer for file in self.segments() if (footer := self._footer(file)) is not None]
+        return np.unique(np.concatenate([footer.homes for footer in footers])).size if footers else 0
+
     def load(self, documents: Iterable[str]) -> None:
         """Read what a lazy store has of documents, given their keys; what has been read is not read again.
 
         Raises:
             DataError: as `refresh`.
         """
-        wanted = {home(key) for key in documents} - self._loaded
+        self.load_homes(home(key) for key in documents)
+
+    def load_homes(self, homes: Iterable[str]) -> None:
+        """Read what a lazy store has of documents, given their homes; as `load`."""
+        wanted = set(homes) - self._loaded
         if not self.lazy or self.folder is None or not wanted:
             return
         with self._lock:

@@ -19,14 +19,17 @@ shares of the starts since the last such point. These sums have no start in comm
 
 The tests hold for finite samples and any distribution. Where every document stands for itself, the errors among the
 accepted are binomial and the test is exact. Where documents come in groups, such as the questions on one image, the
-groups are independent and the documents are not: the test is a bet on each group, whose expected winnings cannot exceed
-one as long as the risk is too high (Waudby-Smith & Ramdas 2024, JRSS B 86:1).
+groups are independent and the documents are not: the test is a series of bets on groups
+(:mod:`hedge_tasks.statistics.grouped_risk`). Such bets aim at the level, and one that rejects at a level need not
+reject at a greater one, which the sums above take for granted. So each start there has its own way to the end, at its
+share of the level and no other: the first point from :math:`s_j` on whose risk is above :math:`r` is passed with at
+most that probability, and the shares add up to :math:`\delta`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,18 +37,20 @@ import numpy.typing as npt
 
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, as_data, check_confidence
+from hedge_tasks.statistics.grouped_risk import GroupedTest
 
 _TOLERATED = (1, 4, 16, 64, 256)
 """Errors with which a start can just be rejected: where there are more, a later start comes to its aid."""
 
-_TOLERATED_OF_GROUPS = (4, 16, 64)
-"""The same where documents come in groups: a bet needs more of them than the exact test, and early starts are lost."""
+_WIDEST, _FEWER, _ALLOWED = 0.4, 3, 15
+"""Where documents come in groups: the share that the widest start accepts, how many times fewer each stricter one does,
+with as many times less of the level, and how many errors the risk should allow among them at least."""
 
 _PLACING = 20
 """Documents whose scores, and not labels, say where the starts are."""
 
-_STAKES = tuple(i / 40 for i in range(1, 40))
-"""Parts of the largest stake that cannot lose everything; a bet is the mean of them all."""
+_BLOCK = 128
+"""Scores that are tested at once; the way ends in the first block or goes through many."""
 
 _MOST_LABELS = 10**7
 
@@ -83,8 +88,8 @@ class RiskControl:
         more_labels: How many labelled documents there should be for the most promising start to hold, if what was
             seen of it is what it is; `None` where one holds, or where no number of labels would help.
         candidates: All that were tested, the strictest first.
-        kinds: Of the chosen one: (accepted, wrong, groups that have so many), from which its p-value follows; empty
-            where every document stands for itself, or nothing was chosen.
+        bets: Of the chosen one: (accepted, wrong) of each group with any, in the order in which they were bet on, from
+            which its p-value follows; empty where every document stands for itself, or nothing was chosen.
         largest: Documents of the largest group.
         n: Labelled documents that were tested on.
         n_groups: Groups of them; `None` where every document stands for itself.
@@ -97,7 +102,7 @@ class RiskControl:
     reason: str | None
     more_labels: int | None
     candidates: tuple[Candidate, ...]
-    kinds: tuple[tuple[int, int, int], ...]
+    bets: tuple[tuple[int, int], ...]
     largest: int
     n: int
     n_groups: int | None
@@ -119,7 +124,8 @@ def control_risk(
     :math:`R(t)` is the share of hallucinated answers among those with a score of at most :math:`t`. The starts are
     placed on scores of documents without a label, whose groups have none either; where these are fewer than 20, on
     20 labelled documents (whole groups), which are not tested. All others are, by the fallback procedure at
-    :math:`\delta / D` for :math:`D` detectors that were tried (see the module).
+    :math:`\delta / D` for :math:`D` detectors that were tried, or by a way of each start where there are groups (see
+    the module).
 
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated. `nan` is never accepted.
@@ -129,7 +135,7 @@ def control_risk(
         groups: Group of each document, length `n`. The promise is then about documents of new groups, none of which
             has more documents than the largest one here.
         n_detectors: How many detectors were tried, this one included.
-        seed: Of the choice of labelled documents that place the starts.
+        seed: Of the choice of labelled documents that place the starts, and of the order of bets on groups.
 
     Raises:
         ValueError: Lengths differ, labels are neither 0, 1 nor nan, or risk or confidence is not in (0, 1).
@@ -150,14 +156,20 @@ def control_risk(
     tested = ~placing & labelled
     n_units = len(np.unique(codes[tested]))
     rows = np.flatnonzero(tested)[np.argsort(x[tested], kind="stable")]
-    test = _GroupedTest(y[rows] == 1, risk, codes[rows]) if grouped else _BinomialTest(y[rows] == 1, risk)
-    level = (1 - confidence) / n_detectors
-    tolerated = _TOLERATED_OF_GROUPS if grouped else _TOLERATED
-    starts = _starts(x[placing], tolerated, n_units, risk, level)
-    candidates, chosen = _walk(x[rows], starts, test)
+    wrong, level = y[rows] == 1, (1 - confidence) / n_detectors
+    test: _BinomialTest | GroupedTest
+    if grouped:
+        test = GroupedTest(wrong, codes[rows], risk, seed)
+        starts = _starts_of_groups(x[placing], len(rows), risk, level)
+        candidates, chosen = _walks(x[rows], starts, test)
+    else:
+        test = _BinomialTest(wrong, risk)
+        starts = _starts(x[placing], n_units, risk, level)
+        candidates, chosen = _walk(x[rows], starts, test)
     reason = more = None
     if chosen is None:
-        reason, more = _why_not(_deciles(x[rows], level / len(tolerated), test), len(rows), risk, test)
+        tried = max(starts.values(), default=level)
+        reason, more = _why_not(_deciles(x[rows], tried, test), len(rows), risk, test)
     return RiskControl(
         risk=risk,
         confidence=confidence,
@@ -165,7 +177,7 @@ def control_risk(
         reason=reason,
         more_labels=more,
         candidates=candidates,
-        kinds=test.kinds(chosen.n_accepted) if chosen is not None else (),
+        bets=test.bets(chosen.n_accepted) if chosen is not None else (),
         largest=test.largest,
         n=int(tested.sum()),
         n_groups=n_units if grouped else None,
@@ -178,22 +190,6 @@ def binomial_p_value(n_accepted: int, n_wrong: int, risk: float) -> float:
     from scipy.special import bdtr  # the binomial distribution function, without a hundred times the overhead
 
     return float(bdtr(n_wrong, n_accepted, risk)) if n_accepted else 1.0
-
-
-def grouped_p_value(kinds: Sequence[tuple[int, int, int]], largest: int, risk: float) -> float:
-    r"""One over the winnings of bets: the mean over stakes of :math:`\prod_g (1 + \lambda (r a_g - w_g))`.
-
-    Args:
-        kinds: (accepted, wrong, groups that have so many).
-        largest: Documents of the largest group, which limits the stake.
-        risk: :math:`r`.
-    """
-    if not kinds:
-        return 1.0
-    accepted, wrong, times = np.array(kinds, dtype=np.float64).T
-    stakes = np.array(_STAKES) / ((1 - risk) * largest)
-    logs = np.log1p(stakes[:, None] * (accepted * risk - wrong)[None, :]) @ times
-    return min(1.0, math.exp(-float(np.logaddexp.reduce(logs) - math.log(len(logs)))))
 
 
 def _codes(groups: Sequence[Hashable] | npt.NDArray[np.generic]) -> IntArray:
@@ -218,21 +214,35 @@ def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
     return taken[codes]
 
 
-def _starts(scores: FloatArray, wanted: Sequence[int], n_units: int, risk: float, level: float) -> dict[float, float]:
+def _starts(scores: FloatArray, n: int, risk: float, level: float) -> dict[float, float]:
     """Thresholds to start from, the strictest first, each with its share of the level.
 
-    They accept about as many documents (or groups) as let the exact test reject with so many errors as `wanted` says.
+    They accept about as many documents as let the exact test reject with so many errors as are tolerated.
     """
     shares = [1.0]
-    for tolerated in (wanted, (0,)):
-        if within := [k / n_units for e in tolerated if (k := _fewest(e, n_units, risk, level / len(tolerated)))]:
+    for tolerated in (_TOLERATED, (0,)):
+        if within := [k / n for e in tolerated if (k := _fewest(e, n, risk, level / len(tolerated)))]:
             shares = within
             break
+    return _placed(scores, dict.fromkeys(shares, level / len(shares)))
+
+
+def _starts_of_groups(scores: FloatArray, n: int, risk: float, level: float) -> dict[float, float]:
+    """The same where documents come in groups: some documents, and fewer as long as these are enough to bet on."""
+    parts = {_WIDEST: 1.0}
+    while (share := min(parts) / _FEWER) * n * risk >= _ALLOWED:
+        parts[share] = min(parts.values()) / _FEWER
+    return _placed(scores, {share: level * part / sum(parts.values()) for share, part in parts.items()})
+
+
+def _placed(scores: FloatArray, shares: Mapping[float, float]) -> dict[float, float]:
+    """The thresholds that accept so much of what places them, with their levels."""
     # Scores as they are, and no means of two: a detector that counts has but a few.
-    found = np.quantile(scores, shares, method="inverted_cdf") if len(scores) else np.array([])
     starts: dict[float, float] = {}
-    for t in sorted(float(t) for t in found if math.isfinite(t)):
-        starts[t] = starts.get(t, 0.0) + level / len(shares)
+    for share in sorted(shares) if len(scores) else ():
+        t = float(np.quantile(scores, share, method="inverted_cdf"))
+        if math.isfinite(t):
+            starts[t] = starts.get(t, 0.0) + shares[share]
     return starts
 
 
@@ -248,7 +258,7 @@ def _fewest(n_wrong: int, n: int, risk: float, level: float) -> int | None:
 
 
 def _walk(
-    x: FloatArray, starts: dict[float, float], test: _BinomialTest | _GroupedTest
+    x: FloatArray, starts: Mapping[float, float], test: _BinomialTest
 ) -> tuple[tuple[Candidate, ...], Candidate | None]:
     """Test every score from the first start on; after one that is not rejected, go on at the next start."""
     if not starts or len(x) == 0:
@@ -260,12 +270,35 @@ def _walk(
         level += starts.get(threshold, 0.0)
         if level == 0.0:
             continue
-        tested.append(Candidate(threshold, n, test.n_wrong(n), n / len(x), test.p_value(n), level))
+        tested.append(Candidate(threshold, n, test.n_wrong(n), n / len(x), test.p_value(n, level), level))
         if tested[-1].p_value <= level:
             chosen = tested[-1]
         else:
             level = 0.0
     return tuple(tested), chosen
+
+
+def _walks(
+    x: FloatArray, starts: Mapping[float, float], test: GroupedTest
+) -> tuple[tuple[Candidate, ...], Candidate | None]:
+    """From each start on, test every score at the start's own level, until one is not rejected."""
+    tested: list[Candidate] = []
+    kept: list[Candidate] = []
+    for start, level in starts.items() if len(x) else ():
+        path = np.unique(np.append(x[np.isfinite(x) & (x >= start)], start))
+        for first in range(0, len(path), _BLOCK):
+            block = path[first : first + _BLOCK]
+            counts = np.searchsorted(x, block, side="right")
+            values = test.p_values(counts, level).tolist()
+            rejected = [p <= level for p in values]
+            n = rejected.index(False) if False in rejected else len(block)
+            some = zip(block.tolist(), counts.tolist(), values[: n + 1], strict=False)
+            found = [Candidate(t, k, test.n_wrong(k), k / len(x), p, level) for t, k, p in some]
+            tested, kept = tested + found, kept + found[:n]
+            if n < len(block):
+                break
+    tested.sort(key=lambda c: c.threshold)
+    return tuple(tested), max(kept, key=lambda c: c.threshold, default=None)
 
 
 class _BinomialTest:
@@ -280,83 +313,48 @@ class _BinomialTest:
     def n_wrong(self, n_accepted: int) -> int:
         return int(self._wrong[n_accepted])
 
-    def p_value(self, n_accepted: int) -> float:
+    def p_value(self, n_accepted: int, level: float) -> float:
+        """The level does not matter: nothing aims at it."""
         return binomial_p_value(n_accepted, self.n_wrong(n_accepted), self.risk)
 
-    def kinds(self, n_accepted: int) -> tuple[tuple[int, int, int], ...]:
+    def bets(self, n_accepted: int) -> tuple[tuple[int, int], ...]:
         """None: counts of documents say it all."""
         return ()
 
-    def needed(self, candidate: Candidate, n: int, level: float) -> int | None:
+    def needed(self, n_accepted: int, n: int, level: float) -> int | None:
         """Fewest documents at which the shares seen would be enough."""
-        wrong = candidate.n_wrong / candidate.n_accepted
-        if wrong >= self.risk:
+        if self.n_wrong(n_accepted) >= self.risk * n_accepted:
             return None
         low, high = n, n
-        while high < _MOST_LABELS and self._at(candidate, high / n) > level:
+        while high < _MOST_LABELS and self._at(n_accepted, high / n) > level:
             low, high = high, high * 2
         while high - low > max(1, low // 100):
             middle = (low + high) // 2
-            low, high = (low, middle) if self._at(candidate, middle / n) <= level else (middle, high)
-        return high if high < _MOST_LABELS else None
+            low, high = (low, middle) if self._at(n_accepted, middle / n) <= level else (middle, high)
+        return high
 
-    def _at(self, candidate: Candidate, times: float) -> float:
-        return binomial_p_value(round(candidate.n_accepted * times), math.ceil(candidate.n_wrong * times), self.risk)
-
-
-class _GroupedTest:
-    r"""A bet on each group: :math:`1 + \lambda \sum_i (r - y_i)` over its accepted documents.
-
-    If the risk is above :math:`r`, the expected value of each factor is below one, and that of their product over
-    independent groups, too, so that the product exceeds :math:`1 / p` with probability below :math:`p` (Markov). The
-    mean over several stakes :math:`\lambda` is such a product as well. No order of the groups comes into it.
-    """
-
-    def __init__(self, wrong: BoolArray, risk: float, codes: IntArray) -> None:
-        self.risk = risk
-        self._wrong, self._codes = wrong, np.unique(codes, return_inverse=True)[1]
-        sizes = np.bincount(self._codes)
-        self._n, self.largest = len(sizes), int(sizes.max()) if len(codes) else 1
-
-    def n_wrong(self, n_accepted: int) -> int:
-        return int(self._wrong[:n_accepted].sum())
-
-    def p_value(self, n_accepted: int) -> float:
-        return grouped_p_value(self.kinds(n_accepted), self.largest, self.risk)
-
-    def kinds(self, n_accepted: int) -> tuple[tuple[int, int, int], ...]:
-        """Groups with equal counts are one factor, and there are few kinds; those without any are a factor of one."""
-        codes, wrong = self._codes[:n_accepted], self._wrong[:n_accepted]
-        accepted_of = np.bincount(codes, minlength=self._n)
-        wrong_of = np.bincount(codes[wrong], minlength=self._n)
-        times = np.bincount(accepted_of * (self.largest + 1) + wrong_of)
-        [some] = times.nonzero()
-        return tuple((int(k) // (self.largest + 1), int(k) % (self.largest + 1), int(times[k])) for k in some if k)
-
-    def needed(self, candidate: Candidate, n: int, level: float) -> int | None:
-        """How many documents let the winnings grow to what is needed, if they grow as they did."""
-        won = -math.log(candidate.p_value) if candidate.p_value > 0 else math.inf
-        if won <= 0:
-            return None
-        needed = math.ceil(n * math.log(1 / level) / won)
-        return needed if needed < _MOST_LABELS else None
+    def _at(self, n_accepted: int, times: float) -> float:
+        return binomial_p_value(round(n_accepted * times), math.ceil(self.n_wrong(n_accepted) * times), self.risk)
 
 
-def _deciles(x: FloatArray, level: float, test: _BinomialTest | _GroupedTest) -> list[Candidate]:
+def _deciles(x: FloatArray, level: float, test: _BinomialTest | GroupedTest) -> list[Candidate]:
     """The thresholds that accept a tenth, two tenths ... of the tested documents, as a start would be tested there."""
     counts = {int(n) for n in np.ceil(len(x) * np.arange(1, 11) / 10) if n and math.isfinite(x[int(n) - 1])}
-    return [Candidate(float(x[n - 1]), n, test.n_wrong(n), n / len(x), test.p_value(n), level) for n in sorted(counts)]
+    return [
+        Candidate(float(x[n - 1]), n, test.n_wrong(n), n / len(x), test.p_value(n, level), level)
+        for n in sorted(counts)
+    ]
 
 
 def _why_not(
-    candidates: Sequence[Candidate], n: int, risk: float, test: _BinomialTest | _GroupedTest
+    candidates: Sequence[Candidate], n: int, risk: float, test: _BinomialTest | GroupedTest
 ) -> tuple[str, int | None]:
     if n == 0:
         return f"no labelled documents are left to test on; {_PLACING} place the starts", None
     best = min(candidates, key=lambda c: c.n_wrong / c.n_accepted, default=None)
     if best is None:
         return "no candidate accepts any document", None
-    needed = [m for c in candidates if (m := test.needed(c, n, c.level)) is not None]
+    needed = [m for c in candidates if (m := test.needed(c.n_accepted, n, c.level)) is not None and m < _MOST_LABELS]
     if not needed:
         seen = best.n_wrong / best.n_accepted
         counts = f"{best.n_wrong} of {best.n_accepted}"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import test_blocks
 
+from hedge_tasks.cli import main
 from hedge_tasks.lmms.plugin import entry_point
 from hedge_tasks.models.hedge_ray import HedgeRay
 from hedge_tasks.models.hedge_tiny import HedgeTiny
+from hedge_tasks.sampling import blocks
+from hedge_tasks.sampling.compaction import compact
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.store import AnswerStore
 
@@ -147,3 +152,29 @@ def test_what_the_store_has_is_not_asked_for(
     sampled(task, HedgeTiny(), tmp_path, monkeypatch)
     monkeypatch.setattr(two, "generate_draws", lambda draws: pytest.fail("a draw was made again"))
     assert sampled(task, two, tmp_path, monkeypatch) == alone[0]
+
+
+def test_rescore_on_ray_gives_the_numbers_of_one_process(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for documents in (range(20), range(15, 34)):
+        test_blocks.fill(tmp_path, documents)
+        compact(tmp_path)
+    one = test_blocks.rescored(tmp_path, capsys)
+    monkeypatch.setattr(blocks, "BLOCK", 7)
+    assert test_blocks.rescored(tmp_path, capsys, "--ray", "workers=2") == one
+
+
+def test_rescore_of_a_run_on_ray_gives_its_numbers(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hedge_tasks.scoring import parts
+
+    run = tmp_path / "answers.jsonl"
+    test_blocks.fill(tmp_path / "store", range(20))
+    assert main(["store", "export", str(tmp_path / "store"), "--out", str(run)]) == 0
+    lines = [json.loads(line) for line in run.read_text("utf-8").splitlines()]
+    run.write_text("".join(json.dumps({**line, "label": i % 2}) + "\n" for i, line in enumerate(lines)), "utf-8")
+    one = test_blocks.rescored(run, capsys)
+    monkeypatch.setattr(parts, "_AT_A_TIME", 6)
+    assert test_blocks.rescored(run, capsys, "--ray") == one

@@ -35,8 +35,8 @@ _OF: dict[str, tuple[str, str, tuple[str, ...], str, dict[str, float]]] = {
         *("Zhang et al. 2024 (LUQ, 2403.20279)", {"mean": 0.775, "max": 0.9}),
     ),
     "contradiction": (
-        *("SelfCheck-NLI", "the mean probability that a draw contradicts a claim", ("contradictions",)),
-        *("Manakul et al. 2023 (SelfCheckGPT, 2303.08896)", {"mean": 0.375, "max": 0.6}),
+        *("Contradiction", "the mean probability that a draw contradicts a claim", ("contradictions",)),
+        *("after Manakul et al. 2023 (SelfCheckGPT, 2303.08896)", {"mean": 0.375, "max": 0.6}),
     ),
 }
 """Of a detector of claims: title, what it is in words, what it needs besides, source, the numbers of the example."""

@@ -1,0 +1,98 @@
+"""Work spread over a Ray cluster (https://docs.ray.io): the extra `[ray]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io.options import pairs
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class RayOptions:
+    """Workers on a cluster.
+
+    Attributes:
+        workers: How many.
+        num_gpus, num_cpus: What each of them needs; a share of a GPU is possible.
+        address: Of the cluster; `auto` is the one that this machine is part of. By default Ray starts on this machine.
+    """
+
+    workers: int = 1
+    num_gpus: float = 0
+    num_cpus: float = 1
+    address: str | None = None
+
+    @classmethod
+    def read(cls, key: str, written: str) -> RayOptions:
+        """Read `workers=8,num_gpus=0.5,address=auto`.
+
+        Raises:
+            ConfigError: A name is unknown, or a value makes no sense.
+        """
+        given = pairs(key, written)
+        names = [field.name for field in fields(cls)]
+        if wrong := [name for name in given if name not in names]:
+            raise unknown(f"option of {key}", wrong[0], names)
+        options: Mapping[str, Any] = given
+        found = cls(**options)
+        if not isinstance(found.workers, int) or found.workers < 1:
+            raise ConfigError(f"{key}: workers: expected a number of at least 1, got {found.workers!r}")
+        for name in ("num_gpus", "num_cpus"):
+            if isinstance(getattr(found, name), str) or getattr(found, name) < 0:
+                raise ConfigError(f"{key}: {name}: expected a number of at least 0, got {getattr(found, name)!r}")
+        return found
+
+
+def started(address: str | None, asker: str) -> Any:
+    """Return the module `ray`, connected to a cluster.
+
+    Args:
+        asker: Who needs it, for the error.
+
+    Raises:
+        ConfigError: Ray is not installed.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(f"{asker} needs Ray: pip install 'hedge-tasks[ray]'") from error
+    if not ray.is_initialized():
+        ray.init(address=address, include_dashboard=False, configure_logging=False)
+    return ray
+
+
+def mapped(
+    make: Callable[[], Callable[[Item], T]], items: Sequence[Item], options: RayOptions, asker: str
+) -> Iterator[T]:
+    """Return the results of workers for items, in the items' order.
+
+    Each worker is an actor of Ray Data that keeps what `make` gave. What a worker had in hand when it or its node died
+    is done again by another one.
+
+    Args:
+        make: Makes a worker's function, in the worker; everything in it can be pickled.
+    """
+    started(options.address, asker)
+    import ray.data
+
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.execution_options.preserve_order = True
+
+    class Worker:
+        def __init__(self) -> None:
+            self._function = make()
+
+        def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+            return {"result": self._function(row["item"])}
+
+    rows = ray.data.from_items([{"item": item} for item in items], override_num_blocks=max(len(items), 1))
+    done = rows.map(Worker, num_cpus=options.num_cpus, num_gpus=options.num_gpus or None, concurrency=options.workers)
+    for row in done.iter_rows():
+        yield row["result"]

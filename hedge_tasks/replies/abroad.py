@@ -1,0 +1,234 @@
+"""Sentences in other languages than English: read where every word that could change them is known, else not at all.
+
+A statement says back what was asked, in the question's own words, with nothing but words of place and grammar
+besides (`restated`); or it names one option or verdict and no word that denies, doubts, contrasts or compares
+(`states_abroad`).
+Of a language that is not known here nothing is read.
+"""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)?")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_GRAMMAR = {
+    "de": _words(
+        "der die das den dem des ein eine einen einem einer es ist sind war hier dort auf in im an am zu mit von vom"
+        " für"
+        " und dieser diesem dieses diese diesen liegt vor zeigt sich man sieht erkennt erkennen sehen lässt sichtbar"
+        " handelt um wird werden gibt hat vorhanden erkennbar gezeigt dargestellt zeichen hinweis anzeichen"
+        " bild aufnahme foto röntgenbild mrt ct befund eindeutig deutlich antwort wurde also daher somit"
+    ),
+    "fr": _words(
+        "le la les l d un une des du de il elle on y a est sont c ce cet cette ces dans sur au aux en et s se agit voit"
+        " montre observe visible visibles présent présente image photo radiographie cliché scanner irm signe signes"
+        " clairement bien avoir être ici ont peut voir réponse donc ainsi"
+    ),
+    "es": _words(
+        "el la los las un una unos unas de del en al a y es son está están esta este esto hay se trata observa observan"
+        " ve ven aprecia aprecian muestra aparece presenta visible imagen foto fotografía radiografía tomografía signos"
+        " signo evidencia evidencias claramente aquí respuesta su sí por lo tanto así entonces"
+    ),
+    "it": _words(
+        "il lo la gli le i l un uno una di del della dello dell nel nella nell in a al alla e è sono c ci si tratta"
+        " vede"
+        " vedono osserva osservano nota mostra presente presenti visibile immagine foto radiografia segni segno"
+        " evidenza"
+        " chiaramente questo questa qui risposta quello quella quindi dunque"
+    ),
+    "pt": _words(
+        "o a os as um uma uns umas de do da dos das em no na nos nas ao à e é são está estão este esta esse essa isto"
+        " há"
+        " se trata observa observam vê veem mostra aparece apresenta visível imagem foto fotografia radiografia sinais"
+        " sinal evidência claramente aqui resposta sim portanto assim"
+    ),
+    "nl": _words(
+        "de het een van in op is zijn er te zien deze dit die dat en met aan voor wordt worden toont zichtbaar aanwezig"
+        " afbeelding foto beeld röntgenfoto tekenen teken duidelijk hier antwoord dus"
+    ),
+}
+"""By language its words of grammar and place, and those that say that something is to be seen."""
+
+_DENYING = _words(
+    "nicht kein keine keinen keinem keiner keinerlei non ne n pas aucun aucune no ningún ninguna ninguno nessun nessuno"
+    " nessuna alcun alcuno alcuna não nenhum nenhuma niet geen"
+)
+"""Words that deny the clause that they stand in."""
+
+_HINDERING = {
+    "de": r"nicht|kein\w*|nie|nichts|weder|noch|ohne|gegen|eher|statt|anstatt|aber|jedoch|sondern|allerdings|außer"
+    "|vielleicht"
+    r"|könnte\w*|möglich\w*|eventuell|wahrscheinlich\w*|vermutlich|oder|falls|wenn|ob|ausgeschlossen|unklar|leider|wäre"
+    r"|würde|weniger|als|falsch\w*|unmöglich|dass|nichts|mehr|ähnlich\w*|kaum|zwar|schließ\w*",
+    "fr": r"ne|n|pas|aucune?|ni|jamais|sans|contre|plutôt|mais|cependant|toutefois|sauf|peut[ -]être|pourrait"
+    "|possible\w*"
+    r"|probable\w*|ou|si|exclu\w*|malheureusement|serait|non|rien|moins|semblable|ressembl\w+|difficile|guère"
+    r"|impossible|faux|fausse|dire|plus|comme|autre",
+    "es": r"no|ning[uú]n\w*|nunca|nada|sin|contra|sino|pero|aunque|embargo|salvo|quizás?|podría\w*|posible\w*"
+    "|probable\w*"
+    r"|descarta\w*|excluy\w*|o|u|ni|si|menos|parecid\w+|difícil|tampoco|lamentablemente|sería|imposible|fals[oa]|decir"
+    r"|más|como|otr[oa]",
+    "it": r"non|nessun\w*|né|mai|senza|contro|piuttosto|ma|però|tuttavia|tranne|forse|potrebbe\w*|possibile|probabil\w*"
+    r"|esclud\w*|esclus\w*|o|oppure|se|sarebbe|alcun\w*|meno|simile|difficile|purtroppo|impossibile|fals[oa]|dire|più"
+    r"|come|altr[oa]",
+    "pt": r"não|nem|nenhum\w*|sem|contra|mas|porém|embora|exceto|talvez|poderia\w*|possível|provável\w*|descarta\w*"
+    "|exclu\w*"
+    r"|ou|se(?! (?:trata|observa|vê|nota))|seria|menos|semelhante|difícil|infelizmente|tampouco|impossível|fals[oa]"
+    r"|dizer|mais|como|outr[oa]",
+    "nl": r"niet|geen|nooit|zonder|tegen|maar|echter|behalve|misschien|mogelijk\w*|waarschijnlijk|of|als|indien"
+    "|uitgesloten"
+    r"|minder|lijkt|helaas|zou|noch|onmogelijk|onwaar|dan|meer|ander\w*",
+    "cjk": r"(?!)",
+}
+"""By language words that deny, doubt, contrast, compare or offer a choice: a text with one says nothing for sure."""
+
+_HINDERS = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, words in _HINDERING.items()}
+_HINDERS_ANYWHERE = re.compile(
+    r"[不没沒无無未非別别但却卻或若]|比|より|可能|也许|也許|排除|难以|除了|ない|ません|なく|ず|しかし|ただ|かも|または|もし|では|아니|않|없|하지만"
+    r"|그러나|또는|수\s*있|[?？]|\b(?:not|but|or|if|unless|maybe|perhaps)\b",
+    re.IGNORECASE,
+)
+
+_BY_SCRIPT = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_LONGEST = 300
+
+BECAUSE = r"(?:لأن|weil|denn|porque|parce|car|perché|pois|потому|так\ как|因为|なぜなら|karena|ponieważ|çünkü|vì)"
+"""Words for "because", in front of which a digit stands for itself."""
+
+_BAD = re.compile(
+    r"\b(?:halluzin\w+|hallucin\w+|alucina\w+|allucin\w+|halusinasi|галлюцин\w+|falsch|fausse?|fals[oa]|incorrect[oae]"
+    r"|erron[ée]e?[oa]?|errat[oa]|errad[oa]|неверн\w+)\b|幻觉|幻覺|错误|錯誤|虚构|ハルシネーション|誤り|환각|거짓",
+    re.IGNORECASE,
+)
+_GOOD = re.compile(
+    r"\b(?:faktisch|korrekt|richtig|exacte?|correct[oae]|corrett[oa]|corret[oa]|factuel(?:le)?|fattuale|верн(?:ый|о)"
+    r"|benar)\b"
+    r"|真实|真實|属实|正确|正確|准确|正しい|事実|사실|정확",
+    re.IGNORECASE,
+)
+
+
+# "Die Antwort ist", "la respuesta es una", "回答是"
+_SAYS_OF_IT = re.compile(
+    r"(?:\b(?:ist|est|es|è|é|is|adalah)\s+(?:(?:une?|una?|eine?|factually)\s+)?|[是は,，]\s*)", re.IGNORECASE
+)
+
+_ALSO_ENGLISH = _words(
+    "an in is on as am do die war man hat image photo visible mrt ct no me has met van does or of ten aux den dem per"
+)
+FOREIGN = frozenset(word for words in _GRAMMAR.values() for word in words - _ALSO_ENGLISH if len(word) > 1)
+"""Words of other languages that are none of English."""
+
+
+def language_of(text: str) -> str | None:
+    """The language of a text by its words of grammar, or "cjk" by its script; None where it is not clear which.
+
+    Example:
+        >>> language_of("Das Bild ist T1-gewichtet"), language_of("Le vélo est vert"), language_of("Hän on vasemmalla")
+        ('de', 'fr', None)
+    """
+    if _BY_SCRIPT.search(text):
+        return "cjk"
+    words = _WORD.findall(text.casefold())
+    counts = {name: sum(word in known for word in words) for name, known in _GRAMMAR.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] >= min(2, len(words)) and counts[best] > 0 else None
+
+
+def states_abroad(text: str) -> bool:
+    """Whether a text is short, in a known language, and has no word that could turn a statement round.
+
+    Example:
+        >>> states_abroad("Le vélo est vert."), states_abroad("Le vélo n'est pas vert."), states_abroad("Hän on tässä.")
+        (True, False, False)
+    """
+    language = language_of(text) if len(text) <= _LONGEST else None
+    return language is not None and not _HINDERS[language].search(text) and not _HINDERS_ANYWHERE.search(text)
+
+
+def verdicts_abroad(text: str) -> set[str]:
+    """The verdicts, "0" factual and "1" hallucinated, that words of other languages name."""
+    said = set()
+    for found in _SAYS_OF_IT.finditer(text):
+        said.add("1" if _BAD.match(text, found.end()) else "0" if _GOOD.match(text, found.end()) else "")
+    return said - {""}
+
+
+_CLAUSE = re.compile(r"[.!?;:,\n]+|\s[-\u2013\u2014]\s")
+
+
+def restated(text: str, question: str, also: frozenset[str] = frozenset()) -> set[str]:
+    """Yes or no, where a clause says back or denies what was asked, in its words and no others but those of grammar.
+
+    Args:
+        text: of the reply.
+        question: as it was asked, in any language.
+        also: words of the question that say nothing.
+
+    Example:
+        >>> restated("En la imagen no aparece ningún perro.", "¿Hay un perro en la imagen?")
+        {'no'}
+        >>> restated("Hay un perro negro.", "¿Hay un perro en la imagen?")
+        set()
+    """
+    if _BY_SCRIPT.search(question):
+        return _restated_in_chinese(text, question)
+    language = language_of(text)
+    if language not in _GRAMMAR or len(text) > _LONGEST:
+        return set()
+    known = _GRAMMAR[language] | also
+    asked = _WORD.findall(question.casefold())
+    about = {
+        word
+        for word in asked
+        if len(word) > 1 and word not in known and not any(word in words for words in _GRAMMAR.values())
+    }
+    if not about or _DENYING & set(asked):
+        return set()
+    said = set()
+    for clause in _CLAUSE.split(text.casefold()):
+        words = set(_WORD.findall(clause))
+        if about <= words and not words - about - known - _DENYING:
+            denied = [word for word in _WORD.findall(clause) if word in _DENYING]
+            if len(denied) != len(set(denied)) or (language in ("de", "nl") and len(denied) > 1):
+                return set()
+            said.add("no" if denied else "yes")
+    return said
+
+
+# "肝脏是否正常", "有没有占位性病变", "是否存在骨折", "有骨折吗"
+_ASKED = re.compile(
+    r"(?P<has>有没有|有沒有|有无|有無|是否有|是否存在|是否可见|是否可見)(?P<what>[^，,。?？]+?)[吗嗎?？。\s]*\Z"
+    r"|是否(?P<is>[^，,。?？]+?)[吗嗎?？。\s]*\Z|(?<![没沒])(?P<there>有|存在)(?P<one>[^，,。?？]+?)[吗嗎][?？。\s]*\Z"
+)
+_CLAUSE_ZH = re.compile(r"[，,。；;.!！?？\n]")
+_NO_ZH = re.compile(r"未见|未見|未发现|未發現|没有|沒有|不存在|无|無|没|沒|不|未|非")
+_HAS_ZH = re.compile(r"有|存在|可见|可見|见|見|显示|顯示|提示|发现|發現")
+_ENDS_ZH = re.compile(r"\s*(?:的?(?:征象|表现|迹象|改变|病变|現象|现象)|存在)?\s*\Z")
+_OPEN_ZH = re.compile(
+    r"可能|疑似|考虑|考慮|或|排除|难以|難以|无法|無法|不能|不清|但|若|如果|不完全|不太|不一定|不确定|不確定"
+)
+
+
+def _restated_in_chinese(text: str, question: str) -> set[str]:
+    asked = _ASKED.search(question.strip())
+    if asked is None or _OPEN_ZH.search(text):
+        return set()
+    what = (asked["what"] or asked["is"] or asked["one"]).strip()
+    said = set()
+    for clause in _CLAUSE_ZH.split(text):
+        before, found, after = clause.partition(what)
+        if not found or not _ENDS_ZH.match(after):
+            continue
+        near = before[-8:]
+        if len(_NO_ZH.findall(near)) == 1:
+            said.add("no")
+        elif not _NO_ZH.search(clause) and (asked["is"] or _HAS_ZH.search(near)):
+            said.add("yes")
+    return said

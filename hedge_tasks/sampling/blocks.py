@@ -1,0 +1,126 @@
+"""A store in blocks of documents, one after the other in memory: of a million questions the answers do not fit there.
+
+A block is some thousand documents by the order of their homes, in which segments are sorted, so that each row group of
+a segment is read for one block or two. Logs are read anew for every block; compact a large store first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedge_tasks.io.keyed_log import read_lines
+from hedge_tasks.io.places import Place
+from hedge_tasks.sampling.archive import matching_definition, store_place
+from hedge_tasks.sampling.definition import Definition
+from hedge_tasks.sampling.segments import home, read_unkeyed
+from hedge_tasks.sampling.store import AnswerStore, StoredDocument
+
+BLOCK = 20_000
+"""Documents of a block; some 17 kB of memory each at n = 10."""
+
+LARGEST_LOGS = 256 << 20
+"""Bytes of logs in a store that is read in blocks."""
+
+
+@dataclass
+class _Asked:
+    """The documents of a definition.
+
+    Attributes:
+        n, n_noisy: the largest numbers of clean and noisy answers asked for.
+        homes: one a document.
+    """
+
+    n: int = 0
+    n_noisy: int = 0
+    homes: set[int] = field(default_factory=set)
+
+    def add(self, document: StoredDocument) -> None:
+        self.n, self.n_noisy = max(self.n, document.n), max(self.n_noisy, document.n_noisy)
+        self.homes.add(int(home(document.key), 16))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The documents of one definition in a store, without their answers.
+
+    Attributes:
+        definition: their definition.
+        n, n_noisy: the largest numbers of clean and noisy answers asked for.
+        homes: of the documents, sorted, shape `(documents,)`.
+    """
+
+    folder: Place
+    definition: Definition
+    n: int
+    n_noisy: int
+    homes: NDArray[np.uint64]
+
+    def blocks(self) -> list[NDArray[np.uint64]]:
+        """The homes in blocks."""
+        return [self.homes[begin : begin + BLOCK] for begin in range(0, len(self.homes), BLOCK)]
+
+
+def contents_of(folder: Place, chosen: str | None) -> Contents:
+    """Read which documents a store has, and nothing of their answers.
+
+    Args:
+        folder: the store, or lmms-eval's output folder.
+        chosen: first digits of a definition's id; None takes the only one.
+
+    Raises:
+        DataError: there is no store, it is damaged, or several definitions are there to choose from.
+        ConfigError: there is no such definition.
+    """
+    place = store_place(folder)
+    store = AnswerStore(place, lazy=True)
+    definitions: dict[str, Definition] = {}
+    asked: dict[str, _Asked] = {}
+    for record in _unkeyed(store):
+        if "definition" in record and "report" not in record:
+            definition = Definition.read(record["definition"], "definition")
+            definitions.setdefault(definition.id, definition)
+        elif "document" in record:
+            document = StoredDocument.read(record["document"], "document")
+            asked.setdefault(document.definition, _Asked()).add(document)
+    definition = matching_definition(place, definitions, chosen)
+    of = asked.get(definition.id, _Asked())
+    homes = np.fromiter(of.homes, dtype=np.uint64, count=len(of.homes))
+    return Contents(place, definition, of.n, of.n_noisy, np.sort(homes))
+
+
+def is_large(folder: Place) -> bool:
+    """Whether a store has more documents than a block, and can be read in blocks."""
+    store = AnswerStore(store_place(folder), lazy=True)
+    return store.n_homes() > BLOCK and log_bytes(store) <= LARGEST_LOGS
+
+
+def log_bytes(store: AnswerStore) -> int:
+    """Bytes of a store's logs."""
+    return sum(file.stat().st_size if isinstance(file, Path) else file.size() for file in store.files())
+
+
+def _unkeyed(store: AnswerStore) -> Iterator[Mapping[str, Any]]:
+    """The records of a store that are no answers. Damaged ones are left out: the blocks warn of them."""
+    for file in store.segments():
+        yield from read_unkeyed(file)
+    for line in read_lines(store.files()):
+        if line.record is not None and "key" not in line.record:
+            yield line.record
+
+
+def read_block(contents: Contents, homes: NDArray[np.uint64]) -> AnswerStore:
+    """Read the documents with these homes, and their answers.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    store = AnswerStore(contents.folder, lazy=True)
+    store.load_homes(f"{number:016x}" for number in homes.tolist())
+    return store

@@ -1,0 +1,92 @@
+"""Scores of a run part by part: in this process, or by workers on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from loguru import logger
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.score_columns import ScoreColumns
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.io.progress import progress
+from hedge_tasks.io.ray_cluster import RayOptions, mapped
+from hedge_tasks.runs.from_store import StoredBlock
+from hedge_tasks.runs.run_files import Run
+
+Part = tuple[AnswerSet, ...] | StoredBlock
+"""Documents that are scored together."""
+
+_AT_A_TIME = 512
+"""Documents of a run that a worker is handed."""
+
+
+@dataclass(frozen=True)
+class ScoredPart:
+    """Scores of a part, and how many of its documents lack answers."""
+
+    scores: ScoreColumns
+    n_incomplete: int
+
+
+def score_parts(parts: Sequence[StoredBlock], scorer: Scorer) -> Sequence[Scores]:
+    """Score blocks of a store one after the other, in this process."""
+    return _gathered(score_part(part, scorer) for part in progress(parts, name="Blocks", unit="block"))
+
+
+def score_on_ray(parts: Sequence[Part], make: Callable[[], Scorer], options: RayOptions) -> Sequence[Scores]:
+    """Score parts by workers on a Ray cluster; the numbers are those of one process.
+
+    Args:
+        make: makes a worker's scorer, with its models, in the worker.
+
+    Raises:
+        ConfigError: Ray is not installed, or a part alone does not tell the scores.
+    """
+    scorer = make()
+    if scorer.choice is not None:
+        raise ConfigError("--ray: a threshold is chosen on all documents, in one process; give --threshold NUMBER")
+    if of_claims := [name for name in scorer.detectors if "claims" in registry.get(name).needs]:
+        raise ConfigError(f"--ray: {of_claims[0]} needs the claims of all answers; leave it out of --detectors")
+    results = mapped(lambda: _Worker(make()), parts, options, "--ray")
+    return _gathered(progress(results, total=len(parts), name="Parts", unit="part"))
+
+
+def parts_of(run: Run) -> list[Part]:
+    """The documents of a run as workers are handed them."""
+    return [run.answer_sets[i : i + _AT_A_TIME] for i in range(0, len(run.answer_sets), _AT_A_TIME)]
+
+
+def header_of(run: Run) -> Run:
+    """A run without its documents, for workers that are handed these."""
+    return replace(run, answer_sets=(), verdicts={})
+
+
+class _Worker:
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+
+    def __call__(self, part: Part) -> ScoredPart:
+        return score_part(part, self._scorer)
+
+
+def score_part(part: Part, scorer: Scorer) -> ScoredPart:
+    """Load, label and score a part."""
+    if isinstance(part, StoredBlock):
+        run, n_incomplete = part.load()
+        return ScoredPart(ScoreColumns(scorer.score(run.answer_sets)), n_incomplete)
+    return ScoredPart(ScoreColumns(scorer.score(part)), 0)
+
+
+def _gathered(scored: Iterator[ScoredPart]) -> ScoreColumns:
+    columns, incomplete = ScoreColumns(), 0
+    for part in scored:
+        columns.extend(part.scores)
+        incomplete += part.n_incomplete
+    if incomplete:
+        logger.warning("partial: {} documents have not all their answers yet and are left out", incomplete)
+    return columns

@@ -1,0 +1,151 @@
+"""A store read in blocks gives the numbers of the same store read at once."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_segments import DEFINITION
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.detectors.pipeline import Scores, summarise
+from hedge_tasks.detectors.score_columns import ScoreColumns
+from hedge_tasks.detectors.score_files import write_scores
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.runs.from_store import run_from_store, stored_blocks
+from hedge_tasks.sampling import blocks
+from hedge_tasks.sampling.compaction import compact
+from hedge_tasks.sampling.segments import home
+from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
+
+texts = st.none() | st.sampled_from(["a", "b", ""])
+some_scores = st.builds(
+    Scores,
+    id=st.text(max_size=3),
+    label=st.none() | st.integers(0, 1),
+    group=texts,
+    question_type=texts,
+    numbers=st.dictionaries(st.sampled_from(["se", "radflag"]), st.none() | st.floats(allow_nan=False)),
+    weighting=st.sampled_from(["logprob", "uniform"]),
+    cluster_ids=st.lists(st.integers(0, 300), max_size=4).map(tuple),
+    held_out=st.booleans(),
+    choice_errors=st.dictionaries(st.just("se"), st.floats(0, 1), max_size=1),
+    lexical_sampled=st.booleans(),
+    left_out=st.dictionaries(st.just("se"), st.text(max_size=2), max_size=1),
+    n_clean=st.integers(0, 5),
+)
+
+
+def fill(folder: Path, documents: range, n: int = 2) -> None:
+    dice = random.Random(documents.start)
+    with AnswerStore(folder) as store:
+        asked = [
+            StoredDocument(
+                definition=DEFINITION.id,
+                key=f"{i:040x}",
+                id=f"q{i}",
+                question="Is it there?",
+                reference=("yes", "no")[i % 2],
+                group=f"g{i // 3}",
+                question_type=("open", "closed")[i % 2],
+                n=n,
+                n_noisy=n,
+            )
+            for i in documents
+        ]
+        store.put_documents([DEFINITION], asked)
+        for each in asked:
+            for draw in DEFINITION.plan(n, n).draws(each.key):
+                answer = Answer(dice.choice(["yes", "no", "Yes."]), -dice.random(), 1)
+                key = DEFINITION.key(each.key, each.question, draw)
+                store.put([FinishedDraw(key, answer, each.id, draw.condition, draw.index, home(each.key))])
+
+
+def rescored(store: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["rescore", str(store), "--clustering", "exact", "--json", *options]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two segments, and the log of a process that has not been compacted."""
+    folder = tmp_path / "store"
+    for documents in (range(20), range(15, 34)):  # some are in both
+        fill(folder, documents)
+        compact(folder)
+    fill(folder, range(34, 40))
+    return folder
+
+
+def test_rescore_in_blocks_gives_the_numbers_of_all_at_once(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = rescored(store, capsys, "--out", str(tmp_path / "once.jsonl"))
+    monkeypatch.setattr(blocks, "BLOCK", 7)
+    sizes = [len(block.load()[0].answer_sets) for block in stored_blocks(store, None, "rule")]
+    assert (sum(sizes), max(sizes)) == (40, 7)
+    in_blocks = rescored(store, capsys, "--out", str(tmp_path / "blocks.jsonl"))
+    assert in_blocks == at_once
+    assert at_once["filters"]["exact"]["auroc"]["se"]["value"] is not None
+    lines = [sorted((tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()) for name in ("once", "blocks")]
+    assert lines[0] == lines[1]
+    assert len(lines[0]) == 40
+
+
+@pytest.mark.slow
+def test_a_threshold_chosen_on_all_documents_reads_them_all(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 7)
+    options = ["--clustering", "embed", "--threshold", "label-free"]
+    assert main(["rescore", str(store), *options]) == 0
+    assert "40 questions" in capsys.readouterr().out
+
+
+def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One document was asked for three answers: all others lack one, also in blocks where nobody asked for it."""
+    fill(store, range(1), n=3)
+    monkeypatch.setattr(blocks, "BLOCK", 7)
+    loaded = [block.load() for block in stored_blocks(store, None, "rule")]
+    complete = [answers.id for run, _ in loaded for answers in run.answer_sets]
+    assert sum(n_incomplete for _, n_incomplete in loaded) == 39
+    assert complete == ["q0"] == [answers.id for answers in run_from_store(store, None, "rule").answer_sets]
+
+
+def test_an_unknown_definition_is_refused_before_anything_is_read(store: Path) -> None:
+    with pytest.raises(ConfigError, match="definition"):
+        stored_blocks(store, "zzz", "rule")
+
+
+@given(st.lists(some_scores, max_size=6), st.integers(0, 6))
+def test_columns_hold_what_they_were_given(scores: list[Scores], cut: int) -> None:
+    columns = ScoreColumns(scores[:cut])
+    columns.extend(scores[cut:])
+    names = {name for s in scores for name in s}
+    assert len(columns) == len(scores)
+    for made, s in zip(columns, scores, strict=True):
+        assert {name: s.get(name) for name in names} == dict(made)
+        for about in ("id", "label", "group", "question_type", "weighting", "cluster_ids", "held_out", "n_clean"):
+            assert getattr(made, about) == getattr(s, about)
+        assert (made.choice_errors, made.left_out) == (s.choice_errors, s.left_out)
+        assert made.lexical_sampled == s.lexical_sampled
+    assert list(columns[1:3]) == list(columns)[1:3]
+
+
+def test_columns_are_summarised_and_written_as_scores_are(store: Path, tmp_path: Path) -> None:
+    from hedge_tasks.clustering import ExactClustering
+    from hedge_tasks.detectors.scorer import Scorer
+
+    scores = Scorer("exact", ExactClustering()).score(run_from_store(store, None, "rule").answer_sets)
+    columns = ScoreColumns(scores)
+    assert summarise(columns) == summarise(scores)
+    for name, each in (("a", scores), ("b", columns)):
+        write_scores(tmp_path / name, each)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
