@@ -89,19 +89,26 @@ def read_again(
     if submission["settings"].get(READ_BY):
         raise DataError("settings.read_by: the answers are readings of replies, whose own texts are not in an entry")
     plan = plan_of(submission)
-    _check_prompt(task, submission)
+    check_prompt(task, submission)
     requests = task.sample_requests(plan, list(answers))
     stated = {document["id"]: document for document in submission["documents"]}
     for id, of in answers.items():
         if id not in requests:
             raise DataError(f"document {id[:80]!r}: the task has none of this id here")
         request, row = requests[id]
-        _check_document(request, stated[id])
-        fetch = partial(_row, task, row)
-        draws = [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
+        check_document(request, stated[id])
+        draws = draws_of(task, request, row, plan)
         if len(draws) != len(of.answers):
             raise DataError(f"document {id[:80]!r}: {len(of.answers)} answers, and the settings make {len(draws)}")
         yield _document(model, draws, of, beacon)
+
+
+def draws_of(
+    task: HedgeTask, request: SampleRequest, row: tuple[str, str, int], plan: SamplingPlan
+) -> list[DrawRequest]:
+    """All draws of a document, in the order baseline, clean, noisy."""
+    fetch = partial(_row, task, row)
+    return [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
 
 
 def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
@@ -110,14 +117,19 @@ def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
     return found
 
 
-def _check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
+def check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
+    """The entry was asked with the task's prompt.
+
+    Raises:
+        ConfigError: it was not.
+    """
     stated = submission["settings"].get("prompt")
     ours = task.prompt_settings
     if not isinstance(stated, Mapping) or any(stated.get(key) != ours[key] for key in ("user", "system")):
         raise ConfigError(f"settings.prompt: the entry was asked with another prompt than {ours['name']!r} is here")
 
 
-def _check_document(request: SampleRequest, document: Mapping[str, Any]) -> None:
+def check_document(request: SampleRequest, document: Mapping[str, Any]) -> None:
     """The entry's document is the task's: by the store's key where it has one, else by the question."""
     drawn = document.get("drawn")
     same = (
@@ -161,7 +173,7 @@ def _drawn_again(
     if not hasattr(model, "generate_draws"):
         return {}
     doubted = [i for i, one in enumerate(told) if not samples_itself(model) or _is_doubted(one, said[i])]
-    made = _drawn(model, {str(i): draws[i] for i in doubted})
+    made = drawn(model, {str(i): draws[i] for i in doubted})
     return {int(key): answer for key, answer in made.items()}
 
 
@@ -184,7 +196,7 @@ def _fresh(model: Any, draws: Sequence[DrawRequest], beacon: Beacon) -> dict[_Ki
     }
     asked |= {"clean": _of_plan(first, replace(plan, n=n), "clean")}
     asked |= {"noisy": [_of_plan(_shown(draw), replace(plan, n=1), f"noisy {i}")[0] for i, draw in enumerate(noisy)]}
-    made = _drawn(model, {f"{kind} {i}": draw for kind, of in asked.items() for i, draw in enumerate(of)})
+    made = drawn(model, {f"{kind} {i}": draw for kind, of in asked.items() for i, draw in enumerate(of)})
     twice = _drawn_twice(model, asked)
     found: dict[_Kind, tuple[FreshDraw, ...]] = {}
     for kind, of in asked.items():
@@ -201,7 +213,7 @@ def _drawn_twice(model: Any, asked: Mapping[_Kind, Sequence[DrawRequest]]) -> di
     if samples_itself(model) or not hasattr(model, "generate_draws"):
         return {}
     named = [(f"{kind} {i}", draw) for kind, of in asked.items() for i, draw in enumerate(of)]
-    return _drawn(model, dict(reversed(named)))
+    return drawn(model, dict(reversed(named)))
 
 
 def _of_plan(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawRequest]:
@@ -223,7 +235,7 @@ def _shown(draw: DrawRequest) -> DrawRequest:
     return replace(draw, request=replace(request, **changed))
 
 
-def _drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
+def drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
     """Answers to draws by key; those that fail are asked for again.
 
     Raises:
