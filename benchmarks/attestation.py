@@ -53,24 +53,42 @@ def table(arguments: argparse.Namespace, folder: Path) -> None:
     from attested import statement_on
 
     from hedge_tasks.leaderboard.attestation import beacon_of
-    from hedge_tasks.leaderboard.attestation_tests import SEEDS, verdict_of
+    from hedge_tasks.leaderboard.attestation_tests import LOGPROBS, SEEDS, verdict_of
 
     print(f"{arguments.what}, {arguments.dtype}, {arguments.documents} documents\n")
     print("| entry | entries | replayed | contradicted | without seeds of ours | by |\n|---|--:|--:|--:|--:|---|")
     for name, model, entries in cases(arguments, folder):
         began, verdicts, unseeded, by = time.perf_counter(), Counter[str](), Counter[str](), Counter[str]()
+        apart, tolerances = [0.0], list[float]()
         for i, entry in enumerate(entries):
             beacon = beacon_of(f"{i + 1:064x}")
             statement = statement_on(model, entry, arguments.documents, beacon, arguments.what)
+            apart += deviations(statement, entry)
+            tolerances += [float(statement.tests[LOGPROBS].allowed or 0)]
             verdicts[statement.verdict] += 1
             tests = {test: one for test, one in statement.tests.items() if test != SEEDS}
             unseeded[verdict_of(tests)] += 1
             by.update(test for test, one in statement.tests.items() if one.state in ("contradicted", "not met"))
         n = verdicts.total()
+        if name.startswith("honest"):
+            told = f"{max(apart):.5f}, tolerances {min(tolerances):.5f} to {max(tolerances):.5f} nats a token"
+            print(f"{name}: answers are apart by at most {told}", file=sys.stderr, flush=True)
         told = ", ".join(f"{test} {times}" for test, times in by.most_common())
         row = (name, n, verdicts["replayed"], verdicts["contradicted"], unseeded["contradicted"], told)
         print("| " + " | ".join(map(str, row)) + " |", flush=True)
         print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+def deviations(statement: Any, entry: dict[str, Any]) -> Iterator[float]:
+    """How far what the model finds is from what is stated, in nats a token."""
+    stated = {document["id"]: document for document in entry["documents"]}
+    for document in statement.documents:
+        of = stated[document.id]
+        for found, said, n, n_said in zip(
+            document.logprobs, of["logprobs"], document.n_tokens, of["n_tokens"], strict=True
+        ):
+            if isinstance(found, float) and isinstance(said, float) and n == n_said:
+                yield abs(found - said)
 
 
 def cases(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Any, Iterator[dict[str, Any]]]]:
@@ -108,6 +126,8 @@ def cases(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, An
         "noisy draws copied": lambda seed: copied_noisy(honest(seed)),
         "noisy draws copied, able": lambda seed: told_by(model, copied_noisy(honest(seed))),
     }
+    if not arguments.forged:
+        return
     for name, make in forgeries.items():
         yield name, model, entries(arguments.forged, make)
     for noise in (0.01, 0.05, 0.2) if ours else (0.05,):
