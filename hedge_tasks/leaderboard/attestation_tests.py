@@ -36,7 +36,7 @@ ROUNDING: Mapping[str, tuple[float, float]] = {
     "float64": (2e-4, 2e-3),
     "float32": (2e-4, 2e-3),
     "float16": (0.02, 0.15),
-    "bfloat16": (0.05, 0.4),
+    "bfloat16": (0.1, 0.4),
 }
 """By dtype the least and the largest tolerance, in nats a token; between them it is `FACTOR` times what is found."""
 
