@@ -239,12 +239,14 @@ def test_another_models_answers_fail(model: Any) -> None:
 
 
 def test_without_seeds_answers_drawn_anew_tell(honest: Drawn, model: Any) -> None:
-    """As of an engine whose tokens somebody else chooses."""
+    """As of an engine whose tokens somebody else chooses. To say so is no way around the seeds."""
     forged = told_by(model, scripted(honest))
     found = statement_on(model, entry_of(forged, plan(), sampled_here=False), K)
-    assert (SEEDS in found.tests, AGAIN in found.tests) == (False, True)
+    assert found.tests[SEEDS].state == "not met"
     assert found.tests[CLEAN].state == "contradicted"
     assert found.verdict == "contradicted"
+    cool = sampled(model, plan(temperature=0.7), 4)
+    assert statement_on(model, entry_of(cool, plan(), sampled_here=False), 4).verdict == "not verifiable"
     honestly = statement_on(model, entry_of(honest, plan(), sampled_here=False), K)
     assert honestly.verdict == "replayed"
     assert {honestly.tests[name].state for name in (BASELINE, CLEAN, NOISY, COPIES, LIKELY)} <= {

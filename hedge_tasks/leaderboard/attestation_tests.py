@@ -85,10 +85,15 @@ def outcomes_of(
     cases = [_Case(sets[found.id].answers, len(sets[found.id].clean), found) for found in documents]
     rng = np.random.default_rng(seed)
     tests = {LOGPROBS: _logprobs(cases, dtype)}
-    if _sampled_here(submission):
+    here, known = _sampled_here(submission), any(one is not None for case in cases for one in case.found.margins)
+    if here or known:
         tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
-    else:
+    if not here:
         tests[AGAIN] = _again(cases)
+    if not here and known and tests[SEEDS].state == "contradicted":
+        # Somebody else's engine may have chosen the tokens: then it is the one to be asked.
+        reason = f"{tests[SEEDS].reason}; the entry does not say that this package chose its tokens"
+        tests[SEEDS] = tests[SEEDS].replaced(state="not met", reason=reason)
     tests[DRAWS] = _draws(submission, cases)
     tests[BASELINE] = _permuted(_baselines(cases), rng, "the baseline answer's place among those drawn anew")
     tests[CLEAN] = _permuted(_clean(cases), rng, "equal texts within and between")
