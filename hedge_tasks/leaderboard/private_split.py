@@ -141,7 +141,7 @@ def private_scores(
 
 
 def split_digest(private: Manifest) -> str:
-    """What tells a split from another one without telling its documents."""
+    """Digest that tells a split from another one without telling its documents."""
     return sha256_of(sorted(private.documents))
 
 
