@@ -1,13 +1,15 @@
 """How much of an embedding row is the lottery of one split: SE AUROC over split seeds, by the way of choosing τ.
 
     python benchmarks/threshold_stability.py [--answers triviaqa_llama13b_500x20.jsonl] [--run RUN] [--seeds 40]
+    python benchmarks/threshold_stability.py --wikibio wikibio_gpt3_half.jsonl --ways label-free cross-fit fixed
 
-`--answers` is the file of `benchmarks/real_answers.py`; all its questions, and the first 150 of them. `--run` is an
-output folder of lmms-eval, such as that of `hedge_demo`. For each, without and with the question in front of the
-answers, and for each way: mean, standard deviation, smallest and largest AUROC over the seeds of the split, and the
-number of documents that count. No model of the threshold's choice sees the document itself, but for the oracle. A
-label-free threshold has no split; its AUROC varies with the documents alone. So the last columns choose on 40 random
-halves of the documents: mean and standard deviation of the AUROC of a half's threshold on the *other* half.
+`--answers` and `--wikibio` are files of `benchmarks/real_answers.py`; of the first all its questions, and the first
+150 of them. `--run` is an output folder of lmms-eval, such as that of `hedge_demo`. `--ways` takes beginnings. For
+each, without and with the question in front of the answers, and for each way: mean, standard deviation, smallest and
+largest AUROC over the seeds of the split, and the number of documents that count. No model of the threshold's choice
+sees the document itself, but for the oracle. A label-free threshold has no split; its AUROC varies with the documents
+alone. So the last columns choose on 40 random halves of the documents: mean and standard deviation of the AUROC of a
+half's threshold on the *other* half.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from real_answers import triviaqa
+from real_answers import triviaqa, wikibio
 from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.clustering import EmbeddingClustering
@@ -43,8 +45,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--answers", type=Path)
     parser.add_argument("--run", type=Path)
+    parser.add_argument("--wikibio", type=Path, help="biographies: no part in the choice of the label-free quantile")
+    parser.add_argument("--ways", nargs="+", default=[""], help="only these, by the beginnings of their names")
     parser.add_argument("--seeds", type=int, default=40)
     arguments = parser.parse_args()
+    for way in [way for way in WAYS if not way.startswith(tuple(arguments.ways))]:
+        del WAYS[way]
+    if arguments.wikibio:
+        run = wikibio(arguments.wikibio)
+        table(run.task, run.answer_sets, arguments.seeds)
     if arguments.run:
         run = load_run(arguments.run)
         table(run.task, run.answer_sets, arguments.seeds)

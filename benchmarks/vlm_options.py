@@ -8,7 +8,8 @@ FOLDER holds `NAME_logits.npz` (for each model an array of questions x options) 
 set of questions, as `hedge import options` reads them. Every detector that can work without noisy answers and without
 embeddings is scored at every number of draws; draws are nested, so that one at 10 sees the first 10 of 30. Different
 options contradict each other, which gives the relations that detectors over NLI need. Detectors that have the same
-ROC-AUC for every model, set and number of draws are one row.
+ROC-AUC for every model, set and number of draws are one row. E ("I don't know") and F ("None of the above") are never
+right and say nothing false: who takes them declines, and the question is left out for that model.
 
 Intervals resample models (with both their sets), not questions: how far other models like these would have another
 order. Whether a detector beats the sequence probability of the same answer is tested for every model and set by
@@ -51,6 +52,9 @@ WEIGHTED = (
 )
 """Detectors that look at log-probabilities."""
 
+DECLINING = frozenset("EF")
+"""Options that VLM-Uncertainty-Bench added to those of each question: "I don't know" and "None of the above"."""
+
 TESTED = (10, 30)
 """Numbers of draws at which every detector is tested against the free one."""
 
@@ -80,11 +84,15 @@ def entropy(question: OptionQuestion) -> float:
 def measure(questions: Sequence[OptionQuestion], model: str, sizes: Sequence[int], seed: int) -> dict[str, Any]:
     """ROC-AUC of every detector at every number of draws, and how it compares with the free one."""
     sampled = [draw_options(question, OptionSampling(max(sizes), seed=seed), model) for question in questions]
+    answered = [i for i, a in enumerate(sampled) if a.baseline.text not in DECLINING]
+    declined = 1 - len(answered) / len(sampled)
+    sampled, questions = [sampled[i] for i in answered], [questions[i] for i in answered]
     labels = [a.label or 0 for a in sampled]
     groups = shared_groups([a.group for a in sampled])
     found: dict[str, Any] = {
         "questions": len(labels),
         "wrong": sum(labels) / len(labels),
+        "declined": declined,
         LIMIT: auroc([entropy(question) for question in questions], labels),
         "at": {},
     }
@@ -225,8 +233,12 @@ def by_draws(results: Results, of_set: str) -> str:
     limit = np.array([results.sets[of_set][model][LIMIT] for model in results.models])
     rows.append((limit.mean(), [LIMIT, f"{limit.mean():.3f}", *([""] * len(results.sizes))]))
     wrong = np.mean([results.sets[of_set][model]["wrong"] for model in results.models])
-    n = results.sets[of_set][results.models[0]]["questions"]
-    title = f"**{of_set}**: {n} questions, {len(results.models)} models, {wrong:.3f} of the answers wrong in the mean"
+    declined = np.mean([results.sets[of_set][model]["declined"] for model in results.models])
+    least, most = (of(results.sets[of_set][model]["questions"] for model in results.models) for of in (min, max))
+    title = (
+        f"**{of_set}**: {least} to {most} questions that {len(results.models)} models did not decline "
+        f"({declined:.3f} declined in the mean), {wrong:.3f} of the answers wrong in the mean"
+    )
     return f"{title}\n\n{markdown(head, [row for _, row in sorted(rows, key=lambda row: -row[0])])}"
 
 
@@ -260,13 +272,17 @@ def leaderboard(results: Results, n: str) -> str:
 def by_model(results: Results, n: str) -> str:
     """The free detector and three that draw, for every model."""
     shown = ("msp", "se", "discrete_se", "radflag")
-    head = ["model"] + [cell for of_set in results.sets for cell in (f"{of_set}: wrong", *shown)]
+    head = ["model"] + [cell for of_set in results.sets for cell in (f"{of_set}: declined", "wrong", *shown)]
     rows = []
     for model in results.models:
         cells = [model]
         for models in results.sets.values():
             of = models[model]
-            cells += [f"{of['wrong']:.3f}", *(f"{of['at'][n][name]['auroc']:.3f}" for name in shown)]
+            cells += [
+                f"{of['declined']:.3f}",
+                f"{of['wrong']:.3f}",
+                *(f"{of['at'][n][name]['auroc']:.3f}" for name in shown),
+            ]
         rows.append(cells)
     return markdown(head, rows)
 
@@ -303,7 +319,8 @@ def check(folder: Path, n: int = 10, seed: int = 123) -> str:
                 entropies(counts / n),
                 (draws != baseline).mean(axis=0),
             )
-            found.append([wrong.mean(), *(area(of, wrong) for of in scores)])
+            answered = baseline < len("ABCD")
+            found.append([wrong[answered].mean(), *(area(of[answered], wrong[answered]) for of in scores)])
         rows.append([of_set, *(f"{value:.3f}" for value in np.mean(found, axis=0))])
     return markdown(head, rows)
 
