@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from itertools import groupby, islice
 from typing import Any
 
@@ -21,9 +22,9 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
 from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.inside import Inside
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models import schema_tokens
-from hedge_tasks.models.attention import eager, image_attention
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
@@ -34,7 +35,7 @@ from hedge_tasks.models.base import (
 )
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_draws, forced_logprobs, reply_logprob
-from hedge_tasks.models.hidden import hidden_states
+from hedge_tasks.models.inside import eager, looked_inside
 from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
     LOGPROB_DECIMALS,
@@ -57,7 +58,6 @@ from hedge_tasks.models.weights import (
     warn_of_offloading,
 )
 from hedge_tasks.perturb.workers import PictureWorkers
-from hedge_tasks.sampling.hidden_states import States
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.reread import Reread
@@ -459,32 +459,38 @@ class HedgeHF(ChatAdapter):
             found += forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
         return found
 
-    def hidden_states(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[States | str]:
-        """States of the model while it reads a question and its own answer; see `hedge_tasks.sampling.hidden_states`.
+    def inside(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str], parts: frozenset[str]
+    ) -> list[Inside | str]:
+        """Arrays from inside the model while it reads a question and an answer; see `hedge_tasks.data.inside`.
 
         The text is what the tokenizer makes of it, in the spelling (with a blank in front, or none) that is likelier.
+        Attention is read one answer at a time: the weights of all layers are in the memory.
         """
-        found: list[States | str] = []
-        for start in range(0, len(texts), self.batch_size):
-            rows = slice(start, start + self.batch_size)
-            inputs = self._inputs(list(conversations[rows]))
-            plain, indented = (
-                [self._tokenizer(blank + text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
-                for blank in SPELLINGS
-            )
-            likely = (forced_logprobs(self._model, inputs, tokens) for tokens in (plain, indented))
-            # As `forced_logprobs` takes an answer, so that both are of the same tokens.
-            tokens = [a if sum(x) >= sum(y) else b for a, b, x, y in zip(plain, indented, *likely, strict=True)]
-            found += hidden_states(self._model, inputs, tokens, self._image_token)
+        found: list[Inside | str] = []
+        size = 1 if "attention" in parts else self.batch_size
+        with eager(self._model) if "attention" in parts else nullcontext():
+            for start in range(0, len(texts), size):
+                rows = slice(start, start + size)
+                inputs = self._inputs(list(conversations[rows]))
+                plain, indented = (
+                    [self._tokenizer(blank + text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
+                    for blank in SPELLINGS
+                )
+                likely = (forced_logprobs(self._model, inputs, tokens) for tokens in (plain, indented))
+                # As `forced_logprobs` takes an answer, so that both are of the same tokens.
+                tokens = [a if sum(x) >= sum(y) else b for a, b, x, y in zip(plain, indented, *likely, strict=True)]
+                found += looked_inside(self._model, inputs, tokens, self._image_token, parts)
         return found
 
     def image_attention(self, conversation: list[dict[str, Any]], text: str) -> list[tuple[int, int, float]]:
-        """How much the model looks at its picture while it says a text, token by token; see `models.attention`.
+        """How much the model looks at its picture while it says a text, token by token.
 
         The text is what the tokenizer makes of it; a sampled text may, seldom, have been said in other tokens.
 
         Returns:
-            Begin and end of each token in the text, and the share of attention on image tokens.
+            Begin and end of each token in the text, and the share of attention on image tokens, of the position that
+            says it, the mean over layers and heads.
 
         Raises:
             ConfigError: the model reads no pictures as tokens, has no eager attention, or its tokenizer no places.
@@ -494,8 +500,16 @@ class HedgeHF(ChatAdapter):
         if not getattr(self._tokenizer, "is_fast", False):
             raise ConfigError(f"attention: the tokenizer of {self.pretrained} does not tell where tokens stand")
         said = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        inputs, parts = self._inputs([conversation]), frozenset({"attention"})
         with eager(self._model):
-            shares = image_attention(self._model, self._inputs([conversation]), said["input_ids"], self._image_token)
+            [told] = looked_inside(self._model, inputs, [said["input_ids"]], self._image_token, parts)
+        if isinstance(told, str):  # an empty text
+            return []
+        shares = told["image_shares"].tolist()
+        if any(math.isnan(share) for share in shares):
+            raise ConfigError(
+                "attention: the prompt has no image tokens (no picture, or one that cross-attention reads)"
+            )
         places = [(int(start), int(end)) for start, end in said["offset_mapping"]]
         return [(*place, share) for place, share in zip(places, shares, strict=True)]
 

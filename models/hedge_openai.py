@@ -20,6 +20,7 @@ import torch
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Refused
+from hedge_tasks.data.option_order import written
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import (
@@ -407,13 +408,19 @@ class HedgeOpenAI(ChatAdapter):
         """How likely an answer begins with each option, where all of it is one token; by conversation."""
 
         async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
-            options = groups[i].options
+            # "(A)" and "A." are other spellings of "A", and none of one token.
+            other_forms = {form for option in groups[i].options for form in written(option)[1:]}
+            options = [option for option in groups[i].options if option not in other_forms]
+            others = {form: f"{form!r} is no single token" for form in groups[i].options if form in other_forms}
             outcome = await self._first_token(await asyncio.to_thread(self._turns, groups[i]), stop)
             if isinstance(outcome, RequestFailed):
-                return dict.fromkeys(options, f"{self.base_url} does not tell how likely replies are ({outcome})")
+                reason = f"{self.base_url} does not tell how likely replies are ({outcome})"
+                return dict.fromkeys(groups[i].options, reason)
             if not outcome.tokens or not outcome.alternatives:
-                return dict.fromkeys(options, f"{self.base_url} tells no likeliest first tokens (top_logprobs)")
-            return first_tokens((*outcome.tokens[:1], *outcome.alternatives[0]), options)
+                return dict.fromkeys(
+                    groups[i].options, f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
+                )
+            return {**first_tokens((*outcome.tokens[:1], *outcome.alternatives[0]), options), **others}
 
         return self._ask_each(ask, len(groups))
 

@@ -285,7 +285,7 @@ def test_the_page_shows_every_claim_with_its_label_and_what_draws_say(page: str)
     assert page.count("<b>✗</b><sup>") == 2  # not by colour alone
     assert page.count(" flagged") - page.count("at least the threshold") >= 2
     details = page[page.index('id="' + claims[0][3]) :]
-    assert re.search(r"(Supporting|Silent): [12] draws?", details)
+    assert re.search(r"(Supporting|Silent): [12] samples?", details)
 
 
 def test_the_page_is_one_file_and_texts_stay_texts(page: str) -> None:
@@ -301,7 +301,7 @@ def test_the_page_is_one_file_and_texts_stay_texts(page: str) -> None:
 
 
 def test_worst_answers_come_first(page: str) -> None:
-    means = [float(text) for text in re.findall(r"<small>mean (\d\.\d+)", page)]
+    means = [float(text) for text in re.findall(r"mean score (\d\.\d+), highest", page)]
     assert len(means) == 3
     assert means == sorted(means, reverse=True)
 
@@ -311,6 +311,7 @@ def test_a_page_without_labels_has_no_numbers(tmp_path: Path, capsys: pytest.Cap
     asked(capsys, written(tmp_path / "x.jsonl", rows(labels=False)), "--html", path)
     page = path.read_text("utf-8")
     assert 'id="numbers"' not in page
+    assert "unlabelled<" not in page
     assert len(re.findall(r'<a class="claim ', page)) == 6
 
 

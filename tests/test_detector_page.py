@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from finished_runs import finished_run
+from markupsafe import escape
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
@@ -20,6 +21,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
 from hedge_tasks.measures.fusion import RANK_MEAN, fuse
+from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.measures.sweep import sweep, sweep_draws, truncated
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart, sweep_chart
@@ -180,7 +182,11 @@ def test_the_page_has_every_number_and_nothing_of_a_model_runs_in_it() -> None:
     runs = [replace(finished_run(40, seed=i), model=f"<script>alert({i})</script>") for i in range(3)]
     tables = [detector_table(run, scorer_of(run, None), SHOWN) for run in runs]
     ranks = mean_ranks(tables)
-    page = build_detector_page(tables, ranks, fusions=[fuse(table.scores) for table in tables])
+    findings = [finding_of(run) for run in runs]
+    page = build_detector_page(tables, ranks, findings=findings, fusions=[fuse(table.scores) for table in tables])
+    for finding in findings:
+        assert str(escape(finding.text.replace(" %", "\N{NO-BREAK SPACE}%"))) in page
+        assert f"Trust: {finding.trust.level}" in page
     assert "<script>alert" not in page
     for rank in ranks:
         assert f"{rank.mean:.2f}" in page

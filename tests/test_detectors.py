@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.claims import Claim, ClaimEvidence
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.inside import HEADS, LOGITS
 from hedge_tasks.detectors import (
     NEEDS,
     Evidence,
@@ -35,6 +36,7 @@ from hedge_tasks.detectors import (
 )
 from hedge_tasks.detectors.builtin.laplacian import eccentricity, eigenvalue_sum
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
+from hedge_tasks.detectors.evidence import OF_INSIDE
 from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import estimate_auroc
@@ -128,6 +130,11 @@ BOUNDS = {
     "token_sar": lambda n, m: (0, None),
     "sar": lambda n, m: (-math.log(1 + 1000 * n), None),
     "eigenscore": lambda n, m: (math.log(1e-3), math.log(1 + 1e-3)),
+    "inside": lambda n, m: (math.log(1e-3), None),
+    "rauq": lambda n, m: (0, None),
+    "self_certainty": lambda n, m: (None, 0),
+    "free_energy": lambda n, m: (None, None),
+    "semantic_energy": lambda n, m: (None, None),
     "se": lambda n, m: (0, math.log(n)),
     "se_sum": lambda n, m: (0, math.log(n)),
     "discrete_se": lambda n, m: (0, math.log(n)),
@@ -151,7 +158,7 @@ BOUNDS = {
 SHARES = {
     "radflag", "radflag_noisy", "radflag_pooled", "lexical", "luq", "selfcheck_nli", "contradiction",
     "baseline_cosine", "baseline_entailment", "semantic_density", "degree_nli", "degree_cosine", "degree_jaccard",
-    "p_true", "mc_probability",
+    "p_true", "mc_probability", "image_attention", "image_attention_entropy", "lookback",
     *(f"claims_{kind}_{how}" for kind in ("radflag", "luq", "contradiction") for how in ("mean", "max")),
 }  # fmt: skip
 
@@ -184,7 +191,25 @@ def random_evidence(dice, n, m):
         token_logprobs=tuple(-dice.expovariate(1) for _ in range(3)),
         token_entropies=tuple(dice.expovariate(1) for _ in range(3)),
         relevances=tuple(relevances[text] for text in texts),
+        inside=random_inside(dice, texts[1 : 1 + n]),
     )
+
+
+def random_inside(dice, clean):
+    """Arrays from inside a model; equal texts have equal ones."""
+    rng = np.random.default_rng(dice.randrange(2**32))
+    of = {text: rng.normal(size=(2, len(LOGITS))) for text in clean}
+    logits = rng.normal(size=(3, len(LOGITS)))
+    logits[:, LOGITS.index("logprob")] = -rng.exponential(size=3)
+    logits[:, LOGITS.index("uniform_divergence")] = rng.exponential(size=3)
+    return {
+        "states": rng.normal(size=(2, 5, 3)),
+        "heads": rng.random((4, 2, len(HEADS))),
+        "previous": rng.random((4, 3)),
+        "logits": logits,
+        "draw_states": np.array([of[text][0] for text in clean]),
+        "draw_logits": np.array([of[text][1] for text in clean]),
+    }
 
 
 def random_claims(dice, n, m):
@@ -218,7 +243,13 @@ def reordered(evidence, order):
         token_logprobs=evidence.token_logprobs,
         token_entropies=evidence.token_entropies,
         relevances=tuple(evidence.relevances[i] for i in order),
+        inside=inside_in_order(evidence, order),
     )
+
+
+def inside_in_order(evidence, order):
+    clean = [i - 1 for i in order if 0 < i <= evidence.n_clean]
+    return {name: of[clean] if name.startswith("draw_") else of for name, of in evidence.inside.items()}
 
 
 def test_every_detector_has_bounds_here():
@@ -428,6 +459,11 @@ WITHOUT = {
     "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
     "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
     "forced_options": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
+    **{
+        need: lambda e, names=names: changed(e, inside={k: v for k, v in e.inside.items() if k not in names})
+        for need, names in OF_INSIDE.items()
+        if not need.startswith("baseline_")
+    },
     "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),
     "noisy": lambda e: Evidence(e.texts[: 1 + e.n_clean], e.n_clean, **cut(e, range(1 + e.n_clean))),
 }
@@ -439,7 +475,7 @@ def fields(evidence):
         for name in (
             *("texts", "n_clean", "cluster_ids", "mean_logprobs", "n_tokens"),
             *("relations", "cosines", "question", "forced", "claims", "token_logprobs", "token_entropies"),
-            "relevances",
+            *("relevances", "inside"),
         )
     }
 
@@ -462,6 +498,7 @@ def cut(evidence, kept):
         "token_logprobs": evidence.token_logprobs,
         "token_entropies": evidence.token_entropies,
         "relevances": tuple(evidence.relevances[i] for i in kept),
+        "inside": inside_in_order(evidence, kept),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from openai_server import Response, Script, completion, serve
 
 from hedge_tasks.data.answers import REVERSED, Answer, AnswerSet, option_logprobs
-from hedge_tasks.data.option_order import lettered, reversed_letters, reversed_question
+from hedge_tasks.data.option_order import lettered, reversed_letters, reversed_question, written
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
@@ -168,7 +168,9 @@ SCORES = Scores("q", 1, None, None, {}, "uniform", (0,))
 
 
 class Placer:
-    """Answers "A" with probability .8 whatever it means, and "B" with .2; each as a whole reply."""
+    """Answers "A" with probability .8 whatever it means, and "B" with .2; each as a whole reply, in three spellings."""
+
+    spelled: Mapping[str, float] = {"A": 0.5, "(A)": 0.2, "A.": 0.1, "B": 0.1, "(B)": 0.06, "B.": 0.04}
 
     rank, is_simple, answer_identity = 0, False, "placer"
     task_dict: dict[str, Any] = {"task": {"test": [{}]}}  # noqa: RUF012
@@ -182,7 +184,7 @@ class Placer:
     def reply_logprobs(self, conversations: Any, texts: Any) -> list[Answer]:
         said = [conversation[-1]["content"][-1]["text"] for conversation in conversations]
         self.asked += zip(map(id, conversations), said, texts, strict=True)
-        return [Answer(text, math.log({"A": 0.8, "B": 0.2}[text]), 1) for text in texts]
+        return [Answer(text, math.log(self.spelled[text]), 1) for text in texts]
 
 
 def two_orders(conversation: Conversation | None = None) -> tuple[AnswerSet, Placer]:
@@ -206,10 +208,13 @@ def two_orders(conversation: Conversation | None = None) -> tuple[AnswerSet, Pla
 def test_a_liking_for_places_is_averaged_out_and_told() -> None:
     answers, model = two_orders()
     assert [(said, text) for _, said, text in model.asked] == [
-        *(("Which? (A) red (B) blue", letter) for letter in "AB"),
-        *(("Which? (A) blue (B) red", letter) for letter in "BA"),  # by what they mean: red, blue
+        *(("Which? (A) red (B) blue", form) for letter in "AB" for form in written(letter)),
+        # By what they mean: red, blue.
+        *(("Which? (A) blue (B) red", form) for letter in "BA" for form in written(letter)),
     ]
+    assert answers.n_forced == len(model.asked)
     assert len({number for number, *_ in model.asked}) == 2  # each order is read once
+    assert option_logprobs(answers.forced)["A"] == pytest.approx(math.log(0.8))
     assert option_logprobs(answers.forced, REVERSED)["A"] == pytest.approx(math.log(0.2))
     numbers = by_name(forced_measures())
     document = offered_facts(answers, "A")

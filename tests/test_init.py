@@ -219,8 +219,8 @@ def test_options_that_make_no_sense(fails: Callable[..., str]) -> None:
     assert "unknown prompt file 'plane'" in fails("mine", "t.csv", "--prompt", "plane/question")
     for name in ("my task", "a,b", "hedge:x", "-x", "größe", "a/b", ""):
         assert "cannot be the name of a task" in fails("--", name, "t.csv")
-    Path("mine").mkdir()
-    assert "mine is there already" in fails("mine", "t.csv")
+    Path("mine-task").mkdir()
+    assert "mine-task is there already" in fails("mine", "t.csv")
 
 
 def test_values_as_texts() -> None:
@@ -336,6 +336,6 @@ def test_a_task_of_texts_and_a_name_that_is_taken(here: Path, capsys: pytest.Cap
     said = capsys.readouterr()
     assert "pictures: none" in said.err
     assert "'Is it größer als 0?' -> 'no'" in said.out
-    config = yaml.safe_load(Path("mine/mine.yaml").read_text("utf-8"))
+    config = yaml.safe_load(Path("mine-task/mine.yaml").read_text("utf-8"))
     assert config["generation_kwargs"] == {"perturbation": "neutral_wording"}
     assert "The judge calls 6 of 6 right answers right, and 6 of 6 wrong ones wrong" in said.out

@@ -64,9 +64,13 @@ def claims(folder: Path) -> Path:
 
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
+    from hedge_tasks.runs.run_files import Run
 
-    scored = scored_run(scripted(0, images=6))
-    return written(folder / "claims.html", build_claim_page(scored, unit_table(scored)))
+    sets = scripted(0, images=6)
+    scored = scored_run(sets)
+    return written(
+        folder / "claims.html", build_claim_page(scored, unit_table(scored), Run("scripted", "script", sets))
+    )
 
 
 def leaderboard(page: str) -> Callable[[Path], Path]:

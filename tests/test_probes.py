@@ -1,151 +1,28 @@
-"""Hidden states are the model's, and what is fitted on them has not seen what it scores."""
+"""What is fitted has not seen what it scores."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.units import compare_columns
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.probe_table import ProbeData, best_split, probe_table
+from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
 from hedge_tasks.probes import linear, mahalanobis
 from hedge_tasks.probes.base import FittedDetector, digest, load, save
-from hedge_tasks.probes.crossfit import cross_fitted
+from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups
 from hedge_tasks.probes.registry import FITTED, fitted
-from hedge_tasks.sampling import SamplingPlan
-from hedge_tasks.sampling.hidden_states import PLACES, StateStore, state_key
-from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import SampleRequest
 from hedge_tasks.statistics import auroc
-
-# --- states ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def tiny() -> Any:
-    from hedge_tasks.models.hedge_tiny import HedgeTiny
-
-    return HedgeTiny()
-
-
-def conversation(question: str, colour: str) -> list[dict[str, Any]]:
-    from PIL import Image
-
-    image = {"type": "image", "url": Image.new("RGB", (64, 64), colour)}
-    return [{"role": "user", "content": [image, {"type": "text", "text": question}]}]
-
-
-@pytest.mark.framework
-def test_states_are_those_of_a_plain_forward_pass_whatever_stands_beside_them(tiny: Any) -> None:
-    import torch
-
-    asked = [conversation("what is in the image?", "red"), conversation("is it large?", "blue")]
-    texts = ["a red circle", "no"]
-    together = tiny.hidden_states(asked, texts)
-    for turns, text, found in zip(asked, texts, together, strict=True):
-        [alone] = tiny.hidden_states([turns], [text])
-        np.testing.assert_allclose(found.astype(float), alone.astype(float), atol=2e-3)
-        inputs = tiny._inputs([turns])
-        best = None
-        for blank in ("", " "):
-            tokens = torch.tensor([tiny._tokenizer(blank + text, add_special_tokens=False)["input_ids"]])
-            whole = torch.cat([inputs["input_ids"], tokens], dim=1)
-            more = {k: v for k, v in inputs.items() if k not in ("input_ids", "attention_mask")}
-            with torch.inference_mode():
-                output = tiny._model(
-                    input_ids=whole, attention_mask=torch.ones_like(whole), output_hidden_states=True, **more
-                )
-            logprobs = output.logits[0, inputs["input_ids"].shape[1] - 1 : -1].log_softmax(-1)
-            likely = float(logprobs.gather(1, tokens[0][:, None]).sum())
-            if best is None or likely > best[0]:
-                best = (likely, output.hidden_states, tokens.shape[1])
-        assert best is not None
-        _, states, n = best
-        deepest = states[-1][0].float().numpy()
-        expected = {
-            "question": deepest[-n - 1],
-            "first": deepest[-n],
-            "last": deepest[-1],
-            "mean": deepest[-n:].mean(0),
-        }
-        for place, of in expected.items():
-            np.testing.assert_allclose(found[-1, PLACES.index(place)].astype(float), of, rtol=2e-3, atol=2e-3)
-
-
-def test_states_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
-    states = np.random.default_rng(0).normal(size=(3, len(PLACES), 8)).astype(np.float16)
-    with StateStore(tmp_path) as store:
-        store.put({"a": states, "b": states + 1})
-    with StateStore(tmp_path) as store:
-        np.testing.assert_array_equal(store.get("a"), states)
-        np.testing.assert_array_equal(store.get("b"), states + 1)
-        assert store.get("c") is None
-    [file] = tmp_path.glob("*.f16")
-    content = bytearray(file.read_bytes())
-    content[5] ^= 1
-    file.write_bytes(content)
-    with StateStore(tmp_path) as store:
-        assert store.get("a") is None
-        np.testing.assert_array_equal(store.get("b"), states + 1)
-    file.write_bytes(content[:100])
-    with StateStore(tmp_path) as store:
-        assert store.get("b") is None
-
-
-class TellsStates:
-    """Answers with the number of the question, and holds it in mind."""
-
-    rank, is_simple, answer_identity = 0, False, "teller"
-    task_dict: dict[str, Any] = {"task": {"test": [{}] * 3}}  # noqa: RUF012
-    asked = 0
-
-    def generate_draws(self, draws: Any) -> Any:
-        yield [(i, Answer(draw.request.question)) for i, draw in enumerate(draws)]
-
-    def hidden_states(self, conversations: Any, texts: Any) -> list[Any]:
-        self.asked += len(texts)
-        return [
-            "none of this one" if text == "2" else np.full((3, len(PLACES), 4), float(text), dtype=np.float16)
-            for text in texts
-        ]
-
-
-def ask(model: Any, store: Path | None) -> None:
-    plan = SamplingPlan(n=1, n_noisy=0, probe=False, hidden_states=True)
-    requests = [
-        SampleRequest(f"q{i}", f"key{i}", str(i), Prompt("p", "{question}"), plan, lambda _: [], store=store, model="m")
-        for i in range(3)
-    ]
-    generate_samples(model, [SimpleNamespace(args=("t", {}, r, i, "task", "test")) for i, r in enumerate(requests)])
-
-
-def test_states_are_kept_once_by_what_a_run_file_tells(tmp_path: Path) -> None:
-    model = TellsStates()
-    ask(model, tmp_path)
-    ask(model, tmp_path)
-    assert model.asked == 3 + 1  # the one without is asked for again
-    with StateStore(tmp_path) as store:
-        assert len(store) == 2
-        found = store.get(state_key("task", "m", "q1", "1"))
-    assert found is not None
-    assert (found == 1).all()
-
-
-def test_who_cannot_tell_or_keep_states_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no folder to keep them in"):
-        ask(TellsStates(), None)
-    silent = SimpleNamespace(**{k: getattr(TellsStates, k) for k in ("rank", "is_simple", "answer_identity")})
-    with pytest.raises(ConfigError, match="hidden_states: SimpleNamespace does not tell them"):
-        ask(silent, tmp_path)
-    assert "hidden_states" not in SamplingPlan().settings()
-
 
 # --- fitting --------------------------------------------------------------------------------------------------------
 
@@ -249,13 +126,16 @@ def data(n: int = 80, width: int = 6, *, shift: float = 2.0) -> ProbeData:
         for i, y in enumerate(labels)
     ]
     scores = [Scores(a.id, a.label, a.group, None, {"se": float(rng.random())}, "uniform", (0, 1)) for a in sets]
-    return ProbeData.of(sets, scores, {a.id: s for a, s in zip(sets, states, strict=True) if a.id != "7"})
+    heads = rng.random((n, 2, 3, len(HEADS))).astype(np.float32)
+    heads[..., HEADS.index("lookback")] += labels[:, None, None]
+    arrays = zip(sets, states, heads, strict=True)
+    return ProbeData.of(sets, scores, {a.id: {"states": s, "heads": h} for a, s, h in arrays if a.id != "7"})
 
 
 def test_the_table_has_controls_near_a_half_prices_and_blind_baselines() -> None:
     one = data()
     assert (one.missing, len(one.labels)) == (1, 79)
-    found = probe_table(one, [fitted("linear_probe")], beside={"se": ("SE", 10)}, prices=True)
+    found = probe_table(one, [fitted("linear_probe")], beside={"se": ("SE", 10, 0)}, prices=True)
     assert [row.name for row in found.rows] == ["linear_probe", "se"]
     probe, se = found.rows
     assert probe.estimate.value is not None
@@ -278,6 +158,57 @@ def test_a_probe_of_one_run_reads_another_of_the_same_shape_only() -> None:
         probe_table(data(width=5), [fitted("linear_probe")], beside={}, fit_on=there)
 
 
+def test_heads_are_one_layer_of_features() -> None:
+    one = data()
+    lens = fitted("lookback_lens")
+    assert one.at(lens).shape == (79, 1, 6)
+    found = probe_table(one, [lens], beside={})
+    assert found.rows[0].estimate.value is not None
+    assert found.rows[0].estimate.value > 0.95
+
+
+def test_whole_groups_change_places() -> None:
+    groups = np.array([2, 0, 1, 0, 2, 2, 1, 3])
+    for seed in range(20):
+        order = of_shuffled_groups(groups, np.random.default_rng(seed))
+        assert sorted(order) == list(range(8))
+        moved = groups[order][np.argsort(groups, kind="stable")]  # the groups that come to where groups were
+        assert [k for k, _ in itertools.groupby(moved)] in [list(of) for of in itertools.permutations(range(4))]
+
+
+def test_newton_finds_the_minimum_that_scikit_learn_finds() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(5)
+    for n, width in ((60, 5), (40, 70)):
+        states = rng.normal(size=(n, 1, width))
+        targets = (states[:, 0, 0] + rng.normal(size=n) > 0.4).astype(np.int64)
+        arrays = linear.fit(states, targets, np.arange(n))
+        x = (states[:, 0] - arrays["center"]) / arrays["scale"] / np.sqrt(width)
+        theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=5000).fit(x, targets)
+        np.testing.assert_allclose(arrays["weights"], theirs.coef_[0], atol=2e-6)
+        np.testing.assert_allclose(arrays["bias"], theirs.intercept_, atol=2e-6)
+    apart = np.repeat([-50.0, 50.0], 10)[:, None, None]  # the classes are far apart: the penalty still has a minimum
+    assert np.isfinite(linear.fit(apart, (apart[:, 0, 0] > 0).astype(np.int64), np.arange(20))["weights"]).all()
+
+
+def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
+    one = data(shift=0.0)
+    found = fitted_scores(one, fitted("linear_probe"))
+    assert found.shuffled is not None
+    assert found.shuffled.error > 0.01
+    column = found.column("linear_probe")
+    plain = replace(column, extra_stderr=0.0)
+    assert column.auroc().stderr == pytest.approx(math.hypot(plain.auroc().stderr or 0, found.shuffled.error))
+    other = replace(plain, values=np.random.default_rng(0).random(len(plain.values)))
+    wide, narrow = compare_columns(column, other), compare_columns(plain, other)
+    assert wide is not None
+    assert narrow is not None
+    assert wide.stderr == pytest.approx(math.hypot(narrow.stderr or 0, found.shuffled.error))
+    assert wide.p_value is not None
+    assert wide.p_value > (narrow.p_value or 0)
+
+
 def test_names_are_looked_up() -> None:
     assert set(FITTED) >= {"linear_probe", "question_probe", "entropy_probe", "relative_mahalanobis"}
     with pytest.raises(ConfigError, match="linear_probe"):
@@ -291,7 +222,7 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
 
     from hedge_tasks.cli import main
 
-    more = ["--gen_kwargs", "hidden_states=true,n=4,n_noisy=1", "--limit", "64"]
+    more = ["--gen_kwargs", "inside=all,n=4,n_noisy=1", "--limit", "64"]
     run = evaluate(tmp_path / "a", "--model", "hedge_tiny", "--tasks", "hedge_demo", *more)
     capsys.readouterr()
     names = ["question_probe", "relative_mahalanobis"]
@@ -306,4 +237,10 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     [file] = (run.output / "hedge_runs").glob("*.jsonl")
     (tmp_path / "b" / file.name).write_bytes(file.read_bytes())
     assert main(["probes", str(tmp_path / "b" / file.name)]) != 0
-    assert "hidden_states=true" in capsys.readouterr().err
+    assert "inside=states" in capsys.readouterr().err
+    assert main(["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"]) == 0
+    rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)["runs"][0]["detectors"]}
+    assert rows["lookback_lens (fitted)"]["labels"] == round(64 * 0.8)
+    assert {name: row["passes"] for name, row in rows.items()} == {
+        **{"se": None, "rauq": 1, "inside": 4, "lookback_lens (fitted)": 1}
+    }

@@ -478,9 +478,13 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "ticks": lambda n: "A ✓ " * (n // 4),
     "stops": lambda n: ".!? " * (n // 4),
     "numbers": lambda n: "1.5-2," * (n // 6),
+    "conclusions": lambda n: "Therefore, the car is red. " * (n // 27),
+    "statements abroad": lambda n: "no hay un perro, " * (n // 17),
+    "Chinese": lambda n: "没有狗，有狗" * (n // 6),
 }
 READERS: dict[str, Callable[[str], object]] = {
     "yes or no": dog,
+    "yes or no abroad": lambda reply: (read_yes_no(reply, "¿Hay un perro?"), read_yes_no(reply, "有没有狗?")),
     "verdict": verdict,
     "option": colour,
     "judge": load_judge_prompt("hedge").read,

@@ -150,10 +150,15 @@ def claims(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
 
-    scored = scored_run(scripted(0, images=6))
-    hostile = replace(scored, title="</script><script>window.hacked = 1</script>")
+    sets = scripted(0, images=6)
+    hostile = scored_run(sets)
+    judged = tuple(replace(a, label=i % 2) for i, a in enumerate(sets))
+    run = Run("</script><script>window.hacked = 1</script>", "script", judged)
+    hostile = replace(
+        hostile, answers=tuple(replace(one, answers=a) for one, a in zip(hostile.answers, judged, strict=True))
+    )
     path = tmp_path_factory.mktemp("claims") / "claims.html"
-    path.write_text(build_claim_page(hostile, unit_table(hostile)), "utf-8")
+    path.write_text(build_claim_page(hostile, unit_table(hostile), run), "utf-8")
     return path
 
 
@@ -175,10 +180,29 @@ def test_a_click_on_a_claim_opens_what_draws_say_and_the_slider_flags(claims: Pa
     assert page.evaluate("window.hacked") is None
 
 
+def test_answers_of_the_claim_page_are_found_by_words_verdict_and_address(claims: Path, open_page: Any) -> None:
+    page = open_page(claims, "#q=3-0")
+    shown = page.locator("article.answer:visible")
+    assert shown.count() == 6
+    assert page.locator("article[data-question='3-0']").evaluate("e => e.getBoundingClientRect().top") < 900
+    page.locator(".by-verdict").select_option("hallucinated")
+    assert {e.get_attribute("data-verdict") for e in shown.all()} == {"hallucinated"}
+    assert shown.count() == 3
+    page.locator(".by-verdict").select_option("")
+    word = page.locator("article.answer a.claim").first.inner_text().split(".")[0]
+    page.locator(".search-answers").fill(f"{word} 0-0")
+    assert shown.count() <= 1
+    page.locator(".search-answers").fill("")
+    page.locator(".by-claim").select_option("missed")
+    for answer in shown.all():
+        assert answer.locator(".claim.hallucinated:not(.flagged)").count() > 0
+    assert page.locator("article.answer h3 a").first.get_attribute("href").startswith("#q=")
+
+
 def test_claims_are_readable_without_script(claims: Path, open_page: Any) -> None:
     page = open_page(claims, java_script_enabled=False)
     assert not page.locator(".threshold").is_visible()
     assert page.locator("#flag table tbody tr").count() >= 2
-    summary = page.locator("details.claim-draws summary").first
-    summary.click()
+    page.locator("details.claims-of-answer > summary").first.click()
+    page.locator("details.claim-draws summary").first.click()
     assert page.locator("details.claim-draws li").first.is_visible()

@@ -35,6 +35,7 @@ def run_of_figures(*drawn: Chart) -> dict[str, Any]:
     return {
         **about,
         "pictures": [picture(chart) for chart in drawn],
+        "finding": None,
         "fusion": None,
         "claims": None,
         "experts": {},

@@ -15,7 +15,7 @@ from finished_runs import HOSTILE, finished_run, hostile_run, suite_run
 from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within, hallucination_rate
 from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.heatmap import Scale, names_within_tasks, side_by_side
-from hedge_tasks.report.page import names_of_runs
+from hedge_tasks.report.run_names import names_of_runs, what_differs
 from hedge_tasks.report.sidebyside import answers_side_by_side
 from hedge_tasks.report.texts import script_json
 from hedge_tasks.runs.health import health_of
@@ -56,6 +56,18 @@ def test_runs_are_called_by_short_names() -> None:
     twice = [three()[0], three()[0]]
     assert names_within_tasks(twice, ["first", "second"]) == ["first", "second"]
     assert names_within_tasks(three(), ["1", "2", "3"])[1:] == ["llava-1.5", "Qwen2.5-VL-7B-Instruct"]
+
+
+def test_runs_of_a_model_are_called_by_what_differs() -> None:
+    seeds = [finished_run(4, sampling={"n": 6, "seed": seed, "temperature": 1.0}) for seed in (0, 1)]
+    assert names_of_runs(seeds) == ["hedge_x · model · seed 0", "hedge_x · model · seed 1"]
+    other = finished_run(4, sampling={"n": 10, "seed": 0, "temperature": 1.0})
+    assert names_of_runs([*seeds, other])[2] == "hedge_x · model · seed 0, n 10"
+    assert what_differs([finished_run(4), finished_run(6)]) == ["4 questions", "6 questions"]
+    later = replace(finished_run(4), created="2026-01-03T03:04:05+00:00")
+    assert what_differs([finished_run(4), later]) == ["2026-01-02 03:04", "2026-01-03 03:04"]
+    same = names_of_runs([finished_run(4), finished_run(4)])
+    assert len(set(same)) == 2
 
 
 def test_a_heat_map_has_every_number_in_the_cell_of_its_model_and_task() -> None:

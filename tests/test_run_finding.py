@@ -98,7 +98,8 @@ def test_every_place_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["health", str(path)]) == 0
     assert f"Trust: {finding.trust.level}" in capsys.readouterr().out
     page = build_report([RUN], options=ReportOptions(pictures=False, curves=False))
-    assert f'<p class="finding">{finding.text}</p>' in page
+    unbroken = finding.text.replace(" %", "\N{NO-BREAK SPACE}%")
+    assert f'<p class="finding">{unbroken}</p>' in page
     assert f'class="trust {finding.trust.level}"' in page
 
 

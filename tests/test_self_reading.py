@@ -13,6 +13,7 @@ from hedge_tasks.data.answers import READ, Answer, AnswerSet, option_logprobs
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.vope.judge import VopeJudge
+from hedge_tasks.replies.reading import MODEL
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.forced import SELF_READING
 from hedge_tasks.sampling.hook import generate_samples
@@ -39,18 +40,27 @@ def test_rules_are_the_second_opinion() -> None:
         answered(3, "I'm sorry, but I can't help with that.", **a),
         answered(4, "(B)"),
         answered(5, "(B)", A=-1.0, B=-1.0),
+        # The rules read nothing, and then only softly; p = .6 decides neither, p = .9 confirms.
+        answered(6, "Something of a cool hue, surely.", **b),
+        answered(7, "There is a blue one.", **b),
+        answered(8, "There is a red one.", **a),
     ]
     judge = ShaleJudge()
     cases = [Case(s.id, QUESTION, "(A) red", s.baseline.text) for s in sets]
     judged = [(verdict, {"kept": verdict.reason}) for verdict in judge.judge(cases)]
     found, counts = self_read(judge, cases, sets, judged)
-    assert counts == {"asked": 4, "agree": 1, "decided": 1, "declined": 1, "differ": 1, "unread": ["1"]}
+    assert counts == {
+        **{"asked": 7, "agree": 2, "decided": 1, "unsure": 2, "declined": 1, "differ": 1},
+        "unread": ["1"],
+    }
     verdicts = [verdict for verdict, _ in found]
-    assert [verdict.label for verdict in verdicts] == [0, None, 0, None, 1, 1]
+    assert [verdict.label for verdict in verdicts] == [0, None, 0, None, 1, 1, None, None, 0]
     assert verdicts[1].category == judge.unread
     assert "the rules read 'A', the model itself reads 'B' (p = 0.600)" in verdicts[1].reason
     assert "p = 0.900" in verdicts[2].reason
     assert (verdicts[2].raw, verdicts[2].category) == (sets[2].baseline.text, "A")
+    assert verdicts[7].reason.endswith("the model itself reads 'B' (p = 0.600), and is not sure")
+    assert verdicts[8].basis == MODEL
     assert [verdicts[i] for i in (0, 3, 4, 5)] == [judged[i][0] for i in (0, 3, 4, 5)]
     assert [more for _, more in found] == [more for _, more in judged]
 
@@ -81,7 +91,7 @@ class Reader:
 
     def reply_logprobs(self, conversations: Any, texts: Any) -> list[Answer]:
         self.asked += zip(conversations, texts, strict=True)
-        return [Answer(text, {"A": -3.0, "B": -0.5}[text], 1) for text in texts]
+        return [Answer(text, {"A": -3.0, "B": -0.5}.get(text, -math.inf), 1) for text in texts]
 
 
 def test_the_models_own_reply_stands_in_front_of_the_question_for_it() -> None:
@@ -98,9 +108,8 @@ def test_the_models_own_reply_stands_in_front_of_the_question_for_it() -> None:
     answers, model, _ = sampled(True)
     assert option_logprobs(answers.forced, READ) == {"A": -3.0, "B": -0.5}
     assert option_logprobs(answers.forced) == {}
-    [(conversation, first), (again, second)] = model.asked
-    assert (first, second) == ("A", "B")
-    assert conversation is again
+    assert [text for _, text in model.asked] == ["A", "(A)", "A.", "B", "(B)", "B."]
+    [conversation] = {id(turns): turns for turns, _ in model.asked}.values()
     assert [(turn["role"], turn["content"][-1]["text"]) for turn in conversation] == [
         ("user", QUESTION),
         ("assistant", "The second one, I think."),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import HOSTILE, finished_run
+from finished_runs import EXACT, HOSTILE, finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
@@ -20,8 +20,8 @@ from hedge_tasks.report.live import site as site_module
 from hedge_tasks.report.live.server import ViewServer
 from hedge_tasks.report.live.site import Site, duration, output_folders
 from hedge_tasks.report.live.watching import Watch
-from hedge_tasks.runs.run_files import save_run
-from hedge_tasks.sampling import Answer, archive
+from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.sampling import Answer, AnswerSet, archive
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.segments import home
@@ -191,14 +191,17 @@ def filled(folder: Path) -> Path:
 def test_pages_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     build = site_module.build_report
-    monkeypatch.setattr(site_module, "build_report", lambda *given: (made.append(given), build(*given))[1])
+    monkeypatch.setattr(
+        site_module, "build_report", lambda *given, **more: (made.append(given), build(*given, **more))[1]
+    )
     folder = filled(tmp_path)
     assert output_folders(folder) == [folder, folder / "inner"]
     site = Site(folder, ReportOptions(pictures=False, curves=False))
     first = site.page("/") or ""
     assert "5 of 8 draws, 1 of 2 documents complete" in first
     assert "<script>window.hacked" not in first
-    assert first.count('href="/run/') == 2
+    assert first.count('href="/run/') == 4  # the reports and their detectors; no claims are kept
+    assert "Trust: " in first
     assert site.page("/run/2") is None
     assert site.page("/nothing") is None
     whole = site.page("/report") or ""
@@ -214,12 +217,36 @@ def test_pages_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(made) == 4
 
 
+@pytest.mark.slow
+def test_the_pages_about_a_run_link_to_each_other(tmp_path: Path) -> None:
+    from test_claim_table import scripted
+
+    assert main(["claims", str(save_run(claimed(scripted(0, images=8)), tmp_path / "hedge_runs")), "--keep"]) == 0
+    site = Site(tmp_path, ReportOptions(pictures=False, curves=False))
+    pages = {name: site.page(f"/run/0{at}") or "" for name, at in PAGES.items()}
+    finding = site.page("/") or ""
+    for name, page in pages.items():
+        assert f'<strong aria-current="page">{name}</strong>' in page
+        assert {at for at in PAGES.values() if f'href="/run/0{at}"' in page} == {*PAGES.values()} - {PAGES[name]}
+        assert 'href="/"' in page
+        assert 'class="finding"' in page
+    assert all(f'href="/run/0{at}"' in finding for at in PAGES.values())
+    assert "labelled claims are hallucinated" in pages["Claims"]
+
+
+PAGES = {"Report": "", "Detectors": "/detectors", "Claims": "/claims"}
+
+
+def claimed(sets: tuple[AnswerSet, ...]) -> Run:
+    return Run("hedge_x", "m", sets, {}, {"filters": EXACT}, "2026-01-02T03:04:05+00:00")
+
+
 def test_a_damaged_run_file_does_not_hide_the_others(tmp_path: Path) -> None:
     folder = tmp_path / "hedge_runs"
     save_run(finished_run(8), folder)
     (folder / "run-99999999999999999999-hedge_y.jsonl").write_text("{}\n")
     page = Site(tmp_path).page("/") or ""
-    assert page.count('href="/run/') == 1
+    assert page.count('href="/run/') == 2
     assert "run-99999999999999999999-hedge_y.jsonl" in page
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hedge_tasks.guard.calibrate import PolicyCheck, PolicySearch
     from hedge_tasks.guard.policy import Policy
     from hedge_tasks.numbers import Number, Table
+    from hedge_tasks.probes.base import FittedDetector
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics.risk_control import RiskControl
 
@@ -50,6 +51,8 @@ def add(commands: Parser) -> None:
     )
     how = "instead: what so many labels may be hoped to give, such as 200,500,1000; RUN is a pilot with some labels"
     parser.add_argument("--plan", metavar="N,...", help=how)
+    how = "fit detectors that are fitted (`hedge probes`) on this run of the same model, not on half of RUN's images"
+    parser.add_argument("--fit-on", type=Path, metavar="RUN", help=how)
     add_trust(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
@@ -70,14 +73,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.calibrate import calibrate
+    from hedge_tasks.guard.fitted import fit_apart
     from hedge_tasks.guard.policy import save_policy
+    from hedge_tasks.runs.run_files import load_run
 
-    detectors = chosen_detectors(arguments, _DEFAULT)
+    detectors, to_fit = _chosen(arguments)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
     pictures, without = _pictures(arguments, finished)
     options["pictures"] = pictures
     scorer = scorer_asked_for(arguments, finished)
+    apart = None
+    if to_fit:
+        other = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
+        apart = fit_apart(finished, scorer, to_fit, fit_on=other, seed=arguments.seed)
+        finished, detectors, options["fitted"] = apart.run, (*detectors, *apart.states), apart.states
     experts = _experts(arguments, finished)
     calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
     if arguments.out is not None:
@@ -93,12 +103,28 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
         facts["watched"] = len(policy.sentinels)
         facts["policy"]["sentinels"] = f"{len(policy.sentinels)} questions"
     text = _text(finished, calibration, arguments.out, without)
+    if apart is not None:
+        facts["fitted"] = {name: state.documents for name, state in apart.states.items()}
+        n = max(state.documents for state in apart.states.values())
+        text += f"\nFitted on {n} other documents; the promise rests on {len(finished.answer_sets)} it has not seen."
     if experts is not None:
         estimate = _risk_by_experts(finished, calibration.policy)
         facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
         text += f"\n{_of_labels(experts, estimate)}"
     show(arguments, facts, text)
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
+
+
+def _chosen(arguments: argparse.Namespace) -> tuple[tuple[str, ...], list[FittedDetector]]:
+    """The detectors that are asked for, and those of them that are fitted first."""
+    from hedge_tasks.probes.registry import FITTED
+
+    listed = [] if arguments.detectors is None else [name.strip() for name in arguments.detectors.split(",")]
+    fitted = [FITTED[name] for name in listed if name in FITTED]
+    if not fitted:
+        return chosen_detectors(arguments, _DEFAULT), []
+    others = argparse.Namespace(detectors=",".join(name for name in listed if name not in FITTED))
+    return chosen_detectors(others, ()) if others.detectors else (), fitted
 
 
 def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:

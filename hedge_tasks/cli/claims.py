@@ -79,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.measures.kept_units import has_labels
+    from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.scoring.claim_agreement import joint_agreement
@@ -110,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         write_claim_scores(arguments.out, scored)
     if arguments.html:
-        write_whole(arguments.html, build_claim_page(scored, measured))
+        write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=finding_of(finished)))
     written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
     text = claim_text(measured) if measured else unlabelled_text(scored)
     facts = claim_facts(scored, measured)

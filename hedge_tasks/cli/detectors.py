@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from hedge_tasks.measures.detector_table import DetectorTable, Rank
     from hedge_tasks.measures.fusion import Fusion
     from hedge_tasks.numbers import Table
+    from hedge_tasks.probes.base import FittedDetector
+    from hedge_tasks.runs.run_files import Run
 
 
 def add(commands: Parser) -> None:
     parser = command(commands, "detectors", run, "compare all detectors on the same answers, with their price")
     where = "lmms-eval's output folder, a run file, or a JSONL file of answers; several: mean ranks as well"
-    parser.add_argument("runs", type=Path, metavar="RUN", nargs="+", help=where)
+    parser.add_argument("runs", type=Path, metavar="RUN", nargs="*", help=where)
+    parser.add_argument(
+        "--needs", action="store_true", help="say what each detector costs and what a run has to keep for it; no RUN"
+    )
     add_detectors(parser, "all that need nothing of a model which the run does not keep")
     parser.add_argument("--against", metavar="NAME", help="what they are compared with (default: se)")
     parser.add_argument(
@@ -64,8 +69,13 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.report.detector_page import build_detector_page
     from hedge_tasks.runs.run_files import file_of, keep_evidence, load_runs
 
+    if arguments.needs:
+        needs = _needs()
+        show(arguments, {"detectors": needs}, needs)
+        return 0
+    if not arguments.runs:
+        raise ConfigError("RUN: say which run; --needs alone says what each detector needs")
     everything = [name for name in names() if not get(name).experimental]
-    detectors = chosen_detectors(arguments, everything)
     options: dict[str, Any] = {"against": get(arguments.against or REFERENCE).name, "budget": arguments.budget}
     # Whoever names a detector wants it, whatever has to be asked for it.
     only_kept = arguments.detectors is None and not arguments.keep
@@ -79,28 +89,33 @@ def run(arguments: argparse.Namespace) -> int:
             file_of(each_run)  # before anything is asked for nothing
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
+    asked = [_asked(arguments, each_run, everything) for each_run in finished]
     tables = [
         detector_table(
             each_run,
             chosen_scorer(arguments, each_run),
             detectors,
+            fitted=fitted,
             **options,
             only_kept=only_kept,
             # Nobody who asks for less is told more.
             blind=arguments.detectors is None,
         )
-        for each_run in progress(finished, name="Scoring", unit="run")
+        for each_run, (detectors, fitted) in progress(
+            zip(finished, asked, strict=True), total=len(finished), name="Scoring", unit="run"
+        )
     ]
     fusions = [fuse(each_run.scores) if arguments.fuse else None for each_run in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []
     kept = [keep_evidence(each_run) for each_run in finished] if arguments.keep else []
     kept_claims = [kept_numbers(each_run) for each_run in finished]
+    findings = [finding_of(each_run) for each_run in finished]
     if arguments.html:
-        about: dict[str, Any] = {"budget": arguments.budget, "fusions": fusions, "claims": kept_claims}
+        about: dict[str, Any] = {"budget": arguments.budget, "findings": findings}
+        about |= {"fusions": fusions, "claims": kept_claims}
         write_whole(arguments.html, build_detector_page(tables, ranks, **about))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
-    findings = [finding_of(each_run) for each_run in finished]
     claims = [claim_block(each_run) for each_run in kept_claims]
     rank_table = _ranks(ranks, len(tables)) if len(tables) > 1 else None
     facts = {
@@ -119,6 +134,62 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _asked(
+    arguments: argparse.Namespace, run: Run, everything: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[FittedDetector, ...]]:
+    """The detectors for a run, and those that are fitted: those that are named, or all that it keeps evidence for."""
+    from hedge_tasks.detectors.evidence import OF_INSIDE
+    from hedge_tasks.detectors.registry import get, names
+    from hedge_tasks.probes.registry import FITTED
+    from hedge_tasks.runs.kept_inside import bytes_kept
+
+    if arguments.detectors is not None:
+        listed = [name.strip() for name in arguments.detectors.split(",")]
+        others = argparse.Namespace(detectors=",".join(name for name in listed if name not in FITTED))
+        fitted = tuple(FITTED[name] for name in listed if name in FITTED)
+        return chosen_detectors(others, ()) if others.detectors else (), fitted
+    kept = bytes_kept(run).keys()
+    met = {need for need, arrays in OF_INSIDE.items() if kept >= arrays}
+    inside = [name for name in names() if name not in everything and get(name).needs & met]
+    return (*everything, *inside), tuple(one for one in FITTED.values() if one.array in kept)
+
+
+def _needs() -> Table:
+    """The price of every detector, and the way to have a run keep its evidence."""
+    from hedge_tasks.detectors.registry import get, names
+    from hedge_tasks.numbers import Cell, Column, Table
+    from hedge_tasks.probes.registry import FITTED
+
+    n = 10
+    rows: list[dict[str, Cell]] = [
+        {"detector": name, "draws": one.draws(n, n), "passes": one.passes(n), "labels": "no", "kept": one.kept_by}
+        for name in names()
+        for one in [get(name)]
+    ]
+    rows += [
+        {
+            "detector": f"{one.name} (fitted)",
+            "draws": 0,
+            "passes": 1,
+            "labels": "yes" if one.target == "labels" else "no, draws",
+            "kept": f"--gen_kwargs inside={one.part}",
+        }
+        for one in FITTED.values()
+    ]
+    columns = [
+        Column("detector"),
+        Column("draws"),
+        Column("passes"),
+        Column("labels"),
+        Column("kept", "a run keeps it with"),
+    ]
+    notes = [
+        f"draws: of {n} clean and {n} noisy ones; passes: prompts that the model reads once more",
+        "nothing in the last column: every run keeps what it needs; detectors of draws need draws, n=0 has none",
+    ]
+    return Table(columns, rows, "detectors, their price, and what they need", notes)
+
+
 def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
     about = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
     facts = {**about, "detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
@@ -129,6 +200,7 @@ def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
 def _table(table: DetectorTable) -> Table:
     from hedge_tasks.measures.detector_columns import numbers_table
     from hedge_tasks.numbers import Cell, reason_lines
+    from hedge_tasks.runs.kept_inside import bytes_kept
 
     blind = table.blind
     baselines: list[dict[str, Cell]] = [
@@ -142,6 +214,16 @@ def _table(table: DetectorTable) -> Table:
     ]
     seconds = "seconds: of the evidence (looked up where it was kept) and the score, for all questions"
     notes = [*([seconds] if table.rows or baselines else []), *reason_lines("left out", table.left_out.items())]
+    if any(row.passes or row.fitted for row in table.rows):
+        notes.append("passes: prompts that the model read once more; labels: documents a fitted detector learnt from")
+    if sizes := bytes_kept(table.run):
+        notes.append(
+            f"bytes a document, kept from inside the model: {', '.join(f'{k} {round(v):,}' for k, v in sizes.items())}"
+        )
+    if any(row.fitted for row in table.rows):
+        notes.append(
+            "fitted: on other images than it scores; the fitting is in intervals and p; controls: `hedge probes`"
+        )
     if blind:
         notes += ["* turned round"] if any(one.reversed for one in blind.rows) else []
         notes += reason_lines("left out", blind.left_out.items())

@@ -44,7 +44,7 @@ _FEW = 10
 def add(commands: Parser) -> None:
     parser = command(commands, "init", run, "make a task of your own data, check it, and say how to run it")
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
-    parser.add_argument("task", help="name of the task, and of the folder that is made")
+    parser.add_argument("task", help="name of the task")
     parser.add_argument("data", metavar="DATA", help="file, folder, or data set of the hub")
     parser.add_argument("--split", metavar="NAME", help="split of the data (default: the only one, or test)")
     parser.add_argument("--config", metavar="NAME", help="config of a data set of the hub that has several")
@@ -69,7 +69,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--prompt", metavar="FILE/VARIANT", help="default: plain/question; plain/options with options")
     parser.add_argument("--drop", action="store_true", help="leave out rows without a question, answer or picture")
     parser.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
-    add_out(parser, "folder of the task, which must not exist (default: the task's name)")
+    add_out(parser, "folder of the task, which must not exist (default: TASK-task)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,7 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.sampling.prompts import load_prompt
 
     check_name(arguments.task)
-    out = arguments.out or Path(arguments.task)
+    # lmms-eval takes --tasks NAME for the folder NAME where the working directory has one.
+    out = arguments.out or Path(f"{arguments.task}-task")
     _check_folder(out)
     check_free(arguments.task)
     table = read_table(arguments.data, split=arguments.split, config=arguments.config)
@@ -267,4 +268,8 @@ def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]
             )
     if task.n_documents < _FEW:
         lines.append(f"{count_of(task.n_documents, 'document')}: too few for any number to mean something.")
+    if Path(task.name).is_dir():
+        lines.append(
+            f"lmms-eval takes --tasks {task.name} for the folder {task.name}/ that is here: run it in another folder."
+        )
     return [*lines, "Run it with:", *(f"  {line}" for line in next_commands)]

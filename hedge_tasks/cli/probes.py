@@ -1,4 +1,4 @@
-"""`hedge probes`: what hidden states tell of hallucinations, cross-fitted, beside blind baselines and draws."""
+"""`hedge probes`: what the inside of a model tells, cross-fitted, beside blind baselines and draws."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "probes", run, "compare detectors that are fitted on hidden states, with their controls")
+    parser = command(
+        commands, "probes", run, "compare detectors that are fitted on the inside of a model, with their controls"
+    )
     parser.add_argument("run", type=Path, metavar="RUN", help="lmms-eval's output folder, or a run file")
     parser.add_argument("--probes", metavar="NAMES", help="fitted detectors, with commas between (default: all)")
     parser.add_argument("--fit-on", type=Path, metavar="RUN", help="fit on another run, and score this one")
-    parser.add_argument("--states", type=Path, metavar="FOLDER", help="where the states are (default: beside the run)")
+    parser.add_argument("--states", type=Path, metavar="FOLDER", help="where the arrays are (default: beside the run)")
     parser.add_argument("--prices", action="store_true", help="tell the ROC-AUC for fewer labels, too")
     parser.add_argument("--no-controls", action="store_true", help="leave out shuffled labels and foreign states")
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="write the states fitted on all documents")
@@ -44,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = probe_table(
         data,
         asked,
-        beside={name: (get(name).title, get(name).draws(n, m)) for name in data.scores[0]},
+        beside={name: (get(name).title, get(name).draws(n, m), get(name).passes(n)) for name in data.scores[0]},
         controls=not arguments.no_controls,
         prices=arguments.prices,
         fit_on=_data(other, arguments, None) if other else None,
@@ -52,15 +54,12 @@ def run(arguments: argparse.Namespace) -> int:
     )
     written = []
     if arguments.save:
-        import numpy as np
-
         arguments.save.mkdir(parents=True, exist_ok=True)
-        index = np.unique(np.asarray(data.groups, dtype=object).astype(str), return_inverse=True)[1]
         for one in asked:
             if one.name in found.left_out:
                 continue
             path = arguments.save / f"{one.name}.npz"
-            digest = save(one.fit(data.at(one), data.targets(one), index), path)
+            digest = save(one.fit(data.at(one), data.targets(one), data.group_numbers), path)
             written.append(f"{path}: written, sha256 {digest}")
     table = _table(found, finished.title)
     facts = {
@@ -74,11 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _data(finished: Run, arguments: argparse.Namespace, states: Path | None) -> ProbeData:
-    from hedge_tasks.measures.probe_table import ProbeData
-    from hedge_tasks.runs.kept_states import states_of
+    from hedge_tasks.measures.probe_table import LOOKED_AT, ProbeData
+    from hedge_tasks.runs.kept_inside import inside_source
 
     scores = chosen_scorer(arguments, finished).score(finished.answer_sets)
-    return ProbeData.of(finished.answer_sets, scores, states_of(finished, states))
+    return ProbeData.of(finished.answer_sets, scores, inside_source(finished, states)(LOOKED_AT))
 
 
 def _table(found: ProbeTable, title: str) -> Table:
@@ -95,6 +94,7 @@ def _table(found: ProbeTable, title: str) -> Table:
         cells: dict[str, Cell] = {
             "detector": row.name + (" (fitted)" if row.name in FITTED else ""),
             "draws": row.draws,
+            "passes": row.passes,
             "labels": row.labels,
             "estimate": row.estimate,
             "difference": None if pair is None else pair.number,
@@ -106,9 +106,9 @@ def _table(found: ProbeTable, title: str) -> Table:
     for one in found.blind.rows if found.blind else ():
         name = f"{one.name}{'*' if one.reversed else ''} (blind)"
         labels = 0 if one.name == LENGTH else round(found.n * 0.8)
-        rows.append({"detector": name, "draws": 0, "labels": labels, "estimate": one.estimate})
+        rows.append({"detector": name, "draws": 0, "passes": 0, "labels": labels, "estimate": one.estimate})
     columns = [
-        *(Column("detector"), Column("draws"), Column("labels")),
+        *(Column("detector"), Column("draws"), Column("passes"), Column("labels")),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("difference", f"- {best}", format=SIGNED_FOUR),
@@ -120,8 +120,8 @@ def _table(found: ProbeTable, title: str) -> Table:
     shown = [column for column in columns if any(row.get(column.source) is not None for row in rows)]
     how = f"fitted on {found.fitted_on}" if found.fitted_on else "cross-fitted by image, five partitions"
     notes = [
-        f"{found.n} labelled documents with hidden states ({found.bytes:,} bytes each); {how}",
-        *([f"{found.missing} labelled documents have no states and are left out"] if found.missing else []),
+        f"{found.n} labelled documents with what was kept from inside the model ({found.bytes:,} bytes each); {how}",
+        *([f"{found.missing} labelled documents have none and are left out"] if found.missing else []),
         *reason_lines("left out", found.left_out.items()),
         *([found.blind.sentence] if found.blind and found.blind.sentence else []),
     ]

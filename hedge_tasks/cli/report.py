@@ -13,6 +13,9 @@ def add(commands: Parser) -> None:
     parser = command(commands, "report", run, "write one self-contained HTML page about finished runs")
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output folders of lmms-eval, or run files")
     add_out(parser, "one HTML page", default=Path("report.html"))
+    parser.add_argument(
+        "--card", type=Path, metavar="CARD.png", help="write the finding as a picture of 1200 x 630 pixels as well"
+    )
     parser.add_argument("--task", help="only runs of this task")
     add_trust(parser)
     add_detectors(parser, "those of each run")
@@ -42,6 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [
         finished for path in arguments.runs for finished in load_runs(path, arguments.task, trust=arguments.trust_run)
     ]
+    if arguments.card and len(runs) != 1:
+        raise ConfigError(
+            f"--card shows one run, and there are {len(runs)}; choose one with --task, or by its run file"
+        )
+    if arguments.card and arguments.card.suffix.lower() != ".png":
+        raise ConfigError(f"--card: the name must end with .png, got {arguments.card}")
     detectors = chosen_detectors(arguments, ()) or None
     shown = {"pictures": not arguments.no_pictures, "curves": not arguments.no_curves}
     shown["noisy_pictures"] = arguments.noisy_pictures
@@ -54,7 +63,20 @@ def run(arguments: argparse.Namespace) -> int:
 
         page = build_report(runs, result_files(arguments.runs), options, step)
     write_whole(arguments.out, page)
-    facts = {"report": str(arguments.out), "bytes": len(page.encode()), "runs": [finished.title for finished in runs]}
-    size = Format(digits=1, suffix=" MB")(len(page.encode()) / 1e6)
-    show(arguments, facts, f"{arguments.out}: {count_of(len(runs), 'run')}, {size}")
+    said = [
+        f"{arguments.out}: {count_of(len(runs), 'run')}, {Format(digits=1, suffix=' MB')(len(page.encode()) / 1e6)}"
+    ]
+    facts: dict[str, object] = {
+        "report": str(arguments.out),
+        "bytes": len(page.encode()),
+        "runs": [finished.title for finished in runs],
+    }
+    if arguments.card:
+        from hedge_tasks.report.card import share_card
+
+        picture, alternative = share_card(runs[0], pictures=not arguments.no_pictures)
+        write_whole(arguments.card, picture)
+        said += [f"{arguments.card}: the finding as a picture; its alternative text:", alternative]
+        facts |= {"card": str(arguments.card), "alternative_text": alternative}
+    show(arguments, facts, "\n".join(said))
     return 0

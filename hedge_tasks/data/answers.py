@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo
 
+from hedge_tasks.data.option_order import written
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
@@ -262,6 +263,12 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
     }
 
 
+def _passes(name: str, answer: Answer) -> int:
+    """Of one forced text: a letter as the whole reply is read in every way to write it."""
+    whole = name.startswith((OPTION, REVERSED, READ)) and answer.finish != "length"
+    return len(written(answer.text)) if whole else 1
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
     """All the answers to one question.
@@ -328,7 +335,8 @@ class AnswerSet:
     @property
     def n_forced(self) -> int:
         """Forced passes behind it, those of its follow-ups included."""
-        return len(self.forced) + sum(further.n_forced for further in self.follow_ups)
+        own = sum(_passes(name, answer) for name, answer in self.forced.items())
+        return own + sum(further.n_forced for further in self.follow_ups)
 
     def with_label(self, label: int | None) -> AnswerSet:
         return replace(self, label=label)

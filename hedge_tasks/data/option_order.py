@@ -37,6 +37,17 @@ def lettered(question: str) -> tuple[Option, ...]:
     return ()
 
 
+def written(option: str) -> tuple[str, ...]:
+    """Ways to write an offered answer as the whole reply, itself first: a letter may have brackets, or a full stop.
+
+    Example:
+        >>> written("A"), written("yes")
+        (('A', '(A)', 'A.'), ('yes',))
+    """
+    is_letter = len(option) == 1 and option.isascii() and option.isupper()
+    return (option, f"({option})", f"{option}.") if is_letter else (option,)
+
+
 def reversed_question(question: str) -> str | None:
     """The question with the texts of its options in the other order, behind the same letters; None without options.
 

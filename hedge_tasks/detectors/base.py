@@ -45,6 +45,12 @@ NEEDS: Mapping[str, str] = {
     "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",
     "forced_options": "the log-probabilities of the answers that the question offers, from forced passes",
+    "hidden_states": "hidden states of the baseline answer (inside=states)",
+    "attention": "attention while the baseline answer is said (inside=attention)",
+    "image_attention": "attention to image tokens while the baseline answer is said (inside=attention)",
+    "token_logits": "logits of the baseline answer's tokens (inside=logits)",
+    "draw_states": "hidden states of the clean answers (inside=draws)",
+    "draw_logits": "logits of the clean answers (inside=draws)",
     "claims": "claims of the answer (hedge claims --keep finds them)",
     "clean_support": "clean samples that could support claims",
     "noisy_support": "noisy samples that could support claims",
@@ -57,6 +63,25 @@ NEEDS: Mapping[str, str] = {
 }
 """Evidence that a detector may need, and how a reader is told that it is not there."""
 
+KEPT_BY: Mapping[str, str] = {
+    "baseline_token_logprobs": "--gen_kwargs alternatives=0",
+    "baseline_token_entropies": "--gen_kwargs inside=logits, or alternatives=5 of a server",
+    "hidden_states": "--gen_kwargs inside=states",
+    "attention": "--gen_kwargs inside=attention",
+    "image_attention": "--gen_kwargs inside=attention",
+    "token_logits": "--gen_kwargs inside=logits",
+    "draw_states": "--gen_kwargs inside=draws",
+    "draw_logits": "--gen_kwargs inside=draws",
+    "claims": "hedge claims --keep",
+    "relations": "hedge detectors --keep",
+    "cosines": "hedge detectors --keep",
+    "noisy": "--gen_kwargs n_noisy=10",
+} | {f"forced_{name}": "HEDGE_DETECTORS=NAME as it is sampled" for name in ("blank", "reworded", "truth", "options")}
+"""The way to have a run keep evidence that not every run keeps."""
+
+_PASSES = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
+_INSIDE = frozenset({"hidden_states", "attention", "image_attention", "token_logits"})
+_OF_EACH_DRAW = frozenset({"draw_states", "draw_logits"})
 
 LEVELS = ("answer", "claim")
 """The argument of a detector's function: one answer, or all claims of one."""
@@ -143,6 +168,21 @@ class Detector:
             raise unknown("level of units", level, (*LEVELS, *_OF_PARTS))
         looked_at = self.needs - _DRAWS
         return self.level == "answer" and bool(looked_at) and looked_at <= _OF_PARTS[level]
+
+    def passes(self, n: int) -> int:
+        """How many prompts the model reads once more for it, after all draws.
+
+        Example:
+            >>> from hedge_tasks.detectors import get
+            >>> [get(name).passes(10) for name in ("se", "rauq", "inside")]
+            [0, 1, 10]
+        """
+        return len(self.needs & _PASSES) + bool(self.needs & _INSIDE) + n * bool(self.needs & _OF_EACH_DRAW)
+
+    @property
+    def kept_by(self) -> str:
+        """The ways to have a run keep what it needs, where not every run does; empty where every run does."""
+        return "; ".join(dict.fromkeys(way for need, way in KEPT_BY.items() if need in self.needs))
 
     @property
     def label(self) -> str:

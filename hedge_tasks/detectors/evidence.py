@@ -16,12 +16,14 @@ import numpy.typing as npt
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
 from hedge_tasks.data.answers import OPTION, Answer, AnswerSet
+from hedge_tasks.data.inside import LOGITS, Inside
 from hedge_tasks.detectors.distribution import entropy
 
 __all__ = [
     "CONTRADICTION",
     "ENTAILMENT",
     "NEUTRAL",
+    "OF_INSIDE",
     "Evidence",
     "cosine_matrices",
     "evidence_of",
@@ -49,6 +51,19 @@ Cosines = Callable[[Sequence[Sequence[str]]], Sequence[npt.NDArray[np.float64]]]
 Relevances = Sequence[tuple[float, float]]
 
 
+OF_INSIDE: Mapping[str, frozenset[str]] = {
+    "hidden_states": frozenset({"states"}),
+    "attention": frozenset({"heads", "previous"}),
+    "image_attention": frozenset({"heads"}),
+    "token_logits": frozenset({"logits"}),
+    "baseline_token_logprobs": frozenset({"logits"}),
+    "baseline_token_entropies": frozenset({"logits"}),
+    "draw_states": frozenset({"draw_states"}),
+    "draw_logits": frozenset({"draw_logits"}),
+}
+"""Needs that arrays from inside the model meet, with their names."""
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Evidence on the answers to one question.
@@ -74,6 +89,7 @@ class Evidence:
             the model told; None where it told none.
         relevances: log-probability (nats) and relevance of each token of each answer, length k, None for answers where
             they are not known; see `hedge_tasks.detectors.relevance`.
+        inside: arrays from inside the model, by name; see `hedge_tasks.data.inside`.
 
     Raises:
         ValueError: a length or shape is not that of the answers.
@@ -92,6 +108,7 @@ class Evidence:
     token_logprobs: tuple[float, ...] | None = None
     token_entropies: tuple[float, ...] | None = None
     relevances: tuple[Relevances | None, ...] | None = None
+    inside: Inside = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.texts, str) or not 0 <= self.n_clean < len(self.texts):
@@ -109,6 +126,9 @@ class Evidence:
             raise ValueError(f"there are {len(self.cluster_ids)} cluster ids for {k} answers")
         if self.relevances is not None and len(self.relevances) != k:
             raise ValueError(f"there are relevances for {len(self.relevances)} of {k} answers")
+        for name in ("draw_states", "draw_logits"):
+            if name in self.inside and len(self.inside[name]) != self.n_clean:
+                raise ValueError(f"there are {name} of {len(self.inside[name])} of {self.n_clean} clean answers")
 
     @property
     def n_noisy(self) -> int:
@@ -175,6 +195,11 @@ class Evidence:
             self.relevances is not None and None not in self.relevances[self.clean] and self.n_clean > 0,
         )
         found = _offered(flags, frozenset(self.forced))
+        if self.inside:
+            # Of the answer's tokens it is known already: `evidence_of` has taken that from the logits.
+            met = {need for need, names in OF_INSIDE.items() if need not in _FLAGS and self.inside.keys() >= names}
+            pictured = "heads" in self.inside and not np.isnan(self.inside["heads"]).any()
+            found |= met if pictured else met - {"image_attention"}
         if self.claims is not None and self.claims.claims:
             found |= {"claims", "contradictions"} if self.claims.contradicts else {"claims"}
         return found
@@ -223,6 +248,7 @@ def evidence_of(
     cosines: Matrix | None = None,
     claims: ClaimEvidence | None = None,
     relevances: tuple[Relevances | None, ...] | None = None,
+    inside: Inside | None = None,
 ) -> Evidence:
     """The evidence of an answer set, with its cluster ids where it has any.
 
@@ -230,8 +256,13 @@ def evidence_of(
         relations, cosines: of its answers; see `relation_matrices` and `cosine_matrices`.
         claims: of its baseline answer, with their support by at least these draws.
         relevances: of the tokens of its answers.
+        inside: arrays from inside the model; those of clean answers that the set no longer has are cut off. Where the
+            whole next-token distribution is known, entropies are of that.
     """
     answers = answer_set.answers
+    known = {} if inside is None else _of_draws(inside, len(answer_set.clean))
+    told = answer_set.baseline.tokens
+    logits = known.get("logits")
     return Evidence(
         texts=tuple(answer_set.texts),
         n_clean=len(answer_set.clean),
@@ -247,10 +278,19 @@ def evidence_of(
             if answer.mean_logprob is not None and answer.n_tokens is not None
         },
         claims=None if claims is None else claims.with_draws(len(answer_set.clean), len(answer_set.noisy)),
-        token_logprobs=None if (told := answer_set.baseline.tokens) is None else tuple(p for _, p in told),
-        token_entropies=_entropies(answer_set.baseline),
+        token_logprobs=tuple(p for _, p in told) if told is not None else _column(logits, "logprob"),
+        token_entropies=_entropies(answer_set.baseline) if logits is None else _column(logits, "entropy"),
         relevances=relevances,
+        inside=known,
     )
+
+
+def _of_draws(inside: Inside, n_clean: int) -> Inside:
+    return {name: of[:n_clean] if name.startswith("draw_") else of for name, of in inside.items()}
+
+
+def _column(logits: npt.NDArray[Any] | None, name: str) -> tuple[float, ...] | None:
+    return None if logits is None else tuple(np.asarray(logits, dtype=np.float64)[:, LOGITS.index(name)].tolist())
 
 
 def _entropies(answer: Answer) -> tuple[float, ...] | None:

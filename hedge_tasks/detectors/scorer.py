@@ -14,9 +14,17 @@ from hedge_tasks.clustering.base import GivesCosines, GivesRelations
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.said import LooksUp, Said
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.clock import RELEVANCE, Clock, on
-from hedge_tasks.detectors.evidence import Evidence, Relevances, evidence_of, placed_cosines, relation_matrices
+from hedge_tasks.detectors.evidence import (
+    OF_INSIDE,
+    Evidence,
+    Relevances,
+    evidence_of,
+    placed_cosines,
+    relation_matrices,
+)
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.relevance import token_relevances
 from hedge_tasks.detectors.thresholds import Chosen, Gather, ThresholdChoice, cluster_by_choice, take_choice
@@ -33,6 +41,9 @@ _AT_A_TIME = 512
 
 ClaimSource = Callable[[], Mapping[str, ClaimEvidence]]
 """Looks up what is known of the claims of a run's answers, by their id, where a detector asks for it."""
+
+InsideSource = Callable[[frozenset[str]], Mapping[str, Inside]]
+"""Looks up arrays from inside the model by their names, where detectors ask for them: by the id of the answers."""
 
 POSITIONS = ("before", "after")
 """Where the question is put."""
@@ -51,6 +62,7 @@ class Scorer:
         choice: how the threshold of embedding clustering is chosen; None where the backend has a fixed one or none.
         detectors: names of those that score.
         claims: what is known of the answers' claims.
+        inside: what is known of the model from inside.
     """
 
     name: str
@@ -61,6 +73,7 @@ class Scorer:
     detectors: tuple[str, ...] = USUAL
     question_position: str = "before"
     claims: ClaimSource | None = field(default=None, compare=False, repr=False)
+    inside: InsideSource | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.question_position not in POSITIONS:
@@ -133,6 +146,10 @@ class Scorer:
         """The same for a run whose claims are known."""
         return replace(self, claims=claims)
 
+    def with_inside(self, inside: InsideSource) -> Scorer:
+        """The same for a run of which is known what the model was like inside."""
+        return replace(self, inside=inside)
+
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
         """Give every answer set its cluster ids; see `cluster_with_outcome`."""
         return self.cluster_with_outcome(answer_sets, gather=gather)[0]
@@ -187,7 +204,7 @@ class Scorer:
         """
         with on(clock, "clusters"):
             clustered = self.cluster(answer_sets)
-        about: dict[str, Any] = {"alpha": self.alpha, "clock": clock, "claims": self.claims}
+        about: dict[str, Any] = {"alpha": self.alpha, "clock": clock, "claims": self.claims, "inside": self.inside}
         return score_all(clustered, self.backend, self.detectors, **about)
 
 
@@ -199,6 +216,7 @@ def score_all(
     alpha: float = 1.0,
     clock: Clock | None = None,
     claims: ClaimSource | None = None,
+    inside: InsideSource | None = None,
 ) -> list[Scores]:
     """Score answer sets that have cluster ids, with all that their backend's model can tell the detectors.
 
@@ -208,8 +226,9 @@ def score_all(
     Args:
         backend: what they were clustered with; None where that is not known.
         claims: what is known of the answers' claims.
+        inside: what is known of the model from inside.
     """
-    evidence = evidence_for(clustered, backend, detectors, clock=clock, claims=claims)
+    evidence = evidence_for(clustered, backend, detectors, clock=clock, claims=claims, inside=inside)
     options: dict[str, Any] = {"alpha": alpha, "detectors": detectors, "clock": clock}
     steps = progress(zip(clustered, evidence, strict=True), total=len(clustered), name="Scoring", unit="question")
     return [score_clustered(a, evidence=e, **options) for a, e in steps]
@@ -222,6 +241,7 @@ def evidence_for(
     *,
     clock: Clock | None = None,
     claims: ClaimSource | None = None,
+    inside: InsideSource | None = None,
 ) -> Iterator[Evidence]:
     """The evidence that detectors look at, with all that the backend's model can tell them; see `score_all`.
 
@@ -230,13 +250,15 @@ def evidence_for(
     # Of a single answer there is nothing to relate, and no model has to be here for it.
     related = any(len(answer_set.answers) > 1 for answer_set in answer_sets)
     wanted = frozenset(need for name in detectors for need in registry.get(name).needs)
-    needs = wanted if related else wanted & {"baseline_relevance"}
+    needs = wanted if related else wanted & {"baseline_relevance", *OF_INSIDE}
     embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
     of_tokens = backend if needs & set(RELEVANCE) and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:
         nli = None
     known = claims() if claims is not None and "claims" in needs else {}
+    arrays = frozenset(name for need, names in OF_INSIDE.items() if need in needs for name in names)
+    of_inside = inside(arrays) if inside is not None and arrays else {}
     for start in range(0, len(answer_sets), _AT_A_TIME):
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
@@ -248,7 +270,9 @@ def evidence_for(
         relevances = _relevances(block, of_tokens, needs, clock) if of_tokens else nothing
         for answer_set, cosine, relation, relevance in zip(block, cosines, relations, relevances, strict=True):
             of_claims = known.get(answer_set.id)
-            yield evidence_of(answer_set, relations=relation, cosines=cosine, claims=of_claims, relevances=relevance)
+            about: dict[str, Any] = {"claims": of_claims, "relevances": relevance}
+            about["inside"] = of_inside.get(answer_set.id, {})
+            yield evidence_of(answer_set, relations=relation, cosines=cosine, **about)
 
 
 def _relevances(

@@ -6,6 +6,7 @@ have a ROC-AUC over all units and one within strata (the answer of a claim, the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -106,6 +107,7 @@ class Labelled:
         groups: of the units; None where there is nothing to resample by.
         strata: of the units; None where a unit has none.
         ids: of the units.
+        extra_stderr: of a ROC-AUC, what fitting the score on these units adds to its standard error.
     """
 
     values: FloatArray
@@ -113,6 +115,7 @@ class Labelled:
     groups: tuple[Hashable, ...] | None
     strata: tuple[Hashable, ...] | None
     ids: tuple[str, ...] = ()
+    extra_stderr: float = 0.0
 
     @property
     def both_classes(self) -> bool:
@@ -135,7 +138,7 @@ class Labelled:
 
     def auroc(self) -> Number:
         """Return the ROC-AUC over all units; its interval is clustered by group."""
-        return estimate_auroc(self.values, self.labels, groups=self.groups)
+        return estimate_auroc(self.values, self.labels, groups=self.groups, extra_stderr=self.extra_stderr)
 
     def within(self) -> StratifiedAuroc:
         """Return the ROC-AUC that compares only units of one stratum."""
@@ -148,7 +151,7 @@ class Labelled:
         groups = None if self.groups is None else shared_groups([self.groups[i] for i in chosen])
         strata = None if self.strata is None else tuple(self.strata[i] for i in chosen)
         ids = tuple(self.ids[i] for i in chosen)
-        return Labelled(self.values[chosen], self.labels[chosen], groups, strata, ids)
+        return Labelled(self.values[chosen], self.labels[chosen], groups, strata, ids, self.extra_stderr)
 
 
 def labelled(units: Iterable[_Scored], detector: str) -> Labelled:
@@ -193,7 +196,8 @@ def compare_columns(a: Labelled, b: Labelled, *, within: bool = False) -> Compar
     if not len(a.values):
         return None
     if not within:
-        return compare_scores(a.values, b.values, a.labels, groups=a.groups).of(a.ids)
+        extra = math.hypot(a.extra_stderr, b.extra_stderr)
+        return compare_scores(a.values, b.values, a.labels, groups=a.groups, extra_stderr=extra).of(a.ids)
     strata = a.strata or (None,) * len(a.values)
     return compare_within(a.values, b.values, a.labels, strata, groups=a.groups).of(a.ids)
 

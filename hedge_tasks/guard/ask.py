@@ -19,12 +19,15 @@ from PIL import Image
 
 from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet, Draw
+from hedge_tasks.data.inside import Inside
 from hedge_tasks.data.pictures import open_picture, to_rgb8
+from hedge_tasks.detectors.evidence import OF_INSIDE
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
 from hedge_tasks.guard.curtailment import COUNTING, looks, needed, predicted, settled
+from hedge_tasks.guard.fitted import looked_at_once
 from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.monitoring import Monitor, StopOn
 from hedge_tasks.guard.policy import Policy, load_policy
@@ -121,6 +124,8 @@ class Guard:
             raise ConfigError(f"concurrency: expected 1 or more, got {concurrency!r}")
         if get(policy.detector).needs & FORCED:
             raise ConfigError(f"{policy.detector} needs forced passes, which a guard does not ask for")
+        if get(policy.detector).needs & OF_INSIDE.keys() and not (policy.fitted and hasattr(model, "inside")):
+            raise ConfigError(f"{policy.detector} looks inside the model, which {type(model).__name__} does not allow")
         self.policy, self.model, self.within = policy, model, within
         self.plan, self.prompt = plan_of(policy), prompt_of(policy)
         clean, noisy = pays_for(policy.detector)
@@ -409,7 +414,7 @@ class Guard:
 
     def _decide(self, asked: PendingQuestion, clustered: AnswerSet, accepted: bool | None) -> None:
         try:
-            score = self._score(clustered)
+            score = self._score(clustered, asked)
         except HedgeError as error:
             asked.error = error
             return
@@ -430,15 +435,24 @@ class Guard:
             known, reason = False, why
         asked.verdict = self._verdict(asked, "accepted" if known else "rejected", reason, score)
 
-    def _score(self, clustered: AnswerSet) -> float:
-        name = self.policy.detector
+    def _score(self, clustered: AnswerSet, asked: PendingQuestion) -> float:
+        name, inside = self.policy.detector, self._inside(clustered, asked)
         with self._clustering:
-            [scores] = score_all([clustered], self._scorer.backend, (name,), alpha=self._scorer.alpha)
+            about: dict[str, Any] = {"alpha": self._scorer.alpha, "inside": lambda names: {clustered.id: inside}}
+            [scores] = score_all([clustered], self._scorer.backend, (name,), **about)
         self._check_weighting(scores)
         score = scores[name]
         if score is None:
             raise DrawsFailed(f"{name} has no score: {scores.left_out[name]}")
         return score
+
+    def _inside(self, clustered: AnswerSet, asked: PendingQuestion) -> Inside:
+        """Arrays that a fitted detector looks at; none for others."""
+        if self.policy.fitted is None or not clustered.baseline.text.strip():
+            return {}
+        messages = self._request(asked, asked.draws()[0]).messages()
+        with self._asking:
+            return looked_at_once(self.model, self.policy.fitted, clustered, messages)
 
     def _check_weighting(self, scores: Scores) -> None:
         calibrated = self.policy.calibration.get("weighting")

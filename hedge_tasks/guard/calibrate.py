@@ -18,6 +18,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.guard.curtailment import looks
+from hedge_tasks.guard.fitted import FittedState
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
 from hedge_tasks.guard.sentinels import choose
@@ -76,6 +77,7 @@ def calibrate(
     seed: int = 0,
     pictures: Mapping[str, Sequence[bytes]] | None = None,
     question_type: str | None = None,
+    fitted: Mapping[str, FittedState] | None = None,
 ) -> PolicySearch:
     """Find the threshold that accepts most while its promise holds; see `hedge_tasks.statistics.risk_control`.
 
@@ -91,6 +93,7 @@ def calibrate(
         pictures: the files of the documents' pictures by id, none for a question without: from these documents the
             sentinel questions are chosen. None keeps none.
         question_type: only questions of this type, which the promise is about then; None takes all.
+        fitted: states of those detectors that are fitted, on none of these documents; see `fit_apart`.
 
     Raises:
         ConfigError: a detector or type of question is unknown, risk or confidence makes no sense, or the clustering's
@@ -128,6 +131,8 @@ def calibrate(
         return PolicySearch(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
     policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
+    if fitted and best in fitted:
+        policy = policy.replaced(fitted=fitted[best])
     policy = policy.replaced(sentinels=choose(run.answer_sets, pictures or {}))
     if question_type is not None:
         policy = policy.replaced(calibration={**policy.calibration, "question_type": question_type})
@@ -152,7 +157,7 @@ def of_type(run: Run, question_type: str) -> Run:
 def accepted(policy: Policy, run: Run) -> BoolArray:
     """Return which documents a policy lets through."""
     early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
+    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
     return np.asarray(values <= policy.threshold)
 
 
@@ -188,8 +193,12 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(found)}")
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
+    if policy.fitted is not None and policy.fitted.fitted_on == f"{run.task} {run.created}":
+        raise DataError(
+            f"{run.title}: {policy.detector} was fitted on documents of it, where the promise proves nothing"
+        )
     early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer(), [policy.detector], **early)[policy.detector].values
+    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")

@@ -16,6 +16,7 @@ from pydantic import Strict, model_validator
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.guard.fitted import FittedState
 from hedge_tasks.guard.seen import MOST_EPSILON
 from hedge_tasks.guard.sentinels import Sentinel
 from hedge_tasks.guard.trust import check_trust
@@ -23,6 +24,7 @@ from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Pair, Record, Share
 from hedge_tasks.numbers import PERCENT
+from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.statistics.base import wilson
@@ -154,6 +156,7 @@ class Policy(Record):
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
         looks: numbers of draws at which that is looked for; none without an epsilon.
         sentinels: questions with the calibrated answers, by which the server is checked; none where nothing is watched.
+        fitted: state of a fitted detector, which `detector` is then called after.
     """
 
     detector: Name
@@ -165,10 +168,11 @@ class Policy(Record):
     epsilon: Share = 0.0
     looks: Items[AtLeastOne] = ()
     sentinels: Items[Sentinel] = ()
+    fitted: FittedState | None = None
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        for says_no in (_no_looks, _no_circumstances, _no_calibration):
+        for says_no in (_no_looks, _no_circumstances, _no_calibration, _no_fitted):
             if (reason := says_no(self)) is not None:
                 raise ValueError(reason)
         return self
@@ -179,7 +183,18 @@ class Policy(Record):
         Raises:
             ConfigError: the settings make no clustering here, or the detector is not installed.
         """
+        if self.fitted is not None:
+            self.fitted.admit()
         return Scorer.from_settings("policy", self.clustering).with_detectors([self.detector])
+
+    def scorer_of(self, run: Run) -> Scorer:
+        """As `scorer`, with what a run keeps from inside the model."""
+        return self.scorer().with_inside(inside_source(run))
+
+
+def _no_fitted(p: Policy) -> str | None:
+    same = p.fitted is None or p.fitted.name == p.detector
+    return None if same else f"fitted: it is the state of {p.fitted and p.fitted.name}, not of {p.detector}"
 
 
 def _no_looks(p: Policy) -> str | None:
@@ -302,8 +317,8 @@ def load_policy(path: Path, *, trust: bool = False) -> Policy:
     if not trust:
         check_trust(policy.clustering, policy.circumstances.get("sampling", {}).get("perturbation"), str(path))
     try:
-        get(policy.detector)
         policy.scorer()
+        get(policy.detector)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
     return policy

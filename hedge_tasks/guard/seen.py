@@ -131,7 +131,7 @@ def _number_of_draws(answers: Sequence[AnswerSet]) -> int:
 
 
 def _scores(clustered: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[str]) -> list[Scores]:
-    return score_all(clustered, scorer.backend, detectors, alpha=scorer.alpha)
+    return score_all(clustered, scorer.backend, detectors, alpha=scorer.alpha, inside=scorer.inside)
 
 
 def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) -> str | None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.lmms.carried import send_to_wandb
 
 if TYPE_CHECKING:
+    from hedge_tasks.measures.run_finding import RunFinding
     from hedge_tasks.runs.run_files import Run
 
 _kept: dict[Path, bool] = {}
@@ -17,6 +19,9 @@ _kept: dict[Path, bool] = {}
 
 _runs: list[Run] = []
 """The runs that were kept since the last table."""
+
+_findings: dict[int, RunFinding | str] = {}
+"""Of these runs, by the identity of each; why there is none."""
 
 
 def note_kept(folder: Path, *, own_data: bool, run: Run | None = None) -> None:
@@ -40,17 +45,31 @@ def under_table(table: str, results: Mapping[str, Any], column: str) -> str:
     folders = " ".join(shlex.quote(str(folder)) for folder in _kept)
     trust = " --trust-run" if any(_kept.values()) else ""
     found = [line for run in _runs for line in _lines(run)]
+    send_to_wandb(findings_since())
     _kept.clear()
+    _findings.clear()
     _runs.clear()
     next_step = f"Next: hedge report {folders}{trust} --out report.html  (or hedge health, compare, sweep, ...)"
     return "\n".join([table, *found, next_step, ""])
 
 
-def _lines(run: Run) -> list[str]:
+def findings_since() -> list[RunFinding]:
+    """The findings of the runs since the last table, those that there are."""
+    return [found for run in _runs if not isinstance(found := _finding(run), str)]
+
+
+def _finding(run: Run) -> RunFinding | str:
+    """The finding of a run, made once; or why there is none."""
     from hedge_tasks.measures.run_finding import finding_of  # the plug-in loads this module for every evaluation
 
-    try:
-        lines = finding_of(run).lines()
-    except HedgeError as error:
-        return [f"{run.task}: no finding ({error})"]
-    return [f"{run.task}", *lines, ""]
+    if id(run) not in _findings:
+        try:
+            _findings[id(run)] = finding_of(run)
+        except HedgeError as error:
+            _findings[id(run)] = str(error)
+    return _findings[id(run)]
+
+
+def _lines(run: Run) -> list[str]:
+    found = _finding(run)
+    return [f"{run.task}: no finding ({found})"] if isinstance(found, str) else [f"{run.task}", *found.lines(), ""]

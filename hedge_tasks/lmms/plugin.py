@@ -15,7 +15,8 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.evaluation import included_file, task_folders
-from hedge_tasks.lmms.next_step import under_table
+from hedge_tasks.lmms.carried import add_to_results
+from hedge_tasks.lmms.next_step import findings_since, under_table
 from hedge_tasks.models import MODELS
 
 TESTED = "0.7."
@@ -103,6 +104,23 @@ def add_next_step() -> None:
 
     make_table.hedge_tasks = True  # type: ignore[attr-defined]
     utils.make_table = make_table
+
+
+def add_findings_to_results() -> None:
+    """The findings of the runs in lmms-eval's result file, before it is written and sent."""
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    if getattr(EvaluationTracker.save_results_aggregated, "hedge_tasks", False):
+        return
+    original = EvaluationTracker.save_results_aggregated
+
+    @functools.wraps(original)
+    def save_results_aggregated(self: Any, results: Any, *args: Any, **options: Any) -> None:
+        add_to_results(results, findings_since())
+        original(self, results, *args, **options)
+
+    save_results_aggregated.hedge_tasks = True  # type: ignore[attr-defined]
+    EvaluationTracker.save_results_aggregated = save_results_aggregated
 
 
 def add_request_type() -> None:
@@ -195,6 +213,7 @@ _ADDITIONS = (
     add_task_folder,
     add_includes,
     add_next_step,
+    add_findings_to_results,
     add_request_type,
     add_filters,
     add_standard_errors,

@@ -56,8 +56,8 @@ class Results:
         if is_first():
             logger.info(
                 "{}: of {} replies that the model read itself the rules read {} alike, {} not at all, {} as something "
-                "else (unread now)",
-                *(task, total["asked"], total["agree"], total["decided"], total["differ"]),
+                "else (unread now); of {} neither is sure",
+                *(task, total["asked"], total["agree"], total["decided"], total["differ"], total["unsure"]),
             )
 
     def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:

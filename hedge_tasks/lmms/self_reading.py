@@ -3,8 +3,8 @@
 Off unless `--gen_kwargs self_reading=true`. The reply stands as the assistant's turn, the options are asked for, and
 each is scored by a forced pass (`hedge_tasks.sampling.forced`), so that no judge is asked and nothing is parsed. The
 rules are the second opinion: where both read the same, the rules' verdict stays; where the rules read nothing for sure,
-the model's own reading counts; where the two differ, the reply is unread, and listed. Replies that hold no answer
-(refusals, cut ones, empty ones) stay what they are.
+the model's own reading counts if it is sure of it (`SURE`); where the two differ, the reply is unread, and listed.
+Replies that hold no answer (refusals, cut ones, empty ones) stay what they are.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.forced_options import option_shares
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.replies.reading import DISAGREED, MODEL, UNANSWERED
+
+SURE = 0.8
+"""Probability from which a model's reading of its own reply may count where the rules read nothing, or only softly.
+
+Below it the model leaves its reply open; to put a reading of the rules in doubt, another likeliest option is enough.
+"""
 
 _LISTED = 50
 """Documents that are named where the two readings differ."""
@@ -39,8 +45,8 @@ def check_self_reading(task: str, judge: Judge, *, offers: bool) -> None:
     """
     if not (isinstance(judge, ReplyJudge) and judge.of_documents and offers):
         raise ConfigError(
-            f"{task}: self_reading: it has no options that a reply could be read as; MedHallu and the closed questions "
-            "of SHALE have"
+            f"{task}: self_reading: it has no options that a reply could be read as; MedHallu, the closed questions "
+            "of SHALE and tasks with the judge 'option' have"
         )
 
 
@@ -55,13 +61,15 @@ def self_read(
 
     Returns:
         The verdicts, and counts for the run's record: documents `asked`, those in which both `agree`, those that were
-        `decided` by the model, and ids of those that are `unread` because the two differ.
+        `decided` by the model, those of which it was `unsure`, and ids of those that are `unread` because the two
+        differ.
     """
     said = [_likeliest(answers) for answers in answer_sets]
     asked = [(case, option) for case, option in zip(cases, said, strict=True) if option is not None]
     own = iter(judge.judge([replace(case, answer=option[0], cut=False) for case, option in asked]))
     found: Judged = []
-    counts: dict[str, Any] = {"asked": len(asked), "agree": 0, "decided": 0, "declined": 0, "differ": 0, "unread": []}
+    outcomes = dict.fromkeys(("agree", "decided", "unsure", "declined", "differ"), 0)
+    counts: dict[str, Any] = {"asked": len(asked), **outcomes, "unread": []}
     for case, option, (verdict, more) in zip(cases, said, judged, strict=True):
         if option is not None:
             outcome, verdict = _second_opinion(judge, case, verdict, replace(next(own), raw=verdict.raw), *option)
@@ -88,9 +96,11 @@ def _second_opinion(
     itself = f"the model itself reads {option!r} (p = {THREE_DIGITS(share)})"
     if rules.basis in UNANSWERED:
         return "declined", verdict
-    if rules.value is None:
-        return "decided", replace(own, reason=itself, votes=verdict.votes, basis=MODEL)
-    if rules.value != own.category:
+    if rules.value is not None and rules.value != own.category:
         reason = f"unread: the rules read {rules.value!r}, {itself}"
         return "differ", replace(verdict, label=None, category=judge.unread, reason=reason, basis=DISAGREED)
+    if share < SURE and (rules.value is None or rules.soft):
+        return "unsure", replace(verdict, reason=f"{verdict.reason}; {itself}, and is not sure")
+    if rules.value is None:
+        return "decided", replace(own, reason=itself, votes=verdict.votes, basis=MODEL)
     return "agree", replace(own, reason=itself, votes=verdict.votes, basis=MODEL) if rules.soft else verdict

@@ -37,7 +37,7 @@ def numbers_table(
         brief: without the shares of the most suspicious and the flagged parts.
     """
     columns = [
-        *(Column("detector"), Column("draws"), Column("seconds")),
+        *(Column("detector"), Column("draws"), Column("passes"), Column("labels"), Column("seconds")),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("rarer", "rarer class", show="n_rarer", of="estimate"),
@@ -64,11 +64,18 @@ def numbers_table(
     return Table(shown, cells, title, notes)
 
 
+def _kind(row: DetectorNumbers) -> str:
+    return " (blind)" if row.blind else " (fitted)" if row.fitted else ""
+
+
 def _cells(row: DetectorNumbers, brief: bool) -> dict[str, Cell]:
     cells: dict[str, Cell] = {
-        "detector": row.detector + ("*" if row.reversed else "") + (" (blind)" if row.blind else ""),
+        "detector": row.detector + ("*" if row.reversed else "") + _kind(row),
         "title": row.title,
         "draws": row.draws,
+        # Most detectors cost neither: the columns are there where one does.
+        "passes": row.passes or None,
+        "labels": row.labels or None,
         "seconds": row.seconds,
         "estimate": row.estimate,
         "within": row.within,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,10 +20,13 @@ from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
+from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
+from hedge_tasks.probes.base import FittedDetector
 from hedge_tasks.runs.audit_files import audit_of, check_of
 from hedge_tasks.runs.evidence import incomplete
+from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 from hedge_tasks.statistics.base import midranks
@@ -49,6 +53,9 @@ class DetectorNumbers:
         blind: whether it sees neither image nor draws.
         reversed: a blind baseline whose ROC-AUC is below 0.5 is turned round: whoever has labels would do so.
         top, flagged: of parts only; None where they are undefined.
+        passes: prompts that the model read once more for it.
+        labels: documents it was fitted on, the mean over folds; 0 where it is not fitted to labels.
+        fitted: whether it is fitted on this run, every document by others' images.
     """
 
     detector: str
@@ -65,6 +72,9 @@ class DetectorNumbers:
     reversed: bool = False
     top: Top | None = None
     flagged: Flagged | None = None
+    passes: int = 0
+    labels: int = 0
+    fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,11 +131,15 @@ class PricedScores:
         scores: of all questions; other detectors may be in them.
         draws: answers a question besides the baseline answer.
         seconds: see `DetectorNumbers.seconds`.
+        labels: documents that it was fitted on.
+        extra_stderr: what fitting adds to the standard error.
     """
 
     scores: Sequence[Scores]
     draws: int
     seconds: float
+    labels: int = 0
+    extra_stderr: float = 0.0
 
 
 def detector_table(
@@ -137,6 +151,7 @@ def detector_table(
     budget: int | None = None,
     only_kept: bool = False,
     blind: bool = True,
+    fitted: Sequence[FittedDetector] = (),
 ) -> DetectorTable:
     """Score a run with every detector and compare each with one of them.
 
@@ -149,6 +164,7 @@ def detector_table(
         only_kept: whether detectors are left out for which a model would have to be asked about all pairs of answers,
             because the run keeps evidence, but not this.
         blind: whether blind baselines are measured, too.
+        fitted: detectors that are fitted, cross-fitted by image on what was kept from inside the model.
 
     Raises:
         ConfigError: there is no such detector (names the nearest one), or the budget is negative.
@@ -161,16 +177,27 @@ def detector_table(
     known = {name: detector for name, detector in asked.items() if name not in not_kept}
     columns, left_out = priced_columns(run.answer_sets, scorer, known, budget)
     left_out |= not_kept
+    of_fitted, why = _fitted_columns(run, columns, fitted)
+    columns |= of_fitted
+    left_out |= why
+    titles = {name: detector.title for name, detector in asked.items()} | {one.name: one.title for one in fitted}
+    n = min(len(a.clean) for a in run.answer_sets)
+    passes = {name: detector.passes(n) for name, detector in asked.items()} | {one.name: 1 for one in fitted}
     estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
-    shown = sorted((n for n in asked if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
-    scores = {name: labelled(columns[name].scores, name) for name in shown}
+    shown = sorted((n for n in titles if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
+    scores = {
+        name: replace(labelled(columns[name].scores, name), extra_stderr=columns[name].extra_stderr) for name in shown
+    }
     found = differences(scores, shown, against)
     rows = tuple(
         DetectorNumbers(
             detector=name,
-            title=asked[name].title,
+            title=titles[name],
             draws=columns[name].draws,
+            passes=passes[name],
+            labels=columns[name].labels,
+            fitted=name in of_fitted,
             seconds=columns[name].seconds,
             estimate=estimates[name],
             within=auroc_within(columns[name].scores, name),
@@ -179,12 +206,14 @@ def detector_table(
         )
         for name in shown
     )
+    # Scores that are fitted to the labels are nothing that a fusion may be fitted on.
+    plain = [name for name in shown if name not in of_fitted]
     joined = (
         [
-            replace(first, numbers={name: columns[name].scores[i][name] for name in shown})
-            for i, first in enumerate(columns[shown[0]].scores)
+            replace(first, numbers={name: columns[name].scores[i][name] for name in plain})
+            for i, first in enumerate(columns[plain[0]].scores)
         ]
-        if shown
+        if plain
         else []
     )
     audit = audit_of(run)
@@ -224,6 +253,31 @@ def differences(
     }
     adjusted = dict(zip(pairs, max_t(list(pairs.values())), strict=True))
     return {name: (pair, adjusted[name]) for name, pair in pairs.items()}
+
+
+def _fitted_columns(
+    run: Run, columns: Mapping[str, PricedScores], fitted: Sequence[FittedDetector]
+) -> tuple[dict[str, PricedScores], dict[str, str]]:
+    """Scores of fitted detectors, and why others have none."""
+    if not fitted or not columns:
+        return {}, {}
+    scores = columns.get(SEMANTIC_ENTROPY, next(iter(columns.values()))).scores
+    try:
+        data = ProbeData.of(run.answer_sets, scores, inside_source(run)(LOOKED_AT))
+    except DataError as error:
+        return {}, {one.name: str(error) for one in fitted}
+    found: dict[str, PricedScores] = {}
+    why: dict[str, str] = {}
+    for one in fitted:
+        start = time.perf_counter()
+        try:
+            of = fitted_scores(data, one)
+        except DataError as error:
+            why[one.name] = str(error)
+            continue
+        error_of = of.shuffled.error if of.shuffled else 0.0
+        found[one.name] = PricedScores(of.scores, 0, time.perf_counter() - start, of.labels, error_of)
+    return found, why
 
 
 def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.inside import ARRAYS, HEADS, Inside
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
-from hedge_tasks.probes.crossfit import cross_fitted, shuffled
-from hedge_tasks.sampling.hidden_states import PLACES, States
+from hedge_tasks.probes import linear
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at
+from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
 """Numbers of labelled documents that the label price is told for, where a run has more."""
+
+SEMANTIC_ENTROPY = "se"
+"""The detector that entropy probes are fitted to."""
+
+LOOKED_AT = frozenset({"states", "heads"})
+"""Arrays that fitted detectors look at."""
+
+_TYPE_ALONE = FittedDetector(
+    "question_type",
+    "Kind of question alone",
+    place="image",
+    array="heads",
+    target="labels",
+    fit=linear.fit,
+    score=linear.score,
+    source="control",
+)
+"""The kind of question by itself: a probe has to know more."""
 
 _CONTROLS = 10
 
@@ -36,6 +56,7 @@ class ProbeRow:
             the control was not asked for or does not apply.
         foreign: ROC-AUC with the states of another image's document: what is left has nothing to do with the document.
         prices: number of labels -> ROC-AUC.
+        passes: prompts that the model read once more for it.
     """
 
     name: str
@@ -46,6 +67,7 @@ class ProbeRow:
     shuffled: float | None = None
     foreign: float | None = None
     prices: Mapping[int, float] = field(default_factory=dict)
+    passes: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,7 +80,7 @@ class ProbeTable:
         left_out: detector -> why it has no number.
         n: documents with a label and states.
         missing: labelled documents without states.
-        bytes: that the states of a document take.
+        bytes: that the arrays of a document take.
         fitted_on: the run it was fitted on, where that is another one.
     """
 
@@ -77,42 +99,49 @@ class ProbeData:
 
     Attributes:
         answer_sets, scores: of the documents, in one order.
-        states: shape (n, layers, places, width).
+        arrays: that fitted detectors look at, by name, each of the documents' along its first axis.
         labels: 0 or 1, shape (n,).
         entropies: semantic entropy of the draws, shape (n,); NaN where there is none.
         groups: of the documents.
-        missing: labelled documents without states.
+        missing: labelled documents without an array that others have.
     """
 
     answer_sets: tuple[AnswerSet, ...]
     scores: tuple[Scores, ...]
-    states: FloatArray
+    arrays: Mapping[str, FloatArray]
     labels: IntArray
     entropies: FloatArray
     groups: tuple[str, ...]
     missing: int
 
     @classmethod
-    def of(cls, answer_sets: Sequence[AnswerSet], scores: Sequence[Scores], states: Mapping[str, States]) -> ProbeData:
+    def of(cls, answer_sets: Sequence[AnswerSet], scores: Sequence[Scores], inside: Mapping[str, Inside]) -> ProbeData:
         """Join what is known of labelled documents.
 
         Args:
             scores: of the documents, in their order; `se` is what entropy probes are fitted to.
-            states: by id.
+            inside: by id.
 
         Raises:
-            DataError: no labelled document has states.
+            DataError: no labelled document has arrays, or they are of different shapes.
         """
         known = [(a, s) for a, s in zip(answer_sets, scores, strict=True) if s.reported_label is not None]
-        pairs = [(a, s) for a, s in known if a.id in states]
+        names = [name for name in LOOKED_AT if any(name in inside.get(a.id, {}) for a, _ in known)]
+        pairs = [(a, s) for a, s in known if names and inside.get(a.id, {}).keys() >= set(names)]
         if not pairs:
-            raise DataError("no labelled document has hidden states")
+            parts = "+".join(part for part, of in ARRAYS.items() if LOOKED_AT & set(of))
+            raise DataError(
+                f"nothing that fitted detectors look at was kept with the run; `--gen_kwargs inside={parts}` keeps it"
+            )
         sets, of = zip(*pairs, strict=True)
-        entropies = [s.numbers.get("se") for s in of]
+        entropies = [s.numbers.get(SEMANTIC_ENTROPY) for s in of]
+        for name in names:
+            if len({inside[a.id][name].shape for a in sets}) > 1:
+                raise DataError(f"{name} of different shapes: not all of them are of one model")
         return cls(
             sets,
             of,
-            np.stack([states[a.id] for a in sets]).astype(np.float32),
+            {name: np.stack([inside[a.id][name] for a in sets]).astype(np.float32) for name in names},
             np.array([s.reported_label for s in of], dtype=np.int64),
             np.array([np.nan if e is None else e for e in entropies], dtype=np.float64),
             tuple(str(s.group) if s.group is not None else f"\0{s.id}" for s in of),
@@ -120,15 +149,32 @@ class ProbeData:
         )
 
     def at(self, detector: FittedDetector) -> FloatArray:
-        """The states that a detector looks at, shape (n, layers, width).
+        """The numbers that a detector looks at, shape (n, layers, width).
 
         Raises:
-            DataError: a document has none there.
+            DataError: they were not kept, or a document has none there.
         """
-        found = self.states[:, :, PLACES.index(detector.place)]
+        if detector.array not in self.arrays:
+            raise DataError(f"the run keeps no {detector.array}; `--gen_kwargs inside={detector.part}` does")
+        found = looked_at(detector, self.arrays[detector.array])
         if np.isnan(found).any():
-            raise DataError(f"some documents have no state of the {detector.place}")
+            raise DataError(f"some documents have no {detector.array} of the {detector.place}")
         return found
+
+    @property
+    def group_numbers(self) -> IntArray:
+        """A number for each document's group."""
+        names = np.asarray(self.groups, dtype=object).astype(str)
+        found: IntArray = np.unique(names, return_inverse=True)[1].astype(np.int64)
+        return found
+
+    def of_types(self, types: Sequence[str]) -> ProbeData:
+        """The same documents, of which nothing is known but the kind of question."""
+        flags = np.array([[s.question_type == kind for kind in types] for s in self.scores], dtype=np.float32)
+        # As wide as the attention of one layer: what `_TYPE_ALONE` looks at.
+        whole = np.zeros((len(flags), len(types), 1, len(HEADS)), dtype=np.float32)
+        whole[..., 0, HEADS.index(_TYPE_ALONE.place)] = flags
+        return replace(self, arrays={_TYPE_ALONE.array: whole})
 
     def targets(self, detector: FittedDetector) -> IntArray:
         """The target that a detector is fitted to.
@@ -169,7 +215,7 @@ def probe_table(
     data: ProbeData,
     detectors: Sequence[FittedDetector],
     *,
-    beside: Mapping[str, tuple[str, int]],
+    beside: Mapping[str, tuple[str, int, int]],
     controls: bool = True,
     prices: bool = False,
     fit_on: ProbeData | None = None,
@@ -181,7 +227,7 @@ def probe_table(
     Args:
         data: of the run.
         detectors: that are fitted.
-        beside: ordinary detectors that `data.scores` have -> title and draws.
+        beside: ordinary detectors that `data.scores` have -> title, draws and passes.
         controls: whether shuffled labels and another image's states are tried, too.
         prices: whether the ROC-AUC is told for fewer labels as well.
         fit_on: another run to be fitted on; None cross-fits within this one.
@@ -191,9 +237,10 @@ def probe_table(
     Raises:
         DataError: the states of the other run have another shape.
     """
-    if fit_on is not None and fit_on.states.shape[1:] != data.states.shape[1:]:
-        shapes = " and ".join(str(of.states.shape[1:]) for of in (fit_on, data))
-        raise DataError(f"a probe of one model cannot read another's states: shapes (layers, places, width) {shapes}")
+    for name in data.arrays.keys() & (fit_on.arrays.keys() if fit_on is not None else ()):
+        shapes = [of.arrays[name].shape[1:] for of in (fit_on, data) if of is not None]
+        if len(set(shapes)) > 1:
+            raise DataError(f"a probe of one model cannot read another's {name}: shapes {shapes[0]} and {shapes[1]}")
     rows, left_out, columns = [], dict[str, str](), dict[str, Labelled]()
     for detector in detectors:
         try:
@@ -203,50 +250,94 @@ def probe_table(
             continue
         rows.append(row)
         columns[detector.name] = column
-    for name, (title, draws) in beside.items():
+    for name, (title, draws, passes) in beside.items():
         estimate = detection_auroc(data.scores, name)
-        rows.append(ProbeRow(name, title, draws, 0, estimate))
+        rows.append(ProbeRow(name, title, draws, 0, estimate, passes=passes))
         columns[name] = labelled(data.scores, name)
+    types = sorted({s.question_type for s in data.scores if s.question_type is not None})
+    if len(types) > 1 and fit_on is None:
+        try:
+            found = fitted_scores(data.of_types(types), _TYPE_ALONE, seed=seed)
+        except DataError as error:
+            left_out[_TYPE_ALONE.name] = str(error)
+        else:
+            name = _TYPE_ALONE.name
+            rows.append(ProbeRow(name, _TYPE_ALONE.title, 0, found.labels, detection_auroc(found.scores, name)))
+            columns[name] = found.column(name)
     shown = [row for row in rows if row.estimate.value is not None]
     left_out |= {row.name: str(row.estimate.reason) for row in rows if row.estimate.value is None}
     compared = {row.name: columns[row.name] for row in shown}
     blind = against_blind(data.answer_sets, compared, data.scores) if compared else None
     ordered = tuple(sorted(shown, key=lambda row: (-(row.estimate.value or 0.0), row.name)))
-    size = data.states.shape[1] * data.states.shape[2] * data.states.shape[3] * 2
+    # States are kept in half precision.
+    size = sum(math.prod(of.shape[1:]) * (2 if name == "states" else 4) for name, of in data.arrays.items())
     return ProbeTable(ordered, blind, left_out, len(data.labels), data.missing, size, fitted_on)
+
+
+@dataclass(frozen=True)
+class FittedScores:
+    """The scores of a fitted detector.
+
+    Attributes:
+        scores: of the documents of the data, with what fitting adds to the error.
+        labels: documents with a label that it was fitted on; 0 where it needs none.
+        shuffled: the control by shuffled labels; None where it was fitted on another run.
+    """
+
+    scores: tuple[Scores, ...]
+    labels: int
+    shuffled: Shuffled | None
+
+    def column(self, name: str) -> Labelled:
+        """The scores and labels as columns, whose comparisons have the error of fitting in them."""
+        error = self.shuffled.error if self.shuffled else 0.0
+        return replace(labelled(self.scores, name), extra_stderr=error)
+
+
+def fitted_scores(
+    data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None = None, *, seed: int = 0
+) -> FittedScores:
+    """Score the documents of a run by a detector that is cross-fitted on it, or fitted on another.
+
+    Raises:
+        DataError: it cannot be fitted.
+    """
+    states, targets = data.at(detector), data.targets(detector)
+    shared = (data.labels, data.groups)
+    if fit_on is not None:
+        arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), fit_on.group_numbers)
+        values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
+    else:
+        values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
+        control = shuffled(detector, states, targets, *shared, seed=seed)
+    error = control.error if control else 0.0
+    scores = tuple(
+        replace(s, numbers={detector.name: float(v)}, choice_errors={detector.name: error} if error else {})
+        for s, v in zip(data.scores, values, strict=True)
+    )
+    return FittedScores(scores, n_labels if detector.target == "labels" else 0, control)
 
 
 def _fitted_row(
     data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None, *, controls: bool, prices: bool, seed: int
 ) -> tuple[ProbeRow, Labelled]:
     states, targets = data.at(detector), data.targets(detector)
-    shared = (data.labels, data.groups)
-    if fit_on is not None:
-        index = np.unique(np.asarray(fit_on.groups, dtype=object).astype(str), return_inverse=True)[1]
-        arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), index)
-        values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
-    else:
-        values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
-        control = shuffled(detector, states, targets, *shared, seed=seed)
-    error = control.error if control else 0.0
-    scores = [
-        replace(s, numbers={detector.name: float(v)}, choice_errors={detector.name: error} if error else {})
-        for s, v in zip(data.scores, values, strict=True)
-    ]
+    found = fitted_scores(data, detector, fit_on, seed=seed)
     row = ProbeRow(
         detector.name,
         detector.title,
         0,
-        n_labels if detector.target == "labels" else 0,
-        detection_auroc(scores, detector.name),
+        found.labels,
+        detection_auroc(found.scores, detector.name),
+        passes=1,
     )
-    if control is not None:
-        row = replace(row, shuffled=control.mean)
+    if found.shuffled is not None:
+        row = replace(row, shuffled=found.shuffled.mean)
     if controls and fit_on is None:
         row = replace(row, foreign=_foreign(data, detector, states, targets, seed))
     if prices and fit_on is None:
         row = replace(row, prices=_prices(data, detector, states, targets, seed))
-    return row, labelled(scores, detector.name)
+    return row, found.column(detector.name)
 
 
 def _foreign(data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +75,7 @@ class RunFinding:
         beats_blind: whether `lead` is better than `blind` beyond chance.
         suite: the leading number of the evaluation's own, with its title; None for a task of none.
         audit: labels of experts, where there are any.
+        estimates: ROC-AUC of every detector that is shown, by detector and clustering; undefined ones have a reason.
     """
 
     run: Run
@@ -91,6 +92,7 @@ class RunFinding:
     beats_blind: bool = False
     suite: tuple[str, Number] | None = None
     audit: ExpertAudit | None = None
+    estimates: Mapping[tuple[str, str], Number] = field(default_factory=dict)
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -188,8 +190,8 @@ def judge_in_words(name: str) -> str:
     """Return a judge's name for people.
 
     Example:
-        >>> judge_in_words("rule 6"), judge_in_words("llm:model=x")
-        ('the rule judge (version 6)', 'llm:model=x')
+        >>> judge_in_words("rule 7"), judge_in_words("llm:model=x")
+        ('the rule judge (version 7)', 'llm:model=x')
     """
     match = _VERSION.match(name)
     return f"the {match['judge']} judge (version {match['version']})" if match else name
@@ -222,6 +224,7 @@ def finding_of(
         "declined": declined_in(run.verdicts.values()),
         "suite": suite,
         "audit": audit,
+        "estimates": estimates,
     }
     defined = {key: number for key, number in estimates.items() if number.value is not None}
     if not defined:

@@ -50,6 +50,11 @@ class TrustReason:
         """The reason in short: its first sentence where the others are details."""
         return (self.text if self.level == "red" else self.text.split(". ")[0]).rstrip(".")
 
+    @property
+    def rest(self) -> str:
+        """The reason without its head."""
+        return self.text[len(self.head) :].removeprefix(".").strip()
+
 
 @dataclass(frozen=True)
 class TrustState:
@@ -70,7 +75,12 @@ class TrustState:
     @property
     def objections(self) -> list[str]:
         """Texts of the reasons that are no notes."""
-        return [reason.text for reason in self.reasons if reason.level != "note"]
+        return [reason.text for reason in self.grave]
+
+    @property
+    def grave(self) -> list[TrustReason]:
+        """The reasons that are no notes."""
+        return [reason for reason in self.reasons if reason.level != "note"]
 
     @property
     def notes(self) -> list[str]:
@@ -157,7 +167,7 @@ def _about_question_types(scores: Mapping[str, Sequence[Scores]]) -> Iterator[Tr
         )
     if partly:
         yield TrustReason(
-            "Part of the pooled ROC-AUC comes from the question type: it is lower when only questions of the same "
+            "Part of the pooled ROC-AUC comes from the question type. It is lower when only questions of the same "
             f"type are compared: {_listed(partly)}."
         )
 

@@ -16,6 +16,7 @@ FORMATS = (".png", ".svg", ".pdf")
 TABLE_FORMAT = ".csv"
 
 # Okabe and Ito's palette: told apart by people with any kind of colour blindness.
+TONES = {"supported": "#1B6E3C", "hallucinated": "#B3261E", "others": "0.6"}
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
@@ -144,7 +145,7 @@ def _figure(chart: Chart, width: float) -> Any:
 
 def _draw_series(axes: Any, chart: Chart, series: Series, i: int, count: int) -> None:
     hue = i if series.look is None else series.look[0]
-    colour, marker = COLOURS[hue % len(COLOURS)], MARKERS[hue % len(MARKERS)]
+    colour, marker = TONES.get(series.tone) or COLOURS[hue % len(COLOURS)], MARKERS[hue % len(MARKERS)]
     bounds = [series.bounds(k) for k in range(len(series.x))]
     if chart.forest:
         y = [v + _shift(i, count) for v in series.y]

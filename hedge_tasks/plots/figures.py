@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from hedge_tasks.measures.curves import (
     within_strata,
 )
 from hedge_tasks.numbers import THREE_DIGITS, Number
-from hedge_tasks.plots.charts import Chart, Series
+from hedge_tasks.plots.charts import Chart, Series, Tone
 from hedge_tasks.statistics import auroc
 from hedge_tasks.statistics.base import FloatArray
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
 
 _UNIT = (0.0, 1.0)
+_NEAR_CHANCE = 0.4
 _CHANCE = ((0.5, "chance"),)
 _N_BINS = 20
 _CURVE_POINTS = 400
@@ -88,11 +90,14 @@ def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
     edges = np.linspace(low, high if high > low else low + 1, _N_BINS + 1)
     centres = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
     series = []
-    for label, text in ((0, "supported"), (1, "hallucinated")):
+    outcomes: tuple[tuple[int, Tone], ...] = ((0, "supported"), (1, "hallucinated"))
+    for label, text in outcomes:
         chosen = data.values[data.labels == label]
         if len(chosen):
             counts = np.histogram(chosen, edges)[0] / len(chosen)
-            series.append(Series(f"{text} (n = {len(chosen)})", centres, tuple(counts.tolist()), kind="bars"))
+            series.append(
+                Series(f"{text} (n = {len(chosen)})", centres, tuple(counts.tolist()), kind="bars", tone=text)
+            )
     return replace(chart, series=tuple(series), x_range=(float(edges[0]), float(edges[-1])))
 
 
@@ -133,7 +138,7 @@ def strata_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -
     labels = ("ROC-AUC", "")
     return Chart(
         "question-types",
-        *("By question type", *labels, tuple(series), _UNIT),
+        *("By question type", *labels, tuple(series), auroc_range(series)),
         categories=categories,
         forest=True,
         guides=_CHANCE,
@@ -160,8 +165,19 @@ def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
         known = [(i, e.value or 0.0, e.interval) for i, row in enumerate(rows) if (e := cells.get((row, colour)))]
         if known:
             series.append(_forest_series(colour, known))
-    about = ("Detectors", "ROC-AUC", "", tuple(series), _UNIT)
+    about = ("Detectors", "ROC-AUC", "", tuple(series), auroc_range(series))
     return _or_note(Chart("detectors", *about, categories=rows, forest=True, guides=_CHANCE), _TOO_FEW)
+
+
+def auroc_range(series: Sequence[Series]) -> tuple[float, float]:
+    """Ends of an axis of ROC-AUCs that lie along x: it begins at 0.4, or lower where a value or an interval does."""
+    values = [v for one in series for v in (*one.x, *one.low) if v is not None]
+    return auroc_start(values), 1.0
+
+
+def auroc_start(values: Sequence[float]) -> float:
+    """Where an axis of ROC-AUCs begins: at 0.4, or at the tenth below the lowest value."""
+    return max(0.0, min(_NEAR_CHANCE, math.floor(10 * min(values, default=0.0)) / 10))
 
 
 def ranks_chart(ranks: Sequence[Rank]) -> Chart:
@@ -208,7 +224,9 @@ def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
     points = [Series(name_of(name), (float(d),), (e.value or 0.0,), *_bounds([e]), "points") for d, name, e in buys]
     others = [(float(d), -minus) for d, minus, name, _ in known if name not in named]
     if others:
-        points.append(Series("the others", tuple(x for x, _ in others), tuple(y for _, y in others), kind="points"))
+        points.append(
+            Series("the others", tuple(x for x, _ in others), tuple(y for _, y in others), kind="points", tone="others")
+        )
     labels = ("samples per question, besides the baseline answer", "ROC-AUC")
     chart = Chart("price", "ROC-AUC and price", *labels, tuple(points), guides=_CHANCE)
     note = "Labelled: the Pareto front (no detector of the same or a lower sampling cost is as good)."
@@ -374,7 +392,9 @@ def rates_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
     series = (_forest_series("hallucinated", rows),) if rows else ()
     categories = tuple(name for name, _ in runs)
     labels = ("hallucinated share", "")
-    chart = Chart("rates", "Hallucination rate", *labels, series, _UNIT, categories=categories, forest=True)
+    highest = max((v for one in series for v in (*one.x, *one.high) if v is not None), default=1.0)
+    ends = (0.0, min(1.0, math.ceil(10 * highest) / 10 or 1.0))
+    chart = Chart("rates", "Hallucination rate", *labels, series, ends, categories=categories, forest=True)
     return _or_note(chart, "no answer has a label")
 
 

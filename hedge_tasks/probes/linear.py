@@ -3,14 +3,18 @@ small network on the same states; a linear probe is the usual form of it).
 
 Of the kept depths one is taken, by cross-validation within the documents that it is fitted on. States are standardised
 and divided by the root of their width, so that the penalty means the same for every model.
+
+There are fewer documents than dimensions as a rule: weights are a sum of documents, and Newton's method looks for them
+in that space. It ends where the gradient does; the minimum is the one that scikit-learn's solvers look for.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.probes.base import Arrays, FloatArray, IntArray
@@ -20,6 +24,8 @@ STRENGTH = 1.0
 """Inverse strength of the penalty."""
 
 _FOLDS = 3
+_STEPS = 50
+_SMALLEST = 1e-12
 
 
 def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
@@ -38,12 +44,21 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
     """
     if len(set(targets.tolist())) < 2:
         raise DataError("a probe needs documents of both classes")
-    folds = list(_folds(targets, groups))
-    depths = range(states.shape[1])
-    held_out = [np.mean([_held_out(states, targets, *fold, layer) for fold in folds]) for layer in depths if folds]
+    depths = [_Depth.of(states[:, layer]) for layer in range(states.shape[1])]
+    folds = list(_folds(targets, groups)) if len(depths) > 1 else []
     # Without folds of both classes nothing tells the depths apart.
-    best = int(np.argmax(held_out)) if held_out else 0
-    return _fitted(states[:, best], targets, best)
+    best = 0
+    if folds:
+        best = int(np.argmax([np.mean([depth.held_out(targets, *fold) for fold in folds]) for depth in depths]))
+    depth = depths[best]
+    weights, bias = logistic(depth.reduced, targets)
+    return {
+        "layer": np.array([float(best)]),
+        "center": depth.center,
+        "scale": depth.scale,
+        "weights": depth.axes @ weights,
+        "bias": np.array([bias]),
+    }
 
 
 def score(arrays: Arrays, states: FloatArray) -> FloatArray:
@@ -53,32 +68,83 @@ def score(arrays: Arrays, states: FloatArray) -> FloatArray:
     return found
 
 
-def _fitted(x: FloatArray, targets: IntArray, layer: int) -> Arrays:
-    from sklearn.linear_model import LogisticRegression
+def logistic(x: FloatArray, targets: IntArray) -> tuple[FloatArray, float]:
+    r"""Minimum of the penalised logistic loss, by Newton's method.
 
-    center, scale = x.mean(axis=0), x.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    model = LogisticRegression(C=STRENGTH, max_iter=1000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of not converging: the order of the documents no longer changes
-        model.fit(_standardised(x, center, scale), targets)
-    return {
-        "layer": np.array([float(layer)]),
-        "center": center,
-        "scale": scale,
-        "weights": model.coef_[0],
-        "bias": model.intercept_,
-    }
+    .. math::
+        \tfrac{1}{2} \lVert w \rVert^2 + C \sum_i \ln\bigl(1 + e^{-t_i (w^\top x_i + b)}\bigr), \qquad t_i = \pm 1
+
+    Args:
+        x: shape (n, k).
+        targets: 0 or 1, shape (n,).
+
+    Returns:
+        Weights of shape (k,), and the bias, which is not penalised.
+    """
+    n, k = x.shape
+    z = np.column_stack([x, np.ones(n)])
+    penalty = np.append(np.full(k, 1.0 / STRENGTH), 0.0)
+    found = np.zeros(k + 1)
+    found[k] = np.log(targets.mean() / (1 - targets.mean()))
+    loss = _loss(z @ found, targets) + penalty @ found**2 / 2
+    for _ in range(_STEPS):
+        p = expit(z @ found)
+        gradient = z.T @ (p - targets) + penalty * found
+        hessian = (z * (p * (1 - p))[:, None]).T @ z
+        hessian[np.diag_indices(k + 1)] += penalty
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        # A whole step may overshoot where the loss is nearly flat.
+        while (new := _loss(z @ (found - size * step), targets) + penalty @ (found - size * step) ** 2 / 2) > loss:
+            size /= 2
+            if size < _SMALLEST:
+                return found[:k], float(found[k])
+        found, gain, loss = found - size * step, loss - new, new
+        if gain < _SMALLEST * loss:
+            break
+    return found[:k], float(found[k])
+
+
+def _loss(odds: FloatArray, targets: IntArray) -> float:
+    return float(np.logaddexp(0.0, odds).sum() - odds @ targets)
+
+
+@dataclass(frozen=True)
+class _Depth:
+    """The states of one depth, standardised, in no more dimensions than there are documents.
+
+    Attributes:
+        center, scale: shape (width,).
+        reduced: shape (n, k).
+        axes: orthonormal, shape (width, k): `reduced @ axes.T` are the standardised states.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    reduced: FloatArray
+    axes: FloatArray
+
+    @classmethod
+    def of(cls, states: FloatArray) -> _Depth:
+        x = np.asarray(states, dtype=np.float64)
+        center, scale = x.mean(axis=0), x.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        x = np.asarray(_standardised(x, center, scale), dtype=np.float64)
+        if x.shape[1] <= x.shape[0]:
+            return cls(center, scale, x, np.eye(x.shape[1]))
+        values, vectors = np.linalg.eigh(x @ x.T)
+        kept = values > values[-1] * _SMALLEST
+        lengths = np.sqrt(values[kept])
+        return cls(center, scale, vectors[:, kept] * lengths, x.T @ vectors[:, kept] / lengths)
+
+    def held_out(self, targets: IntArray, train: IntArray, test: IntArray) -> float:
+        weights, bias = logistic(self.reduced[train], targets[train])
+        return auroc((self.reduced[test] @ weights + bias).tolist(), targets[test].tolist())
 
 
 def _standardised(x: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
     found: FloatArray = (x - center) / scale / np.sqrt(x.shape[1])
     return found
-
-
-def _held_out(states: FloatArray, targets: IntArray, train: IntArray, test: IntArray, layer: int) -> float:
-    arrays = _fitted(states[train, layer], targets[train], layer)
-    return auroc(score(arrays, states[test]).tolist(), targets[test].tolist())
 
 
 def _folds(targets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntArray]]:

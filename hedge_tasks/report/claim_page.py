@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks import __version__
+from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.claim_finding import claim_finding
+from hedge_tasks.measures.run_finding import RunFinding, judge_in_words
 from hedge_tasks.measures.unit_numbers import Flagged, flagged
 from hedge_tasks.measures.unit_table import UnitTable
-from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.pages import View, asset, render
+from hedge_tasks.report.pictures import NONE, Thumbnails, thumbnails
+from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.texts import script_json
-from hedge_tasks.runs.run_files import now
+from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims
 
 LEVELS = 5
@@ -28,6 +35,7 @@ ANSWERS = 200
 """Answers that a page shows; the numbers are of all."""
 
 _CLAIMS = 80
+_LONGEST = 300
 _DRAWS = 40
 _SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 
@@ -38,27 +46,48 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def build_claim_page(
-    scored: ScoredClaims, table: UnitTable | None, *, detector: str | None = None, answers: int = ANSWERS
+    scored: ScoredClaims,
+    table: UnitTable | None,
+    run: Run,
+    *,
+    finding: RunFinding | None = None,
+    detector: str | None = None,
+    answers: int = ANSWERS,
+    pictures: bool = True,
+    views: Sequence[View] = (),
 ) -> str:
     """The page as HTML.
 
     Args:
         table: numbers of the run; None where nothing is labelled.
+        run: whose claims they are: verdicts and pictures of the answers come from it.
+        finding: of the run, whose state of trust then stands on the page.
         detector: whose scores shade the claims; by default the best that is not blind, else LUQ.
         answers: most answers to show, those of the highest mean score.
+        pictures: whether the pictures of the answers are looked for.
+        views: other pages about the run.
 
     Raises:
         DataError: no claim has a score of that detector.
     """
     name = detector or default_detector(scored, table)
-    shown, n_ranked = worst_answers(scored, table, name, answers)
+    chosen = {one.answers.id for _, one in ranked_answers(scored, name)[:answers]}
+    asked = replace(run, answer_sets=tuple(a for a in run.answer_sets if a.id in chosen))
+    found = thumbnails(asked) if pictures else NONE
+    shown, n_ranked = worst_answers(scored, table, name, answers, pictures=found, verdicts=run.verdicts)
     threshold = threshold_of(table, name)
     return render(
         "claims.html.j2",
         scripts=[asset("page.js"), asset("claims.js")],
-        title=f"Claims of {scored.title}",
+        title=f"Claims of {names_of_runs([run])[0]}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
+        views=views,
+        finding=finding,
+        sentence=claim_finding(table) if table else "No claim is labelled, so nobody knows which of them are wrong.",
+        claims_labelled=table is not None,
+        verdicts=sorted({one["verdict"]["label"] for one in shown if one["verdict"]}),
+        pictures_note=found.note,
         about=f"{scored.settings.get('decomposition', 'claims')} by {scored.settings.get('support', 'support')}",
         price=str(scored.price),
         detector=get(name).title,
@@ -74,7 +103,14 @@ def build_claim_page(
 
 
 def worst_answers(
-    scored: ScoredClaims, table: UnitTable | None, name: str, most: int, prefix: str = ""
+    scored: ScoredClaims,
+    table: UnitTable | None,
+    name: str,
+    most: int,
+    prefix: str = "",
+    *,
+    pictures: Thumbnails = NONE,
+    verdicts: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> tuple[list[dict[str, Any]], int]:
     """The answers of the highest mean score, as the templates show them, and how many there are in all.
 
@@ -82,26 +118,50 @@ def worst_answers(
         name: of the detector whose scores shade the claims.
         most: answers to show.
         prefix: of all anchors, so that a page may show several runs.
+        pictures: of the documents.
+        verdicts: on the whole answers, by id.
 
     Raises:
         DataError: no claim has a score of that detector.
     """
-    values = [one.scores.get(name, np.empty(0)) for one in scored.answers]
-    known = np.concatenate([*values, np.empty(0)])
+    ranked = ranked_answers(scored, name)
+    known = np.concatenate([one.scores[name] for _, one in ranked])
     known = known[np.isfinite(known)]
-    if not len(known):
-        raise DataError(f"{scored.title}: no claim has a score of {name}")
     ends = float(known.min()), float(known.max())
-    ranked = sorted(
-        (i for i, of in enumerate(values) if np.isfinite(of).any()),
-        key=lambda i: (-float(np.mean(values[i][np.isfinite(values[i])])), i),
-    )
     options = dict(table.settings) if table else {}
-    shown = [
-        _answer(scored.answers[i], values[i], ends, options, f"{prefix}a{place}")
-        for place, i in enumerate(ranked[:most])
-    ]
+    shown = []
+    for place, (_, one) in enumerate(ranked[:most]):
+        answer = _answer(one, one.scores[name], ends, options, f"{prefix}a{place}")
+        answer["pictures"] = [pictures.addresses[i] for i in dict(pictures.of_document).get(one.answers.id, ())]
+        answer["verdict"] = _verdict(one, verdicts.get(one.answers.id))
+        shown.append(answer)
     return shown, len(ranked)
+
+
+def ranked_answers(scored: ScoredClaims, name: str) -> list[tuple[float, ScoredAnswer]]:
+    """The answers that have a score of a detector with the mean over their claims, the highest first.
+
+    Raises:
+        DataError: no claim has one.
+    """
+    found = [(one.scores[name], one) for one in scored.answers if name in one.scores]
+    means = [(float(np.mean(of[np.isfinite(of)])), one) for of, one in found if np.isfinite(of).any()]
+    if not means:
+        raise DataError(f"{scored.title}: no claim has a score of {name}")
+    return sorted(means, key=lambda pair: -pair[0])
+
+
+def _verdict(one: ScoredAnswer, verdict: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """The verdict on the whole answer: its label, and why; None where nobody has judged it."""
+    label = one.answers.label
+    if label is None and not verdict:
+        return None
+    kept = verdict or {}
+    return {
+        "label": outcome_of({**kept, "label": label}),
+        "judge": judge_in_words(str(kept["judge"])) if kept.get("judge") else "",
+        "reason": str(kept.get("reason") or "")[:_LONGEST],
+    }
 
 
 def default_detector(scored: ScoredClaims, table: UnitTable | None) -> str:
@@ -151,6 +211,7 @@ def _answer(
         "anchor": anchor,
         "mean": float(finite.mean()),
         "worst": float(finite.max()),
+        "reference": one.answers.reference or "",
         "segments": _segments(one, claims),
         "claims": claims,
         "more": max(0, len(one.claims) - _CLAIMS),

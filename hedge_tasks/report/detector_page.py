@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of
@@ -12,12 +12,15 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import DetectorTable, Rank
 from hedge_tasks.measures.fusion import Fusion
 from hedge_tasks.measures.kept_units import KeptNumbers
+from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart
-from hedge_tasks.report.page import names_of_runs
-from hedge_tasks.report.pages import WITH_FIGURES, asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
+from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.svg import picture
 from hedge_tasks.runs.run_files import now
+
+T = TypeVar("T")
 
 
 def build_detector_page(
@@ -25,8 +28,10 @@ def build_detector_page(
     ranks: Sequence[Rank],
     *,
     budget: int | None = None,
+    findings: Sequence[RunFinding | None] = (),
     fusions: Sequence[Fusion | None] = (),
     claims: Sequence[KeptNumbers | None] = (),
+    views: Sequence[View] = (),
 ) -> str:
     """The page as HTML.
 
@@ -34,8 +39,10 @@ def build_detector_page(
         tables: of the runs; see `hedge_tasks.measures.detector_table`.
         ranks: mean ranks over them; none for a single run.
         budget: that they were made for.
+        findings: of the runs, in their order.
         fusions: of the runs, in their order, where detectors were fused.
         claims: of the runs, in their order, where claims are kept with them.
+        views: other pages about the runs.
 
     Raises:
         DataError: there is no run.
@@ -43,19 +50,23 @@ def build_detector_page(
     if not tables:
         raise DataError("there are no runs to compare detectors on")
     names = names_of_runs([table.run for table in tables])
-    fused = [*fusions, *[None] * (len(tables) - len(fusions))]
-    kept = [*claims, *[None] * (len(tables) - len(claims))]
+    beside = [_of_each(of, len(tables)) for of in (findings, fusions, claims)]
     return render(
         "detectors.html.j2",
         scripts=[*map(asset, WITH_FIGURES)],
+        views=views,
         title="Detectors" if len(tables) > 1 else f"Detectors on {names[0]}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
         budget=budget,
         ranks=[_rank(rank, tables) for rank in ranks],
         rank_chart=picture(ranks_chart(ranks)),
-        runs=[_run(*each) for each in zip(names, tables, fused, kept, strict=True)],
+        runs=[_run(*each) for each in zip(names, tables, *beside, strict=True)],
     )
+
+
+def _of_each(found: Sequence[T | None], n: int) -> list[T | None]:
+    return [*found, *[None] * (n - len(found))]
 
 
 def _rank(rank: Rank, tables: Sequence[DetectorTable]) -> dict[str, Any]:
@@ -72,11 +83,14 @@ def _rank(rank: Rank, tables: Sequence[DetectorTable]) -> dict[str, Any]:
     }
 
 
-def _run(name: str, table: DetectorTable, fusion: Fusion | None, claims: KeptNumbers | None) -> dict[str, Any]:
+def _run(
+    name: str, table: DetectorTable, finding: RunFinding | None, fusion: Fusion | None, claims: KeptNumbers | None
+) -> dict[str, Any]:
     first = table.rows[0].estimate if table.rows else None
     rows = [{**vars(row), "label": name_of(row.detector)} for row in table.rows]
     return {
         "name": name,
+        "finding": finding,
         "clustering": table.scorer.name,
         "against": name_of(table.against),
         "n": first.n if first else 0,
@@ -95,7 +109,7 @@ def _run(name: str, table: DetectorTable, fusion: Fusion | None, claims: KeptNum
 
 def _charts(table: DetectorTable) -> list[Chart]:
     priced = [(row.detector, row.draws, row.estimate) for row in table.rows]
-    return [price_chart(priced), detectors_chart({table.scorer.name: {name: e for name, _, e in priced}})]
+    return [detectors_chart({table.scorer.name: {name: e for name, _, e in priced}}), price_chart(priced)]
 
 
 def _by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:

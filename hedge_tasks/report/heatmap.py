@@ -147,7 +147,7 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
     unreliable = {i: reason for i, a in enumerate(analyses) if (reason := health_of(a.run).unreliable)}
     return {
         "unreliable": {i: (names[i], reason) for i, reason in unreliable.items()},
-        "panels": _of_one_task(analyses) if len(tasks) == 1 else _of_tasks(analyses, tasks),
+        "panels": _of_one_task(analyses, within_task) if len(tasks) == 1 else _of_tasks(analyses, tasks, within_task),
         "choice": "Clustering" if len(tasks) == 1 else "Number",
         "levels": LEVELS,
         "n_pairs": len(pairs),
@@ -158,30 +158,33 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
 
 
 def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> list[str]:
-    """The models' short names where a task has each only once, else the names of the runs."""
+    """The models' short names where a task has each only once, else the names of the runs without the task."""
     models = short_names([_model(a) for a in analyses])
     place = [(a.run.task, models[_model(a)]) for a in analyses]
-    return [name if place.count(at) > 1 else at[1] for name, at in zip(names, place, strict=True)]
+    return [
+        name.removeprefix(f"{at[0]} · ") if place.count(at) > 1 else at[1]
+        for name, at in zip(names, place, strict=True)
+    ]
 
 
-def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str]) -> list[HeatMap]:
+def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequence[str]) -> list[HeatMap]:
     """Models by tasks, a panel for every number; what most runs have stands first."""
     panels = []
     for number in _numbers(analyses):
         name = number.name if number.clustering is None else f"{number.clustering}, {number.name}"
         columns = [(task, number, {i for i, a in enumerate(analyses) if a.run.task == task}) for task in tasks]
-        panels.append(_panel(name, number.about, number.scale, columns, analyses))
+        panels.append(_panel(name, number.about, number.scale, columns, analyses, names))
     return sorted(panels, key=lambda panel: -panel.defined)
 
 
-def _of_one_task(analyses: Sequence[Analysis]) -> list[HeatMap]:
+def _of_one_task(analyses: Sequence[Analysis], names: Sequence[str]) -> list[HeatMap]:
     """Models by numbers, a panel for every clustering."""
     known, everywhere = list(_numbers(analyses)), set(range(len(analyses)))
     general = [number for number in known if number.clustering is None]
     panels = []
     for clustering in dict.fromkeys(number.clustering for number in known if number.clustering is not None) or [""]:
         columns = [(n.name, n, everywhere) for n in (*general, *(n for n in known if n.clustering == clustering))]
-        panels.append(_panel(clustering, " ".join(n.about for n in general), None, columns, analyses))
+        panels.append(_panel(clustering, " ".join(n.about for n in general), None, columns, analyses, names))
     return panels
 
 
@@ -208,16 +211,22 @@ def _panel(
     scale: Scale | None,
     columns: Sequence[tuple[str, NumberOfRuns, Set[int]]],
     analyses: Sequence[Analysis],
+    names: Sequence[str],
 ) -> HeatMap:
-    """Columns: each with its name, its number, and the places of the runs that may stand in it."""
+    """Columns: each with its name, its number, and the places of the runs that may stand in it.
+
+    A row is a model; of a model with several runs of a task each run is a row, by its name.
+    """
     models = short_names([_model(a) for a in analyses])
     rows = []
     for model, short in models.items():
         runs = [i for i, a in enumerate(analyses) if _model(a) == model]
-        cells = (tuple(_cells(number, [i for i in runs if i in places])) for _, number, places in columns)
-        rows.append((short, model, tuple(cells)))
-    several = f"Models and their numbers{', clustering ' + name if name else ''}"
-    title = several if scale is None else name[:1].upper() + name[1:]
+        several = any(len(places & set(runs)) > 1 for _, _, places in columns)
+        for row, of_row in [(names[i], [i]) for i in runs] if several else [(short, runs)]:
+            cells = (tuple(_cells(number, [i for i in of_row if i in places])) for _, number, places in columns)
+            rows.append((row, model, tuple(cells)))
+    together = f"Models and their numbers{', clustering ' + name if name else ''}"
+    title = together if scale is None else name[:1].upper() + name[1:]
     csv = _csv([number for _, number, _ in columns], analyses)
     return HeatMap(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _saved(title, csv))
 

@@ -14,6 +14,7 @@ from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_finding import judge_in_words
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.plots.charts import Chart, Series
+from hedge_tasks.plots.figures import auroc_start
 from hedge_tasks.report.analysis import Analysis, hallucination_rate
 from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
@@ -67,7 +68,9 @@ class DetectorRow:
 
 LEAD_TITLE = "Which detector finds the hallucinations?"
 
-_NEAR_CHANCE = 0.4
+_MOST_TICKS = 7
+_CROWDED = (0.4, 0.6)
+"""Too near to chance to be written as well where there are many ticks."""
 _LINE = 22.0
 """Pixels between the clusterings of a detector."""
 
@@ -150,17 +153,17 @@ def _baselines(analysis: Analysis) -> list[tuple[str, str, Number]]:
 
 
 def axis_start(numbers: Sequence[Number]) -> float:
-    """Where the axis of ROC-AUCs begins: at 0.4 where all values and intervals allow, else at 0."""
-    lowest = min((bound for e in numbers for bound in (e.value, e.low) if bound is not None), default=0.0)
-    return _NEAR_CHANCE if lowest >= _NEAR_CHANCE else 0.0
+    """Where the axis of ROC-AUCs begins: at 0.4, or at the tenth below the lowest value or interval."""
+    return auroc_start([bound for e in numbers for bound in (e.value, e.low) if bound is not None])
 
 
 def axis_ticks(rows: Sequence[DetectorRow]) -> list[tuple[float, str]]:
-    """Places on the axis in per cent, with their texts."""
+    """Places on the axis in per cent, with their texts; chance is always one of them."""
     start = axis_start([bar.estimate for row in rows for bar in row.bars])
-    values = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0) if start else (0.0, 0.25, 0.5, 0.75, 1.0)
-    names = {0.5: "chance"}
-    return [(_place(value, start), names.get(value, f"{value:g}")) for value in values]
+    values = [value / 10 for value in range(10, -1, -1) if value / 10 >= start]
+    if len(values) > _MOST_TICKS:
+        values = [value for value in values if round(10 * value) % 2 == 0 and value not in _CROWDED] + [0.5]
+    return [(_place(value, start), "chance" if value == 0.5 else f"{value:g}") for value in sorted(values)]
 
 
 def _place(value: float, start: float) -> float:

@@ -35,6 +35,7 @@ from hedge_tasks.plots import (
     svg_of,
 )
 from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
+from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.runs.run_files import Run, load_runs
 from hedge_tasks.scoring.claim_files import claim_rows
 
@@ -215,7 +216,7 @@ class LoadedRuns(Sequence[LoadedRun]):
         """Return paired differences: between runs of a task, or between the detectors of a single run."""
         if len(self) == 1:
             return self[0].compare()
-        names = {i: f"{run.run.task}, {run.run.model}, {run.run.created[:16]}" for i, run in enumerate(self._runs)}
+        names = dict(enumerate(names_of_runs([run.run for run in self._runs])))
         return _differences(compare_between([run.analysis for run in self._runs], names))
 
     def plot(self, kind: str = "detectors", clustering: str | None = None) -> RunFigure:

@@ -26,15 +26,15 @@ from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
 from hedge_tasks.report.lead import asked_of, axis_ticks, detector_rows, lead_chart, price_of, tiles, why_no_detector
 from hedge_tasks.report.noisy import PictureAddresses
-from hedge_tasks.report.pages import WITH_FIGURES, asset, render
+from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.risk import risk_panel
+from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
-from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.report.texts import script_json
 from hedge_tasks.report.truth import truth_of
-from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run, now
 
 SCRIPTS = (*WITH_FIGURES, "explorer.js", "question.js", "risk.js", "claims.js")
@@ -66,6 +66,7 @@ def build_report(
     results: Sequence[ResultFile] = (),
     options: ReportOptions = ReportOptions(),
     progress: Callable[[str], None] = lambda text: None,
+    views: Sequence[View] = (),
 ) -> str:
     """The report as HTML.
 
@@ -73,6 +74,7 @@ def build_report(
         runs: as `hedge_tasks.runs.run_files.load_runs` reads them.
         results: lmms-eval's result files beside them.
         progress: told what is being done.
+        views: other pages about the runs.
 
     Raises:
         DataError: there are no runs.
@@ -98,7 +100,7 @@ def build_report(
             {
                 **section,
                 "data": Markup(script_json(data)),
-                "claims": claim_section(analysis.run, f"run-{i}-"),
+                "claims": claim_section(analysis.run, f"run-{i}-", shown),
                 "notes": [note for note in (shown.note, seen.note) if note],
                 "read": surprises_first(data),
                 "wrong": wrong_answers(data, analysis.finding),
@@ -111,6 +113,7 @@ def build_report(
         "report.html.j2",
         scripts=[*map(asset, (*SCRIPTS, "sidebyside.js") if answers else SCRIPTS)],
         styles=[*map(asset, STYLES)],
+        views=views,
         title=f"HEDGE report: {_title(runs, names)}",
         version=__version__,
         written=now()[:16].replace("T", " ") + " UTC",
@@ -129,17 +132,6 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
         return names[0]
     several = f"{models} model{'s' if models > 1 else ''}"
     return f"{runs[0].task}, {several}" if tasks == 1 else f"{tasks} tasks, {several}"
-
-
-def names_of_runs(runs: Sequence[Run]) -> list[str]:
-    """Return what the runs are called on the page: no two the same."""
-    models = short_names([clean(run.model, 200) for run in runs])
-    short = [f"{run.task} · {models[clean(run.model, 200)]}" for run in runs]
-    names = [
-        name if short.count(name) == 1 else f"{name} · {run.created[:16] or run.path or i + 1}"
-        for i, (name, run) in enumerate(zip(short, runs, strict=True))
-    ]
-    return [name if names.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 
 def _pictures(

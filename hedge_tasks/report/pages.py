@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -23,11 +24,25 @@ WITH_FIGURES = ("page.js", "terms.js", "figures.js")
 """Scripts of a page with figures and terms."""
 
 
+@dataclass(frozen=True)
+class View:
+    """A page about the same run, as the others link to it.
+
+    Attributes:
+        name: for people.
+        address: where it is; "" for the page itself.
+    """
+
+    name: str
+    address: str = ""
+
+
 def render(
     template: str,
     *,
     scripts: Sequence[str],
     styles: Sequence[str] = (),
+    views: Sequence[View] = (),
     package: str = PACKAGE,
     asks: str = "",
     **values: Any,
@@ -38,6 +53,7 @@ def render(
         template: its name, in the folder `templates` of the package, else of this one.
         scripts: the code that the page runs, in this order.
         styles: further style sheets, as text.
+        views: pages about the same run, this one among them.
         package: whose template it is.
         asks: whom the scripts may ask, as a Content-Security-Policy names it: `'self'` is where the page came from.
         values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
@@ -52,6 +68,7 @@ def render(
             # Files of this package, not text from outside.
             style=Markup("\n".join([*map(asset, _STYLES), *styles])),
             scripts=[Markup(code) for code in scripts],
+            views=views,
             **values,
         )
     )
@@ -77,6 +94,8 @@ def _environment(package: str) -> Any:
         # Whatever a template shows went through here: numbers as they are, texts without control characters.
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
+    # No line ends between a number and its unit.
+    environment.filters["unbroken"] = lambda text: clean(text).replace(" %", "\N{NO-BREAK SPACE}%")
     environment.filters["fixed"] = lambda value, digits=3: Format(digits)(value)
     for filter_ in (explain, explain_beside, explain_name, used_terms, caption_of, numbers_of):
         environment.filters[filter_.__name__] = filter_

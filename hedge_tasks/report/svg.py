@@ -48,10 +48,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class DrawnSeries:
-    """A series: number of its colour, and its parts in pixels."""
+    """A series: number of its colour, the class that colours it, and its parts in pixels."""
 
     name: str
     colour: int
+    style: str
     kind: str
     path: str
     band: str
@@ -145,9 +146,10 @@ def _draw(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> DrawnSe
     from markupsafe import Markup
 
     colour = i % N_COLOURS
+    look = (colour, f"tone-{series.tone}" if series.tone else f"c{colour}")
     places = [(x(a), y(b)) for a, b in zip(series.x, series.y, strict=True)]
     if chart.forest or series.kind in ("points", "bars"):
-        return DrawnSeries(series.name, colour, series.kind, "", "", _marks(chart, series, i, x, y))
+        return DrawnSeries(series.name, *look, series.kind, "", "", _marks(chart, series, i, x, y))
     path = "M" + "L".join(f"{a} {b}" for a, b in places) if places else ""
     bounds = [(x(a), series.bounds(k)) for k, a in enumerate(series.x)]
     banded = [(a, y(_clamp(b[0], y)), y(_clamp(b[1], y))) for a, b in bounds if b is not None]
@@ -155,7 +157,7 @@ def _draw(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> DrawnSe
     band = f"M{'L'.join([*upper, *lower])}Z" if len(banded) > 1 else ""
     marks = _marks(chart, series, i, x, y) if series.kind == "line" and len(series.x) <= _MANY else ()
     # Numbers of our own, of any length: as texts from outside they would be cut short.
-    return DrawnSeries(series.name, colour, series.kind, Markup(path), Markup(band), marks)
+    return DrawnSeries(series.name, *look, series.kind, Markup(path), Markup(band), marks)
 
 
 def _marks(chart: Chart, series: Series, i: int, x: _Scale, y: _Scale) -> tuple[Mark, ...]:

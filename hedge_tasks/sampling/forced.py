@@ -7,7 +7,8 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
 - `reworded`: the baseline answer once more, to the same question behind another introduction;
 - `true`, `false`: the words "True" and "False", after the question whether the baseline answer is true;
 - `options`: each answer that the question offers as the *whole* reply, its end included: the model's distribution over
-  the offered answers, which no reading of sampled replies has to guess. One pass an option, named `option:TEXT`;
+  the offered answers, which no reading of sampled replies has to guess. One pass an option, named `option:TEXT`; a
+  letter is the sum over what spells it (`data.option_order.written`: "A", "(A)", "A."), with a pass for each;
 - `reversed`: the same where lettered options are shown in the other order, against a liking for places. One pass an
   option, named `reversed:LETTER` by the letter that the option has in the given order;
 - `self_reading`: the same as the final answer behind the model's own baseline reply, named `read:TEXT`.
@@ -16,6 +17,7 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -25,7 +27,7 @@ from loguru import logger
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import OPTION, READ, REVERSED, Answer
-from hedge_tasks.data.option_order import reversed_letters, reversed_question
+from hedge_tasks.data.option_order import reversed_letters, reversed_question, written
 from hedge_tasks.errors import unknown
 from hedge_tasks.perturb.base import Wording, build_noise
 from hedge_tasks.sampling.conversations import Conversation
@@ -133,15 +135,15 @@ def forced_keys(
         options: that the question offers.
     """
     keys = {
-        f"{OPTION}{option}": definition.forced_key(document, question, {"name": OPTIONS, "said": option}, None)
+        f"{OPTION}{option}": definition.forced_key(document, question, {"name": OPTIONS, **_said(option)}, None)
         for option in options
     }
     # The document's key stands for the question in the given order only.
     other = {"name": _REVERSED, "asked": reversed_question(question) or ""}
     for option, letter in _reversed(question, options).items():
-        keys[f"{REVERSED}{option}"] = definition.forced_key(document, question, {**other, "said": letter}, None)
+        keys[f"{REVERSED}{option}"] = definition.forced_key(document, question, {**other, **_said(letter)}, None)
     for option in options:
-        about = {"name": SELF_READING, "baseline": baseline.text, "offered": _offered(options), "said": option}
+        about = {"name": SELF_READING, "baseline": baseline.text, "offered": _offered(options), **_said(option)}
         keys[f"{READ}{option}"] = definition.forced_key(document, question, about, _final_prompt())
     for name in (name for name in NAMES if name not in _PREFIXES.values()):
         prompt = _truth_prompt() if name in _WORDS else None
@@ -242,8 +244,12 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
     asked = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
     for whole, ask in asks.items():
         mine = [key for key in asked if passes[key][0].whole == whole]
-        answers = ask([conversations[key] for key in mine], [passes[key][0].text for key in mine]) if mine else []
-        made |= dict(zip(mine, answers, strict=True))
+        forms = [(key, form) for key in mine for form in _forms(passes[key][0])]
+        answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if mine else []
+        told: dict[str, list[Answer | str]] = {}
+        for (key, _), answer in zip(forms, answers, strict=True):
+            told.setdefault(key, []).append(answer)
+        made |= {key: _summed(of_key) for key, of_key in told.items()}
     by_store: dict[int, tuple[AnswerStore, list[FinishedDraw]]] = {}
     for key, answer in made.items():
         if isinstance(answer, Answer):
@@ -253,6 +259,34 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
     for store, records in by_store.values():
         store.put(records)
     return [answer for answer in made.values() if isinstance(answer, str)]
+
+
+def _forms(one: ForcedPass) -> tuple[str, ...]:
+    """The texts that a pass reads."""
+    return written(one.text) if one.whole else (one.text,)
+
+
+def _summed(told: Sequence[Answer | str]) -> Answer | str:
+    """One text in several forms, the first its own: the sum of their probabilities, as a mean over its own tokens.
+
+    The first form alone where no more than first tokens are told: the others begin with a bracket, or as it does.
+    """
+    own = told[0]
+    if isinstance(own, str) or own.finish == "length" or len(told) == 1:
+        return own
+    answers = [one for one in told if isinstance(one, Answer)]
+    total = [one.mean_logprob * one.n_tokens for one in answers if one.mean_logprob is not None and one.n_tokens]
+    top = max(total, default=-math.inf)
+    if top == -math.inf or not own.n_tokens:
+        return own
+    together = top + math.log(math.fsum(math.exp(value - top) for value in total))
+    return replace(own, mean_logprob=min(together / own.n_tokens, 0.0))
+
+
+def _said(option: str) -> dict[str, Any]:
+    """The offered answer as part of what defines a pass, with its forms where it has several."""
+    forms = written(option)
+    return {"said": option} if len(forms) == 1 else {"said": option, "written": list(forms)}
 
 
 def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str, Any]]]:

@@ -21,8 +21,8 @@ from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.behaviour import SettingTried
 from hedge_tasks.sampling.failures import FailureTally
 from hedge_tasks.sampling.forced import force, forced_of
-from hedge_tasks.sampling.hidden_states import check_states, keep_states
 from hedge_tasks.sampling.image_check import plan_checks, summary
+from hedge_tasks.sampling.inside import check_inside, keep_inside
 from hedge_tasks.sampling.jobs import Job, Stores, keep_documents, load_documents
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prefetch import NoisyPictures
@@ -80,7 +80,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
     """
     _check_guided(model, requests)
     _check_tokens(model, requests)
-    check_states(model, [instance.args[2] for instance in requests])
+    check_inside(model, [instance.args[2] for instance in requests])
     with Stores() as stores:
         jobs = [Job.of(model, instance.args[2], instance.args[3:6], stores) for instance in requests]
         failed = _answer(model, jobs)
@@ -93,7 +93,7 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
             model,
             [job for i in answered for job in (jobs[i], *further.get(i, ())) if not failed.keys() & job.draws.keys()],
         )
-        keep_states(model, [jobs[i] for i in answered])
+        keep_inside(model, [jobs[i] for i in answered])
         answered = {i: answers.with_forced(forced_of(jobs[i])) for i, answers in answered.items()}
         reports = _reports(jobs)
         return [

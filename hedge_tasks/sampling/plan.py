@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.data.answers import Condition, Draw
+from hedge_tasks.data.inside import parts_of
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.perturb import Noise, build_noise
@@ -35,7 +36,7 @@ NOT_OF_THE_ANSWER = (
     "image_check",
     "probe",
     "self_reading",
-    "hidden_states",
+    "inside",
 )
 """Settings that shape no answer by themselves (the strength is part of the perturbation's own settings)."""
 
@@ -81,8 +82,8 @@ class SamplingPlan:
             questions: a mask over the logits in `hedge_hf`, structured outputs elsewhere.
         self_reading: whether the model is asked, by forced passes, which of the offered answers its own baseline reply
             is; see `hedge_tasks.lmms.self_reading`. No draw is another one for it.
-        hidden_states: whether the model's hidden states are kept, for detectors that look inside; see
-            `hedge_tasks.sampling.hidden_states`. No draw is another one for it.
+        inside: parts of the model that are kept for detectors that look inside, such as "states+attention", or "all";
+            see `hedge_tasks.data.inside`. No draw is another one for it.
         alternatives: keep with the baseline answer its tokens, each with its log-probability and so many of the
             likeliest tokens in its place, at most 20 (servers give no more); 0 keeps the tokens alone. Scores of claims
             without a draw look at them (`hedge claims`).
@@ -109,7 +110,7 @@ class SamplingPlan:
     perturb_at: int | None = None
     guided: bool = False
     self_reading: bool = False
-    hidden_states: bool = False
+    inside: str | bool = False
     alternatives: int | None = None
 
     def __post_init__(self) -> None:
@@ -141,7 +142,7 @@ class SamplingPlan:
                 options.count(name, getattr(self, name), at_least=1)
         options.flag("guided", self.guided)
         options.flag("self_reading", self.self_reading)
-        options.flag("hidden_states", self.hidden_states)
+        parts_of(self.inside)
         if self.alternatives is not None and options.count("alternatives", self.alternatives) > MOST_ALTERNATIVES:
             raise ConfigError(f"alternatives: expected at most {MOST_ALTERNATIVES}, got {self.alternatives}")
         _ = self.noise  # an unknown preset or a strength beyond the limits fails here, not at the first noisy draw
@@ -184,9 +185,7 @@ class SamplingPlan:
         noise = self.noise.settings()
         settings = {**asdict(self), "n_noisy": self.noisy_count, "until": list(self.until), "perturbation": noise}
         # Only where they are on: they are no part of the definition of answers that were sampled without.
-        off = [
-            n for n in ("max_image_side", "perturb_at", "guided", "self_reading", "hidden_states") if not settings[n]
-        ]
+        off = [n for n in ("max_image_side", "perturb_at", "guided", "self_reading", "inside") if not settings[n]]
         off += ["alternatives"] if self.alternatives is None else []
         return {key: value for key, value in settings.items() if key not in off}
 

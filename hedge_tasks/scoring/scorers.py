@@ -10,6 +10,7 @@ from typing import Any
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.detectors.scorer import ClaimSource, Scorer
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.protocols import Protocol
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
@@ -37,8 +38,8 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
 
 
 def knowing(scorer: Scorer, run: Run) -> Scorer:
-    """The same scorer for a run: what is kept of its answers and of their claims is not asked again."""
-    return scorer.looking_up(run.said).with_claims(_claims_of(run))
+    """The same scorer for a run: what is kept of its answers, of their claims and of the model is not asked again."""
+    return scorer.looking_up(run.said).with_claims(_claims_of(run)).with_inside(inside_source(run))
 
 
 def _claims_of(run: Run) -> ClaimSource:

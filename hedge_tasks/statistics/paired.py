@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -130,6 +131,7 @@ def compare_scores(
     n_resamples: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
+    extra_stderr: float = 0.0,
 ) -> Comparison:
     """Difference in AUROC of two scores for the same answers, e.g. VASE and semantic entropy of one run.
 
@@ -147,6 +149,8 @@ def compare_scores(
         n_resamples: Number of bootstrap resamples, at least 2.
         seed: Seed of the bootstrap.
         confidence: Level of the interval, in (0, 1).
+        extra_stderr: Standard error of the difference that these scores do not show, such as that of fitting a score on
+            the same documents; added in quadrature. Not for `"bootstrap"`.
 
     Returns:
         The comparison; what is undefined is `None`, with the reason.
@@ -169,7 +173,7 @@ def compare_scores(
     (x_a, y), (x_b, _) = as_data(scores_a, labels), as_data(scores_b, labels)
     codes = None if groups is None else codes_of(groups, len(y), "groups")
     name = "DeLong" if codes is None else JACKKNIFE
-    return _compared((x_a, y), (x_b, y), name, lambda: _delong(x_a, x_b, y == 1, codes, confidence))
+    return _compared((x_a, y), (x_b, y), name, lambda: _delong(x_a, x_b, y == 1, codes, confidence, extra_stderr))
 
 
 def compare_within(
@@ -364,7 +368,12 @@ def _compared(
 
 
 def _delong(
-    x_a: FloatArray, x_b: FloatArray, positive: BoolArray, groups: IntArray | None, confidence: float
+    x_a: FloatArray,
+    x_b: FloatArray,
+    positive: BoolArray,
+    groups: IntArray | None,
+    confidence: float,
+    extra_stderr: float,
 ) -> _Uncertainty:
     (area_a, components_a), (area_b, components_b) = auroc_components(x_a, positive), auroc_components(x_b, positive)
     # Differences of components, not of variances: scores of the same order then have exactly no variance.
@@ -376,7 +385,8 @@ def _delong(
         stderr, deviations = _deleted((x_a, x_b), (positive, positive), groups)
     if stderr == 0:
         return _without_variation(difference, same=bool((levels_of(x_a) == levels_of(x_b)).all()))
-    found = _tested(difference, stderr, degrees_of_freedom(positive, groups), confidence)
+    degrees = degrees_of_freedom(positive, groups)
+    found = _tested(difference, math.hypot(stderr, extra_stderr), degrees, confidence)
     return replace(found, deviations=deviations)
 
 

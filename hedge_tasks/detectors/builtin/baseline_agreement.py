@@ -13,6 +13,7 @@ from hedge_tasks.detectors.similarity import cosine, entailment, relations_of
 @register(
     "baseline_cosine",
     title="Distance to the baseline answer",
+    short="distance to baseline",
     needs=("clean", "cosines"),
     draws=clean_draws,
     source="Bouchard and Chauhan 2025 (cosine scorer of uqlm)",
@@ -43,6 +44,7 @@ def baseline_cosine(evidence: Evidence) -> float:
 @register(
     "baseline_entailment",
     title="Samples not entailing the baseline answer",
+    short="samples not entailing",
     needs=("clean", "relations"),
     draws=clean_draws,
     source="Bouchard and Chauhan 2025 (entailment scorer of uqlm)",
@@ -106,6 +108,7 @@ def selfcheck_nli(evidence: Evidence) -> float:
 @register(
     "contradiction",
     title="Samples contradicting the baseline answer",
+    short="samples contradicting",
     needs=("clean", "relations"),
     draws=clean_draws,
     source="Chen and Mueller 2024 (non-contradiction)",

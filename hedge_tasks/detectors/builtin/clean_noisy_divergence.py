@@ -13,6 +13,7 @@ from hedge_tasks.detectors.registry import register
 @register(
     "clean_noisy_divergence",
     title="Divergence of clean and noisy samples",
+    short="clean–noisy divergence",
     needs=("clean", "noisy", "clusters"),
     draws=all_draws,
     unit="nats",

@@ -108,6 +108,7 @@ def reworded_msp(evidence: Evidence) -> float:
 @register(
     "option_entropy",
     title="Entropy over the offered answers, forced passes",
+    short="option entropy",
     needs=("forced_options",),
     draws=no_draws,
     unit="nats",

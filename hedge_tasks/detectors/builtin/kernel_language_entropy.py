@@ -77,6 +77,7 @@ def kle(evidence: Evidence, *, t: float = 0.3) -> float:
 @register(
     "kle_cosine",
     title="Kernel language entropy, cosine",
+    short="KLE, cosine",
     needs=("clean", "cosines"),
     draws=clean_draws,
     unit="nats",

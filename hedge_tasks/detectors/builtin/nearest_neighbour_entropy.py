@@ -72,6 +72,7 @@ def snne(evidence: Evidence, *, temperature: float = 1.0) -> float:
 @register(
     "snne_cosine",
     title="Nearest neighbour entropy, cosine",
+    short="SNNE, cosine",
     needs=("clean", "cosines"),
     draws=clean_draws,
     source="Nguyen et al. 2025 (SNNE, arXiv:2506.00245), over cosines",

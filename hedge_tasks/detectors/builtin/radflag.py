@@ -91,6 +91,7 @@ def radflag_score(evidence: Evidence) -> float:
 @register(
     "radflag_dse",
     title="RadFlag, ties by discrete SE",
+    short="RadFlag, ties by SE",
     needs=("clean", "clusters"),
     draws=clean_draws,
     source="RadFlag (HEDGE Eq. 4) plus a share of discrete semantic entropy",
@@ -117,6 +118,7 @@ def radflag_dse(evidence: Evidence, *, weight: float = 0.25) -> float:
 @register(
     "radflag_noisy",
     title="RadFlag, noisy samples",
+    short="RadFlag, noisy",
     needs=("noisy", "clusters"),
     draws=noisy_draws,
     source="RadFlag (HEDGE Eq. 4) on noisy samples",
@@ -140,6 +142,7 @@ def radflag_noisy(evidence: Evidence) -> float:
 @register(
     "radflag_pooled",
     title="RadFlag, clean and noisy samples",
+    short="RadFlag, clean + noisy",
     needs=("clean", "noisy", "clusters"),
     draws=all_draws,
     source="RadFlag (HEDGE Eq. 4) on all samples",

@@ -96,6 +96,7 @@ def se(evidence: Evidence) -> float:
 @register(
     "se_sum",
     title="Semantic entropy, sequence probabilities",
+    short="SE, sequence probabilities",
     needs=("clean", "clusters", "clean_logprobs", "clean_tokens"),
     draws=clean_draws,
     unit="nats",
@@ -155,6 +156,7 @@ def discrete_se(evidence: Evidence) -> float:
 @register(
     "discrete_se_noisy",
     title="Discrete semantic entropy, noisy samples",
+    short="discrete SE, noisy",
     needs=("noisy", "clusters"),
     draws=noisy_draws,
     unit="nats",
@@ -179,6 +181,7 @@ def discrete_se_noisy(evidence: Evidence) -> float:
 @register(
     "discrete_se_pooled",
     title="Discrete semantic entropy, clean and noisy samples",
+    short="discrete SE, clean + noisy",
     needs=("clean", "noisy", "clusters"),
     draws=all_draws,
     unit="nats",

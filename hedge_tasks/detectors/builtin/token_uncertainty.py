@@ -129,6 +129,7 @@ def cocoa_mte(evidence: Evidence) -> float | None:
 @register(
     "mc_probability",
     title="Monte Carlo sequence probability",
+    short="Monte Carlo probability",
     needs=("clean", "clean_logprobs"),
     draws=clean_draws,
     source="Kuhn et al. 2023; uqlm",

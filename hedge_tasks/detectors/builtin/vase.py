@@ -188,6 +188,7 @@ def vase_linear(evidence: Evidence, *, alpha: float = 1.0) -> float:
 @register(
     "vase_no_contrast",
     title="VASE without the contrast (α = 0)",
+    short="VASE, α = 0",
     needs=("clean", "noisy", "clusters"),
     draws=all_draws,
     unit="nats",

@@ -11,18 +11,28 @@ from typing import Any
 
 from loguru import logger
 
+from hedge_tasks.clustering.said import LooksUp
+from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.measures.run_finding import trust_of_run
-from hedge_tasks.measures.trust_state import TrustState
+from hedge_tasks.measures.detector_table import detector_table, mean_ranks
+from hedge_tasks.measures.kept_units import kept_numbers, measured_claims, scored_kept
+from hedge_tasks.measures.run_finding import RunFinding, finding_of
 from hedge_tasks.numbers import PERCENT, Format
+from hedge_tasks.report.claim_page import build_claim_page
+from hedge_tasks.report.detector_page import build_detector_page
 from hedge_tasks.report.live.watching import COMPLETE, QUIET, STATES, Sampling, Watch
 from hedge_tasks.report.page import ReportOptions, build_report
-from hedge_tasks.report.pages import asset, render
+from hedge_tasks.report.pages import View, asset, render
 from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
 from hedge_tasks.sampling.archive import FOLDER as ANSWERS
+from hedge_tasks.scoring.claim_files import all_kept
+from hedge_tasks.scoring.scorers import scorer_of
 
 _DEEPEST = 2
+_SENTENCES = 3
+"""Of a finding, on the first page."""
+
 _MOST_FOLDERS = 200
 
 
@@ -33,16 +43,24 @@ class Finished:
     Attributes:
         key: names it in addresses; a place in the list, never a path.
         run: read once.
-        trust: how far its numbers can be trusted.
+        finding: what it found, and how far its numbers can be trusted.
+        has_claims: whether claims of its answers are kept with it.
     """
 
     key: str
     run: Run
-    trust: TrustState
+    finding: RunFinding
+    has_claims: bool
 
     @property
     def link(self) -> str:
         return f"/run/{self.key}"
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """Addresses of the pages about it, with their names."""
+        claims = {f"{self.link}/claims": "Claims"} if self.has_claims else {}
+        return {self.link: "Report", f"{self.link}/detectors": "Detectors", **claims}
 
 
 class Site:
@@ -60,13 +78,14 @@ class Site:
         self._watches: dict[Path, Watch] = {}
         self._runs: dict[Path, tuple[int, Run]] = {}
         self._pages: dict[str, tuple[object, str]] = {}
-        self._trusts: dict[tuple[str, str], TrustState] = {}
+        self._findings: dict[tuple[str, str], RunFinding] = {}
         self._unreadable: dict[Path, tuple[int, str]] = {}
         # One page at a time: two requests for the same report would make it twice.
         self._lock = Lock()
 
     def page(self, path: str) -> str | None:
-        """The page at a path: "/", "/report" (all runs) or "/run/N"; None where there is none.
+        """The page at a path: "/", "/report" and "/detectors" of all runs, or of one "/run/N", "/run/N/detectors" and
+        "/run/N/claims"; None where there is none.
 
         Raises:
             HedgeError: it cannot be made; the message is fit for a reader.
@@ -75,9 +94,10 @@ class Site:
             if path == "/":
                 return self._first()
             finished = self._finished()
-            if path == "/report":
-                return self._report(path, finished) if finished else None
-            return next((self._report(path, [one]) for one in finished if one.link == path), None)
+            if path in ("/report", "/detectors"):
+                return self._made(path, finished) if finished else None
+            chosen = [one for one in finished if path in one.pages]
+            return self._made(path, chosen) if chosen else None
 
     def _first(self) -> str:
         scripts = [asset("page.js"), asset("live.js")]
@@ -112,11 +132,12 @@ class Site:
                 known = newest.get((run.task, run.model))
                 if known is None or known.created <= run.created:
                     newest[run.task, run.model] = run
-        return [Finished(str(i), newest[key], self._trust(newest[key])) for i, key in enumerate(sorted(newest))]
+        runs = [newest[key] for key in sorted(newest)]
+        return [Finished(str(i), run, self._finding(run), bool(all_kept(run))) for i, run in enumerate(runs)]
 
-    def _trust(self, run: Run) -> TrustState:
+    def _finding(self, run: Run) -> RunFinding:
         key = (str(run.path), run.digest)
-        return self._trusts.get(key) or self._trusts.setdefault(key, trust_of_run(run))
+        return self._findings.get(key) or self._findings.setdefault(key, finding_of(run))
 
     def _run_files(self) -> list[Path]:
         files: list[Path] = []
@@ -153,15 +174,64 @@ class Site:
         }
         return [(file, file.stat().st_mtime_ns) for file in sorted(found)]
 
-    def _report(self, path: str, finished: Sequence[Finished]) -> str:
+    def _made(self, path: str, finished: Sequence[Finished]) -> str:
         runs = [one.run for one in finished]
         made_of = (*((run.path, self._runs[run.path][0]) for run in runs if run.path is not None), *self._beside())
         known = self._pages.get(path)
         if known is None or known[0] != made_of:
-            results = result_files(output_folders(self.folder))
-            known = (made_of, build_report(runs, results, self._options))
+            known = (made_of, self._make(path, finished))
             self._pages[path] = known
         return known[1]
+
+    def _make(self, path: str, finished: Sequence[Finished]) -> str:
+        views = views_of(path, finished)
+        if path.endswith("/detectors"):
+            return detectors_of(finished, views)
+        if path.endswith("/claims"):
+            return claims_of(finished[0], views, pictures=self._options.pictures)
+        results = result_files(output_folders(self.folder))
+        return build_report([one.run for one in finished], results, self._options, views=views)
+
+
+def views_of(path: str, finished: Sequence[Finished]) -> list[View]:
+    """The pages about some runs as they link to each other, the one at `path` among them."""
+    pages = {"/report": "Report", "/detectors": "Detectors"}
+    if path not in pages:
+        pages = finished[0].pages
+    return [View("All runs", "/"), *(View(name, "" if at == path else at) for at, name in pages.items())]
+
+
+def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
+    """The page about the detectors of some runs. No model is asked.
+
+    Raises:
+        DataError: a run does not keep what its clustering needs of a model.
+    """
+    known = [name for name in names() if not get(name).experimental]
+    tables = []
+    for one in finished:
+        scorer = scorer_of(one.run, None)
+        if not one.run.evidence and isinstance(scorer.backend, LooksUp) and scorer.backend.sources():
+            raise DataError(
+                f"{one.run.title} does not keep what models say of its answers: hedge detectors --keep asks"
+            )
+        tables.append(detector_table(one.run, scorer, known, only_kept=True))
+    ranks = mean_ranks(tables) if len(tables) > 1 else []
+    about: dict[str, Any] = {"findings": [one.finding for one in finished], "views": views}
+    return build_detector_page(tables, ranks, claims=[kept_numbers(one.run) for one in finished], **about)
+
+
+def claims_of(one: Finished, views: Sequence[View], *, pictures: bool) -> str:
+    """The page about the claims that are kept with a run.
+
+    Raises:
+        DataError: what is kept cannot be used.
+    """
+    scored = scored_kept(one.run)
+    if scored is None:
+        raise DataError(f"{one.run.title}: the claims that are kept with it cannot be used")
+    table, _ = measured_claims(scored, one.run)
+    return build_claim_page(scored, table, one.run, finding=one.finding, pictures=pictures, views=views)
 
 
 def output_folders(folder: Path) -> list[Path]:
@@ -266,11 +336,12 @@ def _listed(one: Finished) -> dict[str, Any]:
     return {
         "task": run.task,
         "model": run.model,
-        "link": one.link,
+        "pages": one.pages,
+        "finding": " ".join(one.finding.sentences[:_SENTENCES]),
         "written": run.created[:16].replace("T", " "),
         "documents": len(run.answer_sets),
         "rate": f"{PERCENT(sum(labels) / len(labels))}" if labels else "no labels",
-        "trust": one.trust,
+        "trust": one.finding.trust,
     }
 
 

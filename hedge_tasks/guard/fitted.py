@@ -1,0 +1,173 @@
+"""A guard that rests on a fitted detector: fitted on some images, calibrated on others, its state in the policy."""
+
+from __future__ import annotations
+
+import base64
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.inside import Inside
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.base import Detector, no_draws
+from hedge_tasks.detectors.evidence import Evidence
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.records import Count, Items, Name, Record
+from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
+from hedge_tasks.probes.base import Arrays, FittedDetector, digest, looked_at
+from hedge_tasks.probes.registry import FITTED, fitted
+from hedge_tasks.runs.kept_inside import inside_source
+from hedge_tasks.runs.run_files import Run
+
+_NEEDS: Mapping[str, str] = {"states": "hidden_states", "heads": "attention"}
+_SHOWN = 8
+
+
+class StateArray(Record):
+    """Numbers of a state: little endian double precision in base 64."""
+
+    shape: Annotated[Items[Count], Field(max_length=3)]
+    data: str
+
+    @model_validator(mode="after")
+    def _as_long_as_its_shape(self) -> Self:
+        try:
+            n = len(base64.b64decode(self.data, validate=True))
+        except ValueError as error:
+            raise ValueError(f"data: no base 64: {error}") from error
+        if n != 8 * math.prod(self.shape):
+            raise ValueError(f"data: {n} bytes are no {list(self.shape)} numbers")
+        return self
+
+
+class FittedState(Record):
+    """The state of a fitted detector, as a policy keeps it: plain numbers, with their digest.
+
+    Attributes:
+        detector: its name among the fitted ones.
+        sha256: of the arrays.
+        arrays: by name.
+        documents: labelled ones that it was fitted on.
+        fitted_on: task and time of the run that they are of.
+    """
+
+    detector: Name
+    sha256: str
+    arrays: dict[str, StateArray]
+    documents: Count
+    fitted_on: str
+
+    @model_validator(mode="after")
+    def _is_what_was_fitted(self) -> Self:
+        if digest(self.numbers()) != self.sha256:
+            raise ValueError("sha256: not that of the arrays")
+        if self.detector not in FITTED:
+            raise ValueError(f"detector: there is no fitted detector {self.detector!r} here")
+        return self
+
+    def numbers(self) -> Arrays:
+        """The arrays as they were fitted."""
+        return {
+            name: np.frombuffer(base64.b64decode(of.data), dtype="<f8").reshape(of.shape)
+            for name, of in self.arrays.items()
+        }
+
+    @property
+    def name(self) -> str:
+        """The name of the detector with this state, which scores like any other."""
+        return f"{self.detector}_{self.sha256[:_SHOWN]}"
+
+    def admit(self) -> Detector:
+        """Let this process know the detector by its name."""
+        one, arrays = fitted(self.detector), self.numbers()
+
+        def score(evidence: Evidence) -> float:
+            array = np.asarray(evidence.inside[one.array], dtype=np.float32)[None]
+            return float(one.score(arrays, looked_at(one, array))[0])
+
+        needs = frozenset({_NEEDS[one.array]})
+        detector = Detector(self.name, f"{one.title}, fitted", score, needs, no_draws, source=one.source)
+        registry.admit(detector)
+        return detector
+
+
+@dataclass(frozen=True)
+class FittedApart:
+    """Detectors that are fitted, and the documents that they have not seen.
+
+    Attributes:
+        states: by the name under which each scores.
+        run: the documents that are left to calibrate on.
+    """
+
+    states: Mapping[str, FittedState]
+    run: Run
+
+
+def fit_apart(
+    run: Run, scorer: Scorer, detectors: Sequence[FittedDetector], *, fit_on: Run | None = None, seed: int = 0
+) -> FittedApart:
+    """Fit detectors on half of a run's images, or on another run, and leave the rest to calibrate on.
+
+    Args:
+        scorer: clusters, for detectors that are fitted to the semantic entropy.
+        fit_on: another run of the same model; all of this one is then left.
+        seed: of the images that are drawn.
+
+    Raises:
+        ConfigError: the other run has the same documents, or is of another model.
+        DataError: nothing was kept from inside the model, or a detector cannot be fitted.
+    """
+    if fit_on is not None:
+        if fit_on.model != run.model:
+            raise ConfigError(f"--fit-on: {fit_on.model!r} is not {run.model!r}")
+        if fit_on.task == run.task and {a.id for a in fit_on.answer_sets} & {a.id for a in run.answer_sets}:
+            raise ConfigError("--fit-on: documents of RUN are in it, on which the promise would prove nothing")
+        to_fit, left = fit_on, run
+    else:
+        units = [a.group if a.group is not None else f"\0{a.id}" for a in run.answer_sets]
+        names = sorted(set(units))
+        drawn = set(random.Random(seed).sample(names, len(names) // 2))
+        to_fit, left = (
+            replace(
+                run, answer_sets=tuple(a for a, u in zip(run.answer_sets, units, strict=True) if (u in drawn) is here)
+            )
+            for here in (True, False)
+        )
+    scores = replace(scorer, detectors=(SEMANTIC_ENTROPY,)).score(to_fit.answer_sets)
+    data = ProbeData.of(to_fit.answer_sets, scores, inside_source(to_fit)(LOOKED_AT))
+    states = [_state(one, data, f"{to_fit.task} {to_fit.created}") for one in detectors]
+    for state in states:
+        state.admit()
+    return FittedApart({state.name: state for state in states}, left)
+
+
+def _state(one: FittedDetector, data: ProbeData, fitted_on: str) -> FittedState:
+    arrays = one.fit(data.at(one), data.targets(one), data.group_numbers)
+    kept = {name: np.ascontiguousarray(of, dtype="<f8") for name, of in arrays.items()}
+    about = {
+        name: {"shape": list(of.shape), "data": base64.b64encode(of.tobytes()).decode()} for name, of in kept.items()
+    }
+    rest = {"detector": one.name, "sha256": digest(arrays), "documents": len(data.labels), "fitted_on": fitted_on}
+    return FittedState.read({**rest, "arrays": about}, "a fitted state")
+
+
+def looked_at_once(model: object, state: FittedState, answers: AnswerSet, messages: list[dict[str, object]]) -> Inside:
+    """The arrays that a fitted detector looks at, of one answer.
+
+    Raises:
+        DataError: the model tells none.
+    """
+    part = frozenset({fitted(state.detector).part})
+    [told] = model.inside([messages], [answers.baseline.text], part)  # type: ignore[attr-defined]
+    if isinstance(told, str):
+        raise DataError(f"{state.name} has no score: {told}")
+    found: Inside = told
+    return found

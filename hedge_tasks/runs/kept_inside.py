@@ -1,0 +1,59 @@
+"""Arrays from inside the model that were kept with the answers of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from hedge_tasks.data.inside import Inside
+from hedge_tasks.detectors.scorer import InsideSource
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.sampling.inside import KIND, InsideStore, inside_key
+
+_FOLDER = "hedge_answers"
+_UP = 4
+
+
+def inside_source(run: Run, folder: Path | None = None) -> InsideSource:
+    """Looks up the arrays of a run by the id of the document, when it is asked; nothing where nothing was kept.
+
+    Args:
+        folder: the store of answers; None looks beside the run file.
+    """
+
+    @cache
+    def read(names: frozenset[str]) -> Mapping[str, Inside]:
+        where = folder or beside(run)
+        if where is None:
+            return {}
+        with InsideStore(where) as store:
+            keys = {a.id: inside_key(run.task, run.model, a.id, a.baseline.text) for a in run.answer_sets}
+            found = {id: store.get(key, names) for id, key in keys.items()}
+        return {id: arrays for id, arrays in found.items() if arrays}
+
+    return read
+
+
+def bytes_kept(run: Run, folder: Path | None = None) -> dict[str, float]:
+    """Bytes that each array takes of a document, the mean over documents that have it."""
+    where = folder or beside(run)
+    if where is None:
+        return {}
+    sizes: dict[str, list[int]] = {}
+    with InsideStore(where) as store:
+        for a in run.answer_sets:
+            for name, size in store.bytes_of(inside_key(run.task, run.model, a.id, a.baseline.text)).items():
+                sizes.setdefault(name, []).append(size)
+    return {name: sum(of) / len(of) for name, of in sizes.items()}
+
+
+def beside(run: Run) -> Path | None:
+    """The store that lies beside the run file or above it, and holds arrays from inside."""
+    if run.path is None:
+        return None
+    for folder in list(run.path.resolve().parents)[:_UP]:
+        for place in (folder / _FOLDER, folder):
+            if any(place.glob(f"{KIND}-*.jsonl")):
+                return place
+    return None

@@ -1,0 +1,243 @@
+"""A model from inside, as it reads a question and its own answers: side files beside the answers.
+
+Off unless `--gen_kwargs inside=all` (or some of `PARTS`, with a plus between). Forced passes by adapters that have
+`inside`; no draw is another one for it. A log `inside-*.jsonl` says where in a file `inside-*.bin` the arrays of a
+document are, each with its shape and a checksum. Readers map the files instead of reading them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import uuid
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Annotated, Any, Literal, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from loguru import logger
+from pydantic import Field
+from tqdm import tqdm
+
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.inside import ARRAYS, Inside, parts_of
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.keyed_log import KeyedLog
+from hedge_tasks.io.records import OpenRecord
+from hedge_tasks.sampling.jobs import Job
+from hedge_tasks.sampling.requests import SampleRequest
+
+KIND = "inside"
+_CHUNK = 32
+_MOST = 1 << 40
+_Count = Annotated[int, Field(ge=0, le=10_000_000)]
+
+
+class TellsInside(Protocol):
+    """Methods that an adapter must offer to be looked at from inside."""
+
+    def inside(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str], parts: frozenset[str]
+    ) -> list[Inside | str]:
+        """Of each text as the answer to its conversation; a string in place of arrays says why there are none.
+
+        Of the part `draws` there is one row for a text: `draw_states` (width,) and `draw_logits` (columns,).
+        """
+        ...
+
+
+class _Array(OpenRecord):
+    """Where an array is."""
+
+    file: str
+    at: Annotated[int, Field(ge=0, le=_MOST)]
+    shape: Annotated[list[_Count], Field(max_length=4)]
+    dtype: Literal["<f2", "<f4"]
+    crc32: int
+
+
+class InsideStore:
+    """The arrays in a folder, by key; `inside_key` makes the keys.
+
+    Raises:
+        DataError: a file cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> arrays = {"states": np.zeros((3, 5, 4), dtype=np.float16)}
+        >>> with tempfile.TemporaryDirectory() as folder, InsideStore(Path(folder)) as store:
+        ...     store.put({"key": arrays})
+        ...     print(store.get("key")["states"].shape, store.get("other"))
+        (3, 5, 4) {}
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._log: KeyedLog[_Array] = KeyedLog(folder, KIND, "arrays from inside", _Array.read)
+        self._numbers: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def names(self, key: str) -> frozenset[str]:
+        """The names of the arrays under a key."""
+        return frozenset(self._places(key))
+
+    def bytes_of(self, key: str) -> dict[str, int]:
+        """The size of each array under a key."""
+        return {name: math.prod(of.shape) * np.dtype(of.dtype).itemsize for name, of in self._places(key).items()}
+
+    def close(self) -> None:
+        self._log.close()
+        if self._numbers is not None:
+            self._numbers.close()
+            self._numbers = None
+
+    def put(self, documents: Mapping[str, Inside]) -> None:
+        """Keep arrays beside those that are there: the numbers first, and where they are once they are on the disk.
+
+        Raises:
+            HedgeError: the disk is full, or the folder cannot be written.
+        """
+        if self._numbers is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._numbers = (self.folder / f"{KIND}-{uuid.uuid4().hex}.bin").open("xb", buffering=0)
+        file = self._numbers
+        entries: list[tuple[str, _Array, Mapping[str, Any]]] = []
+        for key, arrays in documents.items():
+            for name, of in arrays.items():
+                dtype = "<f2" if of.dtype == np.float16 else "<f4"
+                block, at = of.astype(dtype).tobytes(), file.tell()
+                if file.write(block) != len(block):
+                    raise DataError(f"{file.name}: the disk is full; what was stored before stays")
+                where = {"file": Path(file.name).name, "at": at, "shape": list(of.shape)}
+                where |= {"dtype": dtype, "crc32": zlib.crc32(block)}
+                entries.append((f"{key}/{name}", _Array.read(where), where))
+        os.fsync(file.fileno())
+        self._log.keep(entries)
+
+    def get(self, key: str, names: frozenset[str] | None = None) -> Inside:
+        """The arrays under a key, or some of them; without those that are damaged (with a warning)."""
+        read = {name: self._read(of) for name, of in self._places(key).items() if names is None or name in names}
+        return {name: of for name, of in read.items() if of is not None}
+
+    def _places(self, key: str) -> dict[str, _Array]:
+        known = {name: self._log.get(f"{key}/{name}") for of_part in ARRAYS.values() for name in of_part}
+        return {name: place for name, place in known.items() if place is not None}
+
+    def _read(self, place: _Array) -> npt.NDArray[Any] | None:
+        if 0 in place.shape:
+            return np.empty(place.shape, dtype=place.dtype)
+        # The name comes from a file that may be anybody's: it says nothing about folders.
+        path = self.folder / Path(place.file).name
+        try:
+            found = np.memmap(path, dtype=place.dtype, mode="r", offset=place.at, shape=tuple(place.shape))
+        except (OSError, ValueError) as error:
+            logger.warning("{}: an array of a document cannot be read and is left out: {}", self.folder, error)
+            return None
+        if zlib.crc32(found.tobytes()) != place.crc32:
+            logger.warning("{}: a damaged array of a document is left out", path)
+            return None
+        return found
+
+
+def inside_key(task: str, model: str, id: str, answer: str) -> str:
+    """The key of a document's arrays: all of it stands in a run file, too."""
+    return hashlib.sha256("\0".join((task, model, id, answer)).encode()).hexdigest()[:32]
+
+
+def check_inside(model: Any, requests: Sequence[SampleRequest]) -> None:
+    """See to it that what is asked for can be told and kept.
+
+    Raises:
+        ConfigError: the adapter cannot be looked at from inside, or there is no folder to keep the arrays in.
+    """
+    for request in requests:
+        if not parts_of(request.plan.inside):
+            continue
+        if not hasattr(model, "inside"):
+            raise ConfigError(f"inside: {type(model).__name__} cannot be looked at; hedge_hf and hedge_tiny can")
+        if request.store is None:
+            raise ConfigError("inside: there is no folder to keep arrays in; give --output_path or HEDGE_STORE")
+        if not isinstance(request.store, Path):
+            raise ConfigError(f"inside: files are mapped, and {request.store} is no folder of this machine")
+
+
+def keep_inside(model: Any, jobs: Sequence[Job]) -> None:
+    """Look at the model for the jobs that ask for it, and keep what is found; `check_inside` comes first.
+
+    Args:
+        jobs: of documents that are answered.
+    """
+    folders: dict[tuple[Path, frozenset[str]], list[Job]] = {}
+    for job in jobs:
+        parts = parts_of(job.request.plan.inside)
+        if parts and isinstance(job.store.folder, Path):
+            folders.setdefault((job.store.folder, parts), []).append(job)
+    for (folder, parts), mine in folders.items():
+        with InsideStore(folder) as store:
+            _keep_missing(model, mine, parts, store)
+
+
+def _keep_missing(model: TellsInside, jobs: Sequence[Job], parts: frozenset[str], store: InsideStore) -> None:
+    pending: dict[str, tuple[Job, frozenset[str]]] = {}
+    for job in jobs:
+        key = _key(job)
+        there = store.names(key)
+        missing = frozenset(part for part in parts if not there.issuperset(ARRAYS[part]))
+        # A question without clean answers has none to be looked at.
+        if missing := missing if _draws(job, "clean") else missing - {"draws"}:
+            pending[key] = job, missing
+    reasons: list[str] = []
+    quiet = getattr(model, "rank", 0) != 0
+    with tqdm(total=len(pending), desc="Inside", unit="document", disable=quiet) as bar:
+        for chunk in _chunks(list(pending.items())):
+            found: dict[str, dict[str, npt.NDArray[Any]]] = {key: {} for key, _ in chunk}
+            of_baseline = [(key, _draws(job, "baseline"), missing - {"draws"}) for key, (job, missing) in chunk]
+            for asked in {missing for *_, missing in of_baseline if missing}:
+                mine = [(key, draws) for key, draws, missing in of_baseline if missing == asked]
+                for (key, _), told in zip(mine, _look(model, [d for _, [d] in mine], asked), strict=True):
+                    found[key].update({} if isinstance(told, str) else told)
+                    reasons += [told] if isinstance(told, str) else []
+            for key, (job, missing) in chunk:
+                if "draws" in missing:
+                    rows = _look(model, _draws(job, "clean"), frozenset({"draws"}))
+                    failed = [row for row in rows if isinstance(row, str)]
+                    reasons += failed[:1]
+                    if not failed:
+                        names = ARRAYS["draws"]
+                        found[key] |= {n: np.stack([row[n] for row in rows if not isinstance(row, str)]) for n in names}
+            store.put({key: arrays for key, arrays in found.items() if arrays})
+            bar.update(len(chunk))
+    if reasons:
+        logger.warning("not everything could be kept of {} documents. First: {}", len(reasons), reasons[0])
+
+
+def _look(model: TellsInside, draws: Sequence[tuple[Any, Answer]], parts: frozenset[str]) -> list[Inside | str]:
+    return model.inside([draw.messages() for draw, _ in draws], [answer.text for _, answer in draws], parts)
+
+
+def _chunks(items: list[Any]) -> Iterator[list[Any]]:
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]
+
+
+def _draws(job: Job, condition: str) -> list[tuple[Any, Answer]]:
+    """The draws of a condition with their answers, in their order."""
+    mine = [(key, draw) for key, draw in job.draws.items() if draw.draw.condition == condition]
+    return [(draw, job.store[key]) for key, draw in sorted(mine, key=lambda one: one[1].draw.index)]
+
+
+def _key(job: Job) -> str:
+    request = job.request
+    [(_, answer)] = _draws(job, "baseline")
+    return inside_key(job.definition.task, request.model or "", request.id, answer.text)

@@ -1,0 +1,138 @@
+"""A guard on a fitted detector: fitted on other documents than its promise rests on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from finished_runs import finished_run
+from guarded import PICTURE, PROMPT
+
+from hedge_tasks.cli import main
+from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.inside import PLACES
+from hedge_tasks.detectors.registry import get, names
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.guard.ask import Guard
+from hedge_tasks.guard.calibrate import calibrate, check
+from hedge_tasks.guard.fitted import fit_apart
+from hedge_tasks.guard.policy import Policy, load_policy, save_policy
+from hedge_tasks.probes.registry import fitted
+from hedge_tasks.runs.run_files import Run, load_run, save_run
+from hedge_tasks.sampling.inside import InsideStore, inside_key
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.scoring.scorers import scorer_of
+
+PROBE = fitted("linear_probe")
+PLAN = SamplingPlan(n=6, n_noisy=6)
+
+
+def state(wrong: bool, noise: np.random.Generator | None = None) -> Any:
+    shape = (1, len(PLACES), 4)
+    found = np.zeros(shape) if noise is None else noise.normal(size=shape)
+    found[..., 0] += 4.0 * wrong
+    return found.astype(np.float16)
+
+
+def kept(folder: Path, seed: int) -> Run:
+    """A run on the disk, with states that tell its labels."""
+    run = finished_run(600, seed=seed, sampling=PLAN.settings(), prompt=PROMPT)
+    save_run(run, folder)
+    rng = np.random.default_rng(seed)
+    with InsideStore(folder / "hedge_answers") as store:
+        keys = {inside_key(run.task, run.model, a.id, a.baseline.text): a for a in run.answer_sets}
+        store.put({key: {"states": state(bool(a.label), rng)} for key, a in keys.items()})
+    return load_run(folder, None)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return kept(tmp_path_factory.mktemp("one"), 1)
+
+
+@pytest.fixture(scope="module")
+def found(run: Run) -> Policy:
+    apart = fit_apart(run, scorer_of(run, None), [PROBE])
+    there = {a.group for a in apart.run.answer_sets}
+    assert len(apart.run.answer_sets) == 300
+    [of] = apart.states.values()
+    assert of.documents == 300  # two documents an image
+    assert len(there) == 150
+    search = calibrate(apart.run, scorer_of(run, None), [of.name], risk=0.15, fitted=apart.states)
+    assert search.policy is not None
+    assert search.policy.promise.n <= 300
+    assert of.name not in names()  # known, and not listed
+    assert get(of.name).draws(10, 10) == 0
+    return search.policy
+
+
+def test_a_policy_brings_its_state_and_holds_on_another_run(found: Policy, run: Run, tmp_path: Path) -> None:
+    save_policy(found, tmp_path / "policy.json")
+    policy = load_policy(tmp_path / "policy.json")
+    assert policy == found
+    with pytest.raises(DataError, match="was fitted on documents of it"):
+        check(policy, run)
+    outcome = check(policy, kept(tmp_path / "two", 2))
+    assert outcome.held
+    assert outcome.accepted.value is not None
+    assert outcome.accepted.value > 0.3
+    content = policy.model_dump(mode="json")
+    content["fitted"]["arrays"]["bias"]["data"] = "AAAAAAAA8D8="  # 1.0
+    with pytest.raises(DataError, match="sha256"):
+        Policy.read(content, "policy")
+    content = policy.model_dump(mode="json")
+    content["fitted"]["arrays"]["bias"]["data"] = "AAAA"
+    with pytest.raises(DataError, match="3 bytes are no"):
+        Policy.read(content, "policy")
+    with pytest.raises(DataError, match="it is the state of linear_probe_"):
+        Policy.read({**policy.model_dump(mode="json"), "detector": "radflag"}, "policy")
+
+
+class Model:
+    """Says "a", and has the question in mind."""
+
+    answer_identity = "model"
+
+    def __init__(self) -> None:
+        self.task_dict: dict[str, Any] = {}
+        self.looked = 0
+
+    def generate_draws(self, draws: Any) -> Any:
+        for i, draw in enumerate(draws):
+            yield [(i, Answer(draw.request.question, -0.1, 1))]
+
+    def inside(self, conversations: Any, texts: Any, parts: frozenset[str]) -> list[Any]:
+        assert parts == {"states"}
+        self.looked += len(texts)
+        return [{"states": state(text == "wrong")} for text in texts]
+
+
+def test_a_question_is_looked_at_from_inside(found: Policy) -> None:
+    model = Model()
+    guard = Guard(found, model)
+    assert guard.ask(PICTURE, "right").accepted
+    verdict = guard.ask(PICTURE, "wrong")
+    assert not verdict.accepted
+    assert verdict.draws == 0
+    assert model.looked == 2
+    blind = Model()
+    with pytest.raises(ConfigError, match="looks inside the model"):
+        Guard(found, type("Server", (), {"generate_draws": blind.generate_draws, "task_dict": {}})())
+
+
+def test_nobody_is_fitted_and_calibrated_on_the_same(run: Run, tmp_path: Path, capsys: Any) -> None:
+    with pytest.raises(ConfigError, match="documents of RUN are in it"):
+        fit_apart(run, scorer_of(run, None), [PROBE], fit_on=run)
+    assert run.path is not None
+    out = tmp_path / "policy.json"
+    asked = ["calibrate", str(run.path), "--risk", "0.15", "--detectors", "linear_probe,radflag", "--json"]
+    assert main([*asked, "--out", str(out), "--no-sentinels"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    [name] = told["fitted"]
+    assert told["fitted"][name] == 300
+    assert set(told["tried"]) == {name, "radflag"}
+    assert told["policy"]["detector"] == name
+    assert load_policy(out).fitted is not None

@@ -1,0 +1,256 @@
+"""What is kept from inside is the model's own, and detectors make of it what the libraries make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES
+from hedge_tasks.detectors import get
+from hedge_tasks.detectors.evidence import Evidence, evidence_of
+from hedge_tasks.errors import ConfigError
+from hedge_tasks.sampling import SamplingPlan
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.inside import InsideStore, inside_key
+from hedge_tasks.sampling.prompts import Prompt
+from hedge_tasks.sampling.requests import SampleRequest
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "inside.json").read_text("utf-8"))
+
+# --- numbers of lm-polygraph -----------------------------------------------------------------------------------------
+
+REPORTS = {"rauq": lambda x: x + 1}
+"""What lm-polygraph reports in place of our number x."""
+
+
+def golden_evidence(question: dict[str, Any]) -> Evidence:
+    attention, logprobs = np.array(question["attention"]), np.array(question["logprobs"])
+    before = np.diagonal(attention, offset=-1, axis1=2, axis2=3)
+    most = before.mean(-1).argmax(1)
+    previous = np.array([np.append(np.nan, of[head]) for of, head in zip(before, most, strict=True)])
+    logits = np.zeros((len(logprobs), len(LOGITS)))
+    logits[:, LOGITS.index("logprob")] = logprobs[np.arange(len(logprobs)), question["said"]]
+    logits[:, LOGITS.index("entropy")] = -(np.exp(logprobs) * logprobs).sum(-1)
+    logits[:, LOGITS.index("uniform_divergence")] = -logprobs.mean(-1) - np.log(logprobs.shape[1])
+    inside = {"heads": np.zeros((5, 3, len(HEADS))), "previous": previous, "logits": logits}
+    inside["draw_states"] = np.array(question["states"])
+    answers = AnswerSet("q", Answer("a"), tuple(Answer(str(i)) for i in range(5)))
+    return evidence_of(answers, inside=inside)
+
+
+@pytest.mark.parametrize("name", GOLDEN["values"])
+def test_the_number_is_that_of_lm_polygraph(name: str) -> None:
+    for question, theirs in zip(GOLDEN["questions"], GOLDEN["values"][name], strict=True):
+        ours = get(name).score(golden_evidence(question))
+        assert ours is not None
+        assert REPORTS.get(name, float)(ours) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_fewer_draws_have_fewer_states() -> None:
+    inside = {"draw_states": np.arange(20.0).reshape(5, 4), "draw_logits": np.zeros((5, len(LOGITS)))}
+    three = AnswerSet("q", Answer("a"), tuple(Answer("b") for _ in range(3)))
+    assert evidence_of(three, inside=inside).inside["draw_states"].shape == (3, 4)
+    with pytest.raises(ValueError, match="draw_states of 5 of 1 clean"):
+        Evidence(("a", "b"), 1, inside=inside)
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Any:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    return HedgeTiny()
+
+
+def conversation(question: str, colour: str) -> list[dict[str, Any]]:
+    from PIL import Image
+
+    image = {"type": "image", "url": Image.new("RGB", (64, 64), colour)}
+    return [{"role": "user", "content": [image, {"type": "text", "text": question}]}]
+
+
+def by_hand(tiny: Any, turns: list[dict[str, Any]], text: str) -> dict[str, Any]:
+    """One plain pass with everything, and brute force: loops over heads and tokens."""
+    import torch
+
+    inputs = tiny._inputs([turns])
+    prompt = inputs["input_ids"]
+    passes = []
+    tiny._model.set_attn_implementation("eager")
+    for blank in ("", " "):
+        tokens = torch.tensor([tiny._tokenizer(blank + text, add_special_tokens=False)["input_ids"]])
+        whole = torch.cat([prompt, tokens], dim=1)
+        more = {k: v for k, v in inputs.items() if k not in ("input_ids", "attention_mask")}
+        with torch.inference_mode():
+            output = tiny._model(input_ids=whole, output_hidden_states=True, output_attentions=True, **more)
+        logits = output.logits[0, prompt.shape[1] - 1 : -1].double()
+        likely = float(logits.log_softmax(-1).gather(1, tokens[0][:, None]).sum())
+        passes.append((likely, output, logits, tokens[0]))
+    tiny._model.set_attn_implementation("sdpa")
+    _, output, logits, tokens = max(passes, key=lambda one: one[0])
+    n, begins = len(tokens), prompt.shape[1]
+    seen = (prompt[0] == tiny._image_token).numpy()
+    logprobs = logits.log_softmax(-1).numpy()
+    heads = np.zeros((len(output.attentions), output.attentions[0].shape[1], len(HEADS)))
+    previous = np.full((len(heads), n), np.nan)
+    for layer, weights in enumerate(output.attentions):
+        looks = weights[0].double().numpy()
+        for head, of in enumerate(looks):
+            says = [of[begins - 1 + t] for t in range(n)]
+            on_image = [w[:begins][seen] for w in says]
+            heads[layer, head, 0] = np.mean([w.sum() for w in on_image])
+            heads[layer, head, 1] = np.mean([w[:begins][~seen].sum() for w in says])
+            heads[layer, head, 2] = np.mean([w[begins:].sum() for w in says])
+            shares = [w / w.sum() for w in on_image]
+            heads[layer, head, 3] = np.mean([-(p * np.log(p)).sum() / np.log(len(p)) for p in shares])
+            read = [of[begins + t] for t in range(n)]
+            ratios = [(w[:begins].mean(), w[begins : begins + t + 1].mean()) for t, w in enumerate(read)]
+            heads[layer, head, 4] = np.mean([c / (c + new) for c, new in ratios])
+        before = [[of[begins + t, begins + t] for t in range(n - 1)] for of in looks]
+        if n > 1:
+            previous[layer, 1:] = max(before, key=np.mean)
+    deepest = output.hidden_states[-1][0].double().numpy()
+    middle = output.hidden_states[round((len(output.hidden_states) - 1) / 2)][0].double().numpy()
+    raw = logits.numpy()
+    columns = {
+        "logprob": logprobs[np.arange(n), tokens],
+        "entropy": -(np.exp(logprobs) * logprobs).sum(-1),
+        "uniform_divergence": -logprobs.mean(-1) - np.log(logprobs.shape[1]),
+        "free_energy": np.log(np.exp(raw).sum(-1)),
+        "logit": raw[np.arange(n), tokens],
+        "top1": logprobs.max(-1),
+        "top3": np.sort(logprobs, axis=-1)[:, -3],
+    }
+    states = {"question": deepest[-n - 1], "first": deepest[-n], "last": deepest[-1], "mean": deepest[-n:].mean(0)}
+    return {"heads": heads, "previous": previous, "columns": columns, "states": states, "draw": middle[-1]}
+
+
+@pytest.mark.framework
+def test_arrays_are_those_of_a_plain_pass_whatever_stands_beside_them(tiny: Any) -> None:
+    asked = [conversation("what is in the image?", "red"), conversation("is it large?", "blue")]
+    texts = ["a red circle", "no"]
+    together = tiny.inside(asked, texts, frozenset(PARTS))
+    batch = tiny.inside(asked, texts, frozenset({"states", "logits", "draws"}))
+    for turns, text, found, other in zip(asked, texts, together, batch, strict=True):
+        assert found.keys() == {name for names in ARRAYS.values() for name in names}
+        expected = by_hand(tiny, turns, text)
+        np.testing.assert_allclose(found["heads"], expected["heads"], atol=1e-4)
+        np.testing.assert_allclose(found["previous"], expected["previous"], atol=1e-4)
+        np.testing.assert_allclose(found["image_shares"].mean(), expected["heads"][..., 0].mean(), atol=1e-4)
+        for one in (found, other):
+            for name, column in expected["columns"].items():
+                np.testing.assert_allclose(one["logits"][:, LOGITS.index(name)], column, atol=1e-3, err_msg=name)
+            for place, of in expected["states"].items():
+                at = one["states"][-1, PLACES.index(place)].astype(float)
+                np.testing.assert_allclose(at, of, rtol=2e-3, atol=2e-3)
+            np.testing.assert_allclose(one["draw_states"].astype(float), expected["draw"], rtol=2e-3, atol=2e-3)
+            np.testing.assert_allclose(one["draw_logits"], one["logits"].mean(0), atol=1e-5)
+    assert tiny._model.config._attn_implementation == "sdpa"
+    without = [{"role": "user", "content": [{"type": "text", "text": "Say."}]}]
+    [blind, empty] = tiny.inside([without, without], ["no", ""], frozenset({"attention"}))
+    assert np.isnan(blind["heads"][..., 0]).all()
+    assert not np.isnan(blind["heads"][..., [1, 2, 4]]).any()
+    assert isinstance(empty, str)
+
+
+def test_without_a_picture_there_is_no_attention_to_it() -> None:
+    heads = np.full((2, 2, len(HEADS)), 0.5)
+    answers = AnswerSet("q", Answer("a"), ())
+    inside = {"heads": heads, "previous": np.zeros((2, 1))}
+    assert {"attention", "image_attention"} <= evidence_of(answers, inside=inside).offers
+    blind = {**inside, "heads": np.where(np.arange(len(HEADS)) == 0, np.nan, heads)}
+    assert "image_attention" not in evidence_of(answers, inside=blind).offers
+    assert get("lookback").score(evidence_of(answers, inside=blind)) == 0.5
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
+    states = np.random.default_rng(0).normal(size=(3, len(PLACES), 8)).astype(np.float16)
+    logits = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with InsideStore(tmp_path) as store:
+        store.put({"a": {"states": states}, "b": {"states": states + 1, "logits": logits}})
+        store.put({"a": {"logits": logits[:0]}})
+    with InsideStore(tmp_path) as store:
+        np.testing.assert_array_equal(store.get("a")["states"], states)
+        assert store.get("a")["logits"].shape == (0, 3)
+        assert store.names("b") == {"states", "logits"}
+        assert store.get("b", frozenset({"logits"})).keys() == {"logits"}
+        assert store.bytes_of("b") == {"states": 2 * 3 * 5 * 8, "logits": 24}
+        assert store.get("c") == {}
+    [file] = tmp_path.glob("*.bin")
+    content = bytearray(file.read_bytes())
+    content[5] ^= 1
+    file.write_bytes(content)
+    with InsideStore(tmp_path) as store:
+        assert "states" not in store.get("a")
+        np.testing.assert_array_equal(store.get("b")["states"], states + 1)
+    file.write_bytes(content[:100])
+    with InsideStore(tmp_path) as store:
+        assert store.get("b") == {}
+
+
+class TellsInside:
+    """Answers with the number of the question, and has it in mind."""
+
+    rank, is_simple, answer_identity = 0, False, "teller"
+    task_dict: dict[str, Any] = {"task": {"test": [{}] * 3}}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.asked: list[frozenset[str]] = []
+
+    def generate_draws(self, draws: Any) -> Any:
+        yield [(i, Answer(draw.request.question)) for i, draw in enumerate(draws)]
+
+    def inside(self, conversations: Any, texts: Any, parts: frozenset[str]) -> list[Any]:
+        self.asked += [parts] * len(texts)
+        names = [name for part in parts for name in ARRAYS[part]]
+        return [
+            "none of this one" if text == "2" else {n: np.full((2, 2), float(text), np.float32) for n in names}
+            for text in texts
+        ]
+
+
+def ask(model: Any, store: Path | None, inside: str, n: int = 2) -> None:
+    plan = SamplingPlan(n=n, n_noisy=0, probe=False, inside=inside)
+    requests = [
+        SampleRequest(f"q{i}", f"key{i}", str(i), Prompt("p", "{question}"), plan, lambda _: [], store=store, model="m")
+        for i in range(3)
+    ]
+    generate_samples(model, [SimpleNamespace(args=("t", {}, r, i, "task", "test")) for i, r in enumerate(requests)])
+
+
+def test_only_missing_parts_are_asked_for(tmp_path: Path) -> None:
+    model = TellsInside()
+    ask(model, tmp_path, "states")
+    assert model.asked == [frozenset({"states"})] * 3
+    ask(model, tmp_path, "states+logits+draws")
+    assert model.asked.count(frozenset({"logits"})) == 2
+    assert model.asked.count(frozenset({"states", "logits"})) == 1  # the one that had none is asked for again
+    assert model.asked.count(frozenset({"draws"})) == 3 * 2
+    with InsideStore(tmp_path) as store:
+        found = store.get(inside_key("task", "m", "q1", "1"))
+        assert store.names(inside_key("task", "m", "q2", "2")) == set()
+    assert found["draw_states"].shape == (2, 2, 2)
+    assert (found["states"] == 1).all()
+    ask(model, tmp_path, "draws", n=0)  # no clean answers, nothing to look at
+
+
+def test_who_cannot_tell_or_keep_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no folder to keep arrays in"):
+        ask(TellsInside(), None, "all")
+    silent = SimpleNamespace(**{k: getattr(TellsInside, k) for k in ("rank", "is_simple", "answer_identity")})
+    with pytest.raises(ConfigError, match="inside: SimpleNamespace cannot be looked at"):
+        ask(silent, tmp_path, "states")
+    with pytest.raises(ConfigError, match="attention"):
+        SamplingPlan(inside="atention")
+    assert "inside" not in SamplingPlan().settings()
