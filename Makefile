@@ -3,8 +3,8 @@
 # make test         install, lint, type-check, run all tests but those of the documentation
 # make test-docs    the tests of the documentation: its site, notebooks and the README's commands are run
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
-# make test-cluster Ray on two simulated nodes, SLURM on two (where Debian's slurmctld, slurmd, slurm-client and munge are
-#                   installed), and the answer store on the server of moto, which plays S3
+# make test-cluster Ray on two simulated nodes; the answer store on moto's server, which plays S3; and where Debian's packages
+#                   are installed, SLURM (slurmctld slurmd slurm-client munge) and Ceph's S3 (ceph-mon ceph-osd ceph-common radosgw)
 # make docs         the documentation site, with its notebooks run: build/site/html/index.html
 # make test-pythons each Python that the metadata names: resolves, and where it is installed, imports and scores a file
 # make demo-models  train the embedded models again (about 15 minutes on two cores)

@@ -171,9 +171,18 @@ def check_writable(of: Remote, setting: str) -> None:
     try:
         trial.write(b"hedge_tasks\n")
     except OSError as error:
-        raise ConfigError(f"{setting}={of}: cannot be written: {error}") from error
+        raise ConfigError(f"{setting}={of}: cannot be written: {_reason(error)}") from error
     with suppress(OSError):  # who may write need not be allowed to remove
         trial.remove()
+
+
+def _reason(error: OSError) -> str:
+    """Say why; some servers, such as Ceph's, send the code of an error and no words."""
+    if str(error) not in {"", "None"}:
+        return str(error)
+    response = getattr(error.__cause__, "response", None)
+    code = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+    return str(code or ("there is no such bucket" if isinstance(error, FileNotFoundError) else type(error).__name__))
 
 
 def local(text: str, setting: str) -> Path:

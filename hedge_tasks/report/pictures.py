@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.data.stored_columns import open_columns
 from hedge_tasks.errors import DataError
+from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import DocumentSource, installed_tasks
 
@@ -77,14 +78,15 @@ def stored_documents(
     may be row numbers, and data sets change.
 
     Args:
-        configs: the task's configuration as lmms-eval's result file has it; else the task of this package is looked up.
+        configs: the task's configuration as lmms-eval's result file has it; else the installed task is looked up, or
+            the result file beside the run.
         texts: whether their texts are read, too.
     """
     documents = run.settings.get("documents") or {}
     columns = list(documents.get("images") or ())
     if not columns:
         return [], "" if documents else "The run does not say where its pictures are."
-    source = DocumentSource.of(configs) if configs else _source_of_task(run.task)
+    source = DocumentSource.of(configs) if configs else _source_of_task(run.task) or _source_beside(run)
     if source is None:
         return [], f"Pictures are left out: the task {run.task} is not installed here."
     if not (run.trusted or source.trusted):
@@ -115,6 +117,15 @@ def thumbnails(
 
 def _source_of_task(task: str) -> DocumentSource | None:
     return next((DocumentSource.of(config) for config in installed_tasks() if config.get("task") == task), None)
+
+
+def _source_beside(run: Run) -> DocumentSource | None:
+    """The data set that the newest result file beside a run names for its task."""
+    if run.path is None:
+        return None
+    configs = [file.configs.get(run.task) for file in result_files([run.path])]
+    known = [config for config in configs if isinstance(config, Mapping)]
+    return DocumentSource.of(known[-1]) if known else None
 
 
 def _rows(run: Run, source: DocumentSource, columns: Sequence[str], with_texts: bool) -> Iterator[Stored]:

@@ -1,4 +1,6 @@
-"""The answer store on S3, as moto's server plays it: it is no S3, but speaks its protocol, over a real connection."""
+"""The answer store on S3: Ceph's gateway, a real one, where Debian's packages are installed; and moto's server, which
+only speaks the protocol.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
+import ceph
 import pytest
+from ceph import Ceph, Gateway
 from test_segments import DEFINITION, dice_answers, document, draws, held, sample
 
 from hedge_tasks.errors import ConfigError, HedgeError
@@ -55,8 +60,18 @@ class Server:
         self.process.wait(PATIENCE_S)
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Ceph]:
+    if missing := ceph.missing():
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    with tempfile.TemporaryDirectory(prefix="ceph-") as folder:  # pytest's names are too long for sockets
+        started = Ceph(Path(folder), KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])
+        yield started
+        started.stop()
+
+
+@pytest.fixture(params=["moto", "ceph"])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server | Gateway]:
     import s3fs
 
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -66,14 +81,17 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     s3fs.S3FileSystem.clear_instance_cache()
     places.check_writable.cache_clear()
     monkeypatch.setattr(keyed_log, "UPLOAD_SECONDS", 0.0)
-    started = Server(port)
+    of_ceph = request.getfixturevalue("cluster") if request.param == "ceph" else None
+    started = of_ceph.gateway(port) if of_ceph else Server(port)
     s3fs.S3FileSystem().mkdir("bucket")
     yield started
     started.stop()
+    if of_ceph:
+        of_ceph.remove_bucket("bucket")
     s3fs.S3FileSystem.clear_instance_cache()
 
 
-def test_the_store_on_s3_holds_the_same(server: Server, tmp_path: Path) -> None:
+def test_the_store_on_s3_holds_the_same(server: Server | Gateway, tmp_path: Path) -> None:
     remote = Remote("s3://bucket/a/store")
     for seed, of in enumerate((range(5), range(3, 9))):
         sample(tmp_path, of, seed)
@@ -89,14 +107,16 @@ def test_the_store_on_s3_holds_the_same(server: Server, tmp_path: Path) -> None:
     assert len(mine) == 5
 
 
-def test_refused_before_the_first_draw(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_refused_before_the_first_draw(
+    server: Server | Gateway, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The bucket is missing; nobody is there."""
     monkeypatch.chdir(tmp_path)
     nothing = SimpleNamespace(output_path=None)
     monkeypatch.setenv("HEDGE_STORE", "s3://bucket/store")
     assert store_folder(nothing) == Remote("s3://bucket/store")
     monkeypatch.setenv("HEDGE_STORE", "s3://no-such-bucket/store")
-    with pytest.raises(ConfigError, match=r"HEDGE_STORE=s3://no-such-bucket/store: cannot be written: .*bucket"):
+    with pytest.raises(ConfigError, match=r"HEDGE_STORE=s3://no-such-bucket/store: cannot be written: .*[bB]ucket"):
         store_folder(nothing)
     server.stop()
     monkeypatch.setenv("HEDGE_STORE", "s3://bucket/another")
@@ -105,7 +125,7 @@ def test_refused_before_the_first_draw(server: Server, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_permission(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_permission(server: Server | Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     import json
 
     import boto3
@@ -157,7 +177,7 @@ class Line:
             end.close()
 
 
-def test_a_connection_cut_while_writing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_cut_while_writing(server: Server | Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """What had been uploaded stays, and a process that lives on uploads the rest when the server is back."""
     import s3fs
 

@@ -36,4 +36,5 @@ function whenSeen() {
   else look();
 }
 
-setTimeout(whenSeen, EVERY_MS);
+// A page that was saved has nobody to ask.
+if (location.protocol !== "file:") setTimeout(whenSeen, EVERY_MS);
