@@ -260,6 +260,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--labels", type=int, nargs="+", default=[50, 100, 200])
+    parser.add_argument("--images", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--wikibio", type=Path)
     parser.add_argument("--triviaqa", type=Path)
@@ -270,7 +271,7 @@ def main() -> None:
     titles = ["images", "hallucinated", "judge", "labels", "judge's AUROC off by", "bias", "held", "like these"]
     titles += ["width", "alone: held", "alone: width", "worth", "rate: bias", "rate: held", "undefined (alone)"]
     print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
-    cells = [Cell(*each) for each in product(SIZES, (0.1, 0.3), JUDGES, arguments.labels)]
+    cells = [Cell(*each) for each in product(arguments.images, (0.1, 0.3), JUDGES, arguments.labels)]
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(partial(measure, samples=arguments.samples), cells):
             print(row, flush=True)

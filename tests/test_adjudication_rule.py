@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import subprocess
 import sys
@@ -17,7 +18,11 @@ from hypothesis import strategies as st
 from hedge_tasks.adjudication import Case, Judge, Verdict, build_judge, judge_names, register_judge
 from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.adjudication.outcomes import outcome_of
-from hedge_tasks.adjudication.rule import RULES, RuleJudge, describe_rules
+from hedge_tasks.adjudication.rule import RULES, RuleJudge, describe_rules, synonyms
+from hedge_tasks.adjudication.rule.reading import stem
+from hedge_tasks.adjudication.rule.synonyms import read_synonyms
+from hedge_tasks.adjudication.rule.vocabularies import LICENCES, build_table
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.replies.reading import CONTRADICTION, NOTHING, SOFT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -443,6 +448,154 @@ def test_what_the_second_edition_knows(question: str, reference: str, answer: st
     assert (label(question, reference, answer), rule(question, reference, answer)) == (expected, by)
 
 
+# --- other names, kinds and typed checks ------------------------------------------------------------------------
+
+FINDING = "What is the abnormality?"
+
+SAME = [
+    ("cardiomegaly", "enlarged heart"),
+    ("cholelithiasis", "gallstones"),
+    ("gall bladder stones", "gallstones"),
+    ("pulmonary embolism", "PE"),
+    ("stroke", "CVA"),
+    ("cerebral infarct", "a stroke"),
+    ("femur", "thigh bone"),
+    ("right lower lobe", "RLL"),
+    ("abdominal aortic aneurysm", "AAA"),
+    ("hyperintense", "bright"),
+    ("pneumothorax", "collapsed lung"),
+    ("pleural effusion", "fluid around the lung"),
+    ("lymphadenopathy", "enlarged lymph nodes"),
+    ("appendicitis", "The appendix is inflamed."),
+    ("renal calculi", "a kidney stone"),
+]
+
+
+@pytest.mark.parametrize("names", SAME)
+def test_two_names_of_one_thing_are_the_same_either_way_round(names: tuple[str, str]) -> None:
+    assert label(FINDING, *names) == label(FINDING, *names[::-1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "expected", "by"),
+    [
+        ("pneumothorax", "an odd frobnication", None, "unknown-words"),
+        ("Reidel anomaly xyz", "pneumonia", None, "unknown-words"),
+        ("xyzzy", "plugh", None, "unknown-words"),
+        ("pneumonia", "tuberculosis", 1, "different"),
+        ("splenomegaly", "hepatomegaly", 1, "partial"),
+        ("glioblastoma", "a brain tumor", None, "hypernym"),
+        ("brain tumor", "a glioblastoma", 0, "contains"),
+        ("glioblastoma", "no tumor", 1, "negated"),
+        ("liver and spleen", "the liver, the spleen and the pancreas", 1, "extra"),
+        ("liver", "the liver and the spleen", None, "extra"),
+        ("liver", "the liver, next to the stomach", 0, "contains"),
+        ("edema", "The consolidation makes edema unlikely.", 1, "negated"),
+        ("consolidation", "The consolidation makes edema unlikely.", 0, "contains"),
+        ("edema", "It is unlikely to be edema.", 1, "negated"),
+        ("edema", "The film rules out edema.", 1, "negated"),
+        ("5 mm", "0.5 cm", 0, "measure"),
+        ("0.5 cm", "It is 5 mm", 0, "measure"),
+        ("5 mm", "5 cm", 1, "measure"),
+        ("left", "on the left side of the image", None, "observer"),
+        ("left side of the image", "on the left side of the image", 0, "equal"),
+        ("upper left", "in the upper left of the image", 0, "equal"),
+    ],
+)
+def test_kinds_lists_doubts_units_and_sides(reference: str, answer: str, expected: int | None, by: str) -> None:
+    assert (label(FINDING, reference, answer), rule(FINDING, reference, answer)) == (expected, by)
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "expected"),
+    [
+        ("Is the clot in an artery; what is it called?", "pulmonary embolism", 0),
+        ("Which kind of fluid blunts the costophrenic angle?", "pleural effusion", 0),
+        ("Which kind of fluid blunts the costophrenic angle?", "pulmonary embolism", 1),
+    ],
+)
+def test_an_abbreviation_is_read_as_the_question_says(question: str, reference: str, expected: int) -> None:
+    assert label(question, reference, "PE") == expected
+
+
+def test_our_own_table_names_nothing_twice_and_nothing_that_a_rule_is_about() -> None:
+    entries = read_synonyms(Path(synonyms.__file__).with_name("synonyms.tsv"))
+    names = [name for entry in entries for name in (entry.preferred, *entry.synonyms)]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+    known = synonyms.own().known
+    for entry in entries:
+        for kind in entry.broader:
+            assert any(stem(word) in known for word in kind.split()), (entry.preferred, kind)
+
+
+MESH = """*NEWRECORD
+MH = Kidney Calculi
+ENTRY = Calculi, Kidney|T047|NON|EQV|NLM (1966)|abc
+ENTRY = Zanzistones
+MN = C12.777.419.600
+
+*NEWRECORD
+MH = Kidney Diseases
+MN = C12.777.419
+ENTRY = Zanzipathies
+"""
+RADLEX = (
+    "Class ID,Preferred Label,Synonyms,Definitions,Obsolete,CUI,Semantic Types,Parents\n"
+    "R1,kidney stone,zanzistones,,,,,R2\nR2,kidney disease,zanzipathies,,,,,\n"
+)
+UMLS = "".join(
+    f"C1|{language}|{status}|L|PF|S|Y|A||||MSH|MH|D|{name}|0|{suppressed}||\n"
+    for language, status, name, suppressed in [
+        ("ENG", "P", "Kidney stone", "N"),
+        ("ENG", "S", "Zanzistones", "N"),
+        ("GER", "S", "Nierenstein", "N"),
+        ("ENG", "S", "Oldname", "O"),
+    ]
+)
+
+
+@pytest.mark.parametrize(("kind", "text"), [("mesh", MESH), ("radlex", RADLEX), ("umls", UMLS)])
+def test_a_table_from_a_users_vocabulary_is_used_and_part_of_the_settings(kind: str, text: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "vocabulary", tmp_path / "table.tsv"
+    source.write_text(text, encoding="utf-8")
+    built = build_table(source, out)
+    assert built.vocabulary == kind
+    assert f"# Licence: {LICENCES[kind]}" in out.read_text(encoding="utf-8")
+    judge = RuleJudge(synonyms=str(out))
+
+    def judged(reference: str, answer: str) -> int | None:
+        return judge.judge([Case(id="1", question="What is it?", reference=reference, answer=answer)])[0].label
+
+    assert judged("renal calculi", "zanzistones") == 0
+    assert label("What is it?", "renal calculi", "zanzistones") is None
+    assert judged("cardiomegaly", "enlarged heart") == 0
+    assert judged("renal calculi", "Oldname") is judged("renal calculi", "Nierenstein") is None
+    if kind != "umls":
+        assert judged("zanzipathies", "zanzistones") == 0
+        assert judged("zanzistones", "zanzipathies") is None
+    digest = hashlib.sha256(out.read_bytes()).hexdigest()
+    assert judge.settings()["synonyms"] == {"name": "table.tsv", "sha256": digest}
+
+
+def test_what_is_no_vocabulary_and_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match="expected MeSH"):
+        build_table(tmp_path / "x", tmp_path / "out.tsv")
+    with pytest.raises(DataError, match="expected the header preferred synonyms broader"):
+        RuleJudge(synonyms=str(tmp_path / "x"))
+    with pytest.raises(ConfigError, match="path of a table"):
+        RuleJudge(synonyms={"name": "table.tsv"})  # type: ignore[arg-type]
+
+
+def test_a_name_of_two_things_in_a_users_table_is_read_in_context(tmp_path: Path) -> None:
+    table = tmp_path / "t.tsv"
+    table.write_text("preferred\tsynonyms\tbroader\nalpha thing\tzz\t\nbeta thing\tzz\t\n", encoding="utf-8")
+    judge = RuleJudge(synonyms=str(table))
+    for reference in ("alpha thing", "beta thing"):
+        case = Case(id="1", question="What is it?", reference=reference, answer="zz")
+        assert judge.judge([case])[0].label == 0
+
+
 # --- the interface ----------------------------------------------------------------------------------------------
 
 
@@ -544,7 +697,7 @@ def test_invisible_and_right_to_left_characters_do_not_hide_an_answer() -> None:
     assert label(PNEUMOTHORAX, "yes", "\x00\x1b[31mno\x07") != 0
     assert label(PNEUMOTHORAX, "no", "\ufeffno\u200f.") == 0
     assert label("מה זה?", "כבד", "זה כבד") == 0
-    assert label("ما هذا؟", "الكبد", "الطحال") == 1
+    assert rule("ما هذا؟", "الكبد", "الطحال") == "unknown-words"
 
 
 VOCABULARY = (

@@ -57,17 +57,53 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_run
 
     first = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
+    seeds = _same_but_seed(first, arguments)
     if arguments.other is None:
         heading, rows, by_experts, facts = _within(first, arguments)
     else:
         heading, rows, by_experts, facts = _between(
             first, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
+    of_seeds = _seed_table(first, seeds, arguments) if len(seeds) > 1 else None
     table = _table(rows, heading)
     experts = _table(by_experts, "against experts") if by_experts else None
     facts |= {"comparisons": table} | ({"by_experts": experts} if experts else {})
-    show(arguments, facts, table, experts or "")
+    facts |= {"seeds": of_seeds} if of_seeds else {}
+    show(arguments, facts, of_seeds or "", table, experts or "")
     return 0
+
+
+def _same_but_seed(first: Run, arguments: argparse.Namespace) -> dict[int, Run]:
+    """The runs at the given paths that differ from the first in the seed alone, by seed, with the first."""
+    from hedge_tasks.measures.over_seeds import by_seed
+    from hedge_tasks.runs.run_files import read_run, run_paths
+
+    paths = [path for path in (arguments.run, arguments.other) if path is not None]
+    files = dict.fromkeys(file for path in paths for file in run_paths(path))
+    return by_seed(first, (replace(read_run(file), trusted=arguments.trust_run) for file in files))
+
+
+def _seed_table(first: Run, runs: Mapping[int, Run], arguments: argparse.Namespace) -> Table:
+    """Runs that differ in the seed alone, as one: the spread of every number over the seeds."""
+    from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.measures.known import HALLUCINATION_RATE
+    from hedge_tasks.measures.of_run import Document, estimate_of
+    from hedge_tasks.measures.over_seeds import spread_of, spread_table, spreads
+    from hedge_tasks.scoring.scorers import scorers_of
+
+    own = _suite(first)
+    named = [_metric(name, own) for name in arguments.metric or SCORE_NAMES]
+    detectors = [name for name in named if name != _RATE and name not in own]
+    scores = {
+        seed: {name: s.with_detectors(detectors).score(one.answer_sets) for name, s in scorers_of(one).items()}
+        for seed, one in runs.items()
+    }
+    labels = {
+        seed: [Document(a.id, a.group, {"value": a.label}) for a in one.answer_sets] for seed, one in runs.items()
+    }
+    rate = spread_of(_RATE, {seed: estimate_of(HALLUCINATION_RATE, of) for seed, of in labels.items()})
+    found = [*spreads(scores, detectors), *([rate] if rate is not None else [])]
+    return spread_table(found, list(runs), first.title)
 
 
 _Rows = list[tuple[str, "Comparison | None"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import main_detectors
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
+    from hedge_tasks.measures.over_seeds import draws_shares, shares_table
     from hedge_tasks.measures.sweep import as_csv, check_samples, sweep, sweep_draws
     from hedge_tasks.plots import check_format, plot_sweep
 
@@ -94,8 +95,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         plot_sweep(points, arguments.plot, by=arguments.by)
     about = {"task": finished.task, "by": arguments.by, "clustering": scorer.settings()}
+    shares = draws_shares(finished.answer_sets, scorer, detectors)
     show(
-        arguments, {**about, "points": points}, f"{finished.title}; filter {scorer.name}", _table(points, arguments.by)
+        arguments,
+        {**about, "points": points, "draws": [asdict(share) for share in shares]},
+        f"{finished.title}; filter {scorer.name}",
+        _table(points, arguments.by),
+        shares_table(shares),
     )
     return 0
 

@@ -79,7 +79,7 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     """
     stated = submission["labels"]["judge"]
     named = stated.get("judge") if isinstance(stated, Mapping) else None
-    if not isinstance(stated, Mapping) or not isinstance(named, str) or not _asks_nobody(named):
+    if not isinstance(stated, Mapping) or not isinstance(named, str) or not asks_nobody(named):
         who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
         return PartStatus(False, f"labelled by {who[:200]}, who is not asked again here"), []
     if stated.get("fallback") is not None:
@@ -115,7 +115,7 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     return PartStatus(not wrong, f"judged again by the judge {named!r}, version {judge.version}"), wrong
 
 
-def _asks_nobody(name: str) -> bool:
+def asks_nobody(name: str) -> bool:
     """Whether a judge is a set of rules that is installed here."""
     if name == _RULE:
         return True

@@ -190,8 +190,8 @@ def judge_in_words(name: str) -> str:
     """Return a judge's name for people.
 
     Example:
-        >>> judge_in_words("rule 6"), judge_in_words("llm:model=x")
-        ('the rule judge (version 6)', 'llm:model=x')
+        >>> judge_in_words("rule 7"), judge_in_words("llm:model=x")
+        ('the rule judge (version 7)', 'llm:model=x')
     """
     match = _VERSION.match(name)
     return f"the {match['judge']} judge (version {match['version']})" if match else name

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import audited_numbers, whose_labels
 from hedge_tasks.measures.blind import against_blind
-from hedge_tasks.numbers import format_number
+from hedge_tasks.measures.over_seeds import COVERED, by_seed, spreads
+from hedge_tasks.numbers import THREE_DIGITS, format_number
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.audit_files import audit_of
+from hedge_tasks.runs.run_files import read_run, run_paths
+from hedge_tasks.scoring.scorers import scorer_of
 
 _MOST = 2000
 
@@ -38,7 +42,32 @@ def truth_of(analysis: Analysis) -> list[tuple[str, str]]:
             ]
         if sentence := _blind(analysis, clustering, scores):
             rows.append((f"blind baselines, {clustering}", sentence))
+    rows += _over_seeds(analysis)
     return [(clean(term, _MOST), clean(text, _MOST)) for term, text in dict(rows).items()]
+
+
+def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
+    """The spread over runs beside this one that differ in the seed alone; what intervals cover where there are none."""
+    run = analysis.run
+    files = run_paths(run.path.parent) if run.path is not None and run.path.exists() else []
+    runs = by_seed(run, (replace(read_run(file), trusted=run.trusted) for file in files))
+    if len(runs) < 2:
+        return [("intervals", COVERED)]
+    rows = []
+    for clustering in analysis.scores:
+        shown = _scored(analysis, clustering)
+        scores = {
+            seed: {clustering: scorer_of(one, clustering).with_detectors(shown).score(one.answer_sets)}
+            for seed, one in runs.items()
+        }
+        told = [
+            f"{spread.name.removeprefix(clustering).strip()} {THREE_DIGITS(spread.mean)}"
+            f" (sd {THREE_DIGITS(spread.deviation)})"
+            for spread in spreads(scores, shown)
+            if spread.deviation is not None
+        ]
+        rows.append((f"over seeds {', '.join(map(str, runs))}, {clustering}", "; ".join(told)))
+    return [("intervals", COVERED), *rows]
 
 
 def _scored(analysis: Analysis, clustering: str) -> list[str]:

@@ -22,6 +22,9 @@ from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, Undefin
 LEAST = 2
 """Units that a stratum needs: one alone shows no variation."""
 
+POOLED = 2.0
+"""Labels that a least variance, which rests on other strata, is worth."""
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -91,7 +94,8 @@ class Design:
 
         Args:
             values: of the documents; only those drawn count, shape `(n,)`.
-            least: least variance of a document's value, for strata in which the few drawn happen to be alike.
+            least: least variance of a document's value, for strata in which the few drawn happen to be alike. It rests
+                on other strata, too, and counts as `POOLED` labels more in the degrees of freedom.
         """
         there, drawn = self.sizes
         n_units = len(self.stratum_of_unit)
@@ -99,14 +103,15 @@ class Design:
         chosen, of = self.drawn_units, self.stratum_of_unit
         means = np.bincount(of[chosen], totals[chosen], len(there)) / drawn
         squares = np.bincount(of[chosen], (totals - means[of])[chosen] ** 2, len(there))
-        spread = squares / np.maximum(drawn - 1, 1)
+        spread, known = squares / np.maximum(drawn - 1, 1), np.maximum(drawn - 1, 1).astype(np.float64)
         if least is not None:
+            known += POOLED
             spread = np.maximum(spread, np.bincount(self.strata, least, len(there)) / there)
         parts = there**2 * (1 - drawn / there) * spread / drawn
         total = float(parts.sum())
         if total <= 0:
             return 0.0, float(max(1, drawn.sum() - len(drawn)))
-        return total, float(total**2 / (parts**2 / np.maximum(drawn - 1, 1)).sum())
+        return total, float(total**2 / (parts**2 / known).sum())
 
 
 def simple_random(drawn: BoolArray) -> Design:

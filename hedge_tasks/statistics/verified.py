@@ -51,6 +51,9 @@ FOLDS = 5
 _PRIOR = 2.0
 """Labels that a stratum's rate is drawn towards the rate of the judge's label with."""
 
+_LEAST_PRIOR, _LEAST_EITHER = 1.0, 0.5
+"""The same for the least variance, and labels of either kind that the rate of the judge's label gets (Jeffreys)."""
+
 _GUESS = {"hallucinated": np.array([0.2, 0.8, 0.3]), "supported": np.array([0.8, 0.2, 0.3])}
 """Rate of a judge's label (supported, hallucinated, none) before any expert has been asked; it weighs one label."""
 
@@ -657,7 +660,7 @@ def _total(
 def _least(effects: _Labels, labels: Verified) -> FloatArray:
     """Variance of a document's part that its stratum's labels leave possible, also where the few there are alike.
 
-    The rate of a stratum is drawn towards that of the judge's label, to which one label of either kind is added.
+    The rate of a stratum is drawn towards that of the judge's label, to which half a label of either kind is added.
     """
     design, (d1, d0), judged = labels.design, effects, _codes(labels)
     n = len(design.sizes[0])
@@ -665,8 +668,8 @@ def _least(effects: _Labels, labels: Verified) -> FloatArray:
     of_judge = np.bincount(judged[design.drawn], minlength=3)
     rates = []
     for y in labels.experts:
-        wide = ((np.bincount(judged, y, 3) + 1) / (of_judge + 2))[judged]
-        rates.append((np.bincount(design.strata, y, n)[design.strata] + _PRIOR * wide) / (drawn + _PRIOR))
+        wide = ((np.bincount(judged, y, 3) + _LEAST_EITHER) / (of_judge + 2 * _LEAST_EITHER))[judged]
+        rates.append((np.bincount(design.strata, y, n)[design.strata] + _LEAST_PRIOR * wide) / (drawn + _LEAST_PRIOR))
     p1, p0 = rates
     variances: FloatArray = np.maximum(p1 * d1**2 + p0 * d0**2 - (p1 * d1 + p0 * d0) ** 2, 0.0)
     return variances

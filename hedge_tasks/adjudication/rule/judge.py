@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hedge_tasks.adjudication.base import HALLUCINATED, SUPPORTED, Case, Judge, Verdict
@@ -23,12 +24,15 @@ from hedge_tasks.adjudication.rule.labels import (
     is_list,
     is_one_of_several,
     items,
+    listed_organs,
     offered_options,
     reference_alternatives,
 )
-from hedge_tasks.adjudication.rule.measure import overlap, ranges
+from hedge_tasks.adjudication.rule.measure import overlap, ranges, same_size
 from hedge_tasks.adjudication.rule.polar import says_yes_or_no, yes_no_reference
 from hedge_tasks.adjudication.rule.reading import Text, affirmed_and_denied, read_text, stem, stemmed
+from hedge_tasks.adjudication.rule.sides import other_observer
+from hedge_tasks.adjudication.rule.synonyms import Synonyms, installed, own
 from hedge_tasks.adjudication.rule.vocabulary import (
     ANATOMY,
     AUXILIARY,
@@ -59,6 +63,10 @@ RULES: dict[str, str] = {
         "a date where yes or no was asked for): not judged."
     ),
     "unfinished": "The answer was cut off before it began, or the request for it failed: not judged.",
+    "observer": (
+        "One of reference and answer tells a side as seen in the picture ('on the left of the image'), and the other "
+        "may mean the patient's: not judged."
+    ),
     "equal": "Answer and reference are the same words, in any order: supported.",
     "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
     "count": (
@@ -76,15 +84,18 @@ RULES: dict[str, str] = {
         "about things, affirmed or denied. The same things, both affirmed or both denied: supported. One affirms and "
         "the other denies what they share, or a list ('liver, spleen and kidney') has other members: hallucinated. "
         "The same things denied, and what the reference affirms: supported, too ('normal' goes without saying). Less "
-        "than 60 % of the reference's things: hallucinated. Else not judged. Places such as 'upper-left' are one "
-        "thing."
+        "than 60 % of the reference's things, and others in words that the table of synonyms knows: hallucinated. Else "
+        "not judged. Places such as 'upper-left' are one thing."
     ),
     "open-reference": "The reference has no word that can be compared: not judged.",
     "choice": (
         "The question offers two options or more ('CT, MRI or PET?') and the reference is one: the answer states only "
         "others: hallucinated; only the right one: supported."
     ),
-    "negated": "The answer denies the reference ('it is not in the liver'): hallucinated.",
+    "negated": (
+        "The answer denies the reference ('it is not in the liver', 'X makes it unlikely', 'rules it out'), or what it "
+        "is a kind of: hallucinated."
+    ),
     "conflict": (
         "The answer has a word that excludes one of the reference (left/right, upper/lower, CT/MRI, male/female...): "
         "hallucinated. It has both of them ('left and right'): hallucinated when the answer is short, else not judged. "
@@ -93,11 +104,17 @@ RULES: dict[str, str] = {
     "contains": (
         "All words of the reference, but for those that the question has ('right' to 'which lung?' with 'right lung'), "
         "are in the first sentence of the answer, in any order and inflection: supported; when the answer offers them "
-        "as one of several ('bone or fat'): not judged."
+        "as one of several ('bone or fat'), or the question has them all: not judged. A kind of the reference "
+        "('glioblastoma' of 'brain tumor') names it."
+    ),
+    "extra": (
+        "The answer names the reference in a list with another organ: hallucinated where the reference is a list and "
+        "the question does not ask for one of many, else not judged."
     ),
     "measure": (
-        "The reference is a measurement. No number in the answer, or one that cannot be the same ('5-10 mm' and 'less "
-        "than 5 mm', 3 cm and 8 mm; a single number stands for what is within 10 %): hallucinated; else not judged."
+        "The reference is a measurement. The same ('5 mm', '0.5 cm'): supported. No number in the answer, or one "
+        "that cannot be the same ('5-10 mm' and 'less than 5 mm', 3 cm and 8 mm; a single number stands for what is "
+        "within 10 %): hallucinated; else not judged."
     ),
     "wrong-type": (
         "A yes or no to a question that asks for something else, and nothing of the reference; a number where yes or "
@@ -107,9 +124,14 @@ RULES: dict[str, str] = {
         "The question asks to name something of a kind that a picture shows many of ('name one organ in the image'), "
         "and the answer names another part of the body than the reference: not judged, since both may be there."
     ),
+    "hypernym": "The answer names only what the reference is a kind of ('tumor' for 'glioblastoma'): not judged.",
     "partial": (
         "Some words of the reference are missing. The answer has something else in their place, or the reference is a "
         "list: hallucinated. The answer is only less specific: not judged."
+    ),
+    "unknown-words": (
+        "The answer shares no word with the reference, or has others in place of some, and the table of synonyms does "
+        "not know the head words of both: not judged, for it may be the same in other words."
     ),
     "different": (
         "The answer shares no word with the reference, or only such that tell side, place or size: hallucinated."
@@ -149,24 +171,42 @@ class RuleJudge:
         short_answer: An answer with at most so many content words (those of the question not counted) contradicts
             itself when it names both of two opposites, or two numbers; a longer one may compare them.
         short_reference: A reference with more content words than this is a sentence, not a label.
+        synonyms: A table of a user's own behind the one that is built in (`hedge data synonyms` makes it); its digest
+            is part of the settings.
         fallback: A judge model that reads yes or no where the rules cannot, or only softly (`llm:model=...`).
     """
 
     name = "rule"
-    version = "6"
+    version = "7"
 
-    def __init__(self, *, short_answer: int = 6, short_reference: int = 6, fallback: Spec | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        short_answer: int = 6,
+        short_reference: int = 6,
+        synonyms: str | None = None,
+        fallback: Spec | None = None,
+    ) -> None:
         for key, value in (("short_answer", short_answer), ("short_reference", short_reference)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ConfigError(f"{key} must be a positive integer, got {value!r}")
+        if not isinstance(synonyms, str | None):
+            raise ConfigError(f"synonyms must be the path of a table, got {synonyms!r}")
         self.short_answer = short_answer
         self.short_reference = short_reference
+        self._names: Synonyms = own()
+        self._digest: str | None = None
+        if synonyms is not None:
+            self._names, self._digest = installed(Path(synonyms))
+        self.synonyms = synonyms
         self.fallback = None if fallback is None else Fallback(fallback, (_PROMPT,))
 
     def settings(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"judge": self.name, "version": self.version}
-        own |= {"short_answer": self.short_answer, "short_reference": self.short_reference}
-        return own if self.fallback is None else {**own, "fallback": self.fallback.settings()}
+        own_settings: dict[str, Any] = {"judge": self.name, "version": self.version}
+        own_settings |= {"short_answer": self.short_answer, "short_reference": self.short_reference}
+        if self._digest is not None:
+            own_settings |= {"synonyms": {"name": Path(str(self.synonyms)).name, "sha256": self._digest}}
+        return own_settings if self.fallback is None else {**own_settings, "fallback": self.fallback.settings()}
 
     @property
     def parts(self) -> Sequence[Judge]:
@@ -200,8 +240,10 @@ class RuleJudge:
 
     def _decide(self, case: Case) -> Decision | _Polar:
         question_text, reference_text, answer_text = case.question, case.reference, case.answer
-        question, reference = read_text(question_text), read_text(reference_text)
-        answer = read_text(answer_text, statements_only=True)
+        names = self._names
+        question, reference = read_text(question_text, names.lexicon), read_text(reference_text, names.lexicon)
+        answer = read_text(answer_text, names.lexicon, statements_only=True)
+        reference, answer = names.resolve(reference, question, answer), names.resolve(answer, question, reference)
         if not reference.words:
             return None, "no-reference", "there is no reference"
         if not answer.words:
@@ -210,6 +252,8 @@ class RuleJudge:
         if why is not None and says_yes_or_no(answer_text) is None:
             return _silent(why)
         polar = yes_no_reference(reference_text)
+        if polar is None and other_observer(question_text, reference_text, answer_text, reference):
+            return None, "observer", "a side as seen in the picture, and one that may be the patient's"
         same = answer.words == reference.words or _same_words(answer, reference)
         # "Yes?" asks: it must not support "yes" where it would not contradict "no".
         if same and (polar is None or read_yes_no(answer_text, question_text, cut=case.cut).value is not None):
@@ -255,6 +299,7 @@ class RuleJudge:
         if NEGATIONS & set(reference.words):
             return self._sentence(reference, answer)
         sizes, one_of_many = (ranges(reference), ranges(answer.lead(LEAD_WORDS))), asks_for_one_of_many(question)
+        known = self._names.knows(reference) and self._names.knows(Text(answer.sentences[:1]))
         question, reference, answer = stemmed(question), stemmed(reference), stemmed(answer)
         alternatives = reference_alternatives(reference)
         if not alternatives:
@@ -274,8 +319,24 @@ class RuleJudge:
             if "bilateral" in wanted and {"left", "right"} <= stated:  # 'the left and the right lung'
                 stated = (stated | {"bilateral"}) - {"left", "right"}
                 first = [*first, "bilateral"]
-            own = [word for word in answer.content if word not in echoed or word in (wanted - asked or wanted)]
-            parts = LabelCase(wanted, stated, denied, first, len(own), sizes, one_of_many, asked, listed, polar)
+            told = [word for word in answer.content if word not in echoed or word in (wanted - asked or wanted)]
+            implied = set().union(*self._names.kinds_of(set(first) - denied))
+            extra = listed_organs(lead.sentences[0]) - wanted - asked - denied if wanted & STEMMED_ANATOMY else set()
+            parts = LabelCase(
+                wanted,
+                stated,
+                denied,
+                first,
+                len(told),
+                sizes,
+                one_of_many,
+                asked,
+                listed,
+                polar,
+                known,
+                implied,
+                extra,
+            )
             decisions.append(self._one_label(parts, options))
         # 'a or b': one alternative that fits is enough; and only when none may fit is the answer called wrong.
         for label in (SUPPORTED, None):
@@ -296,7 +357,8 @@ class RuleJudge:
                 return HALLUCINATED, "choice", f"the answer says {said}, the reference {names}"
             if right <= stated and not others and (wanted - case.asked) <= stated:
                 return SUPPORTED, "choice", f"the answer says {names}, no other option"
-        if wanted <= case.denied:
+        kinds = self._names.kinds_of(wanted)
+        if wanted <= case.denied or any(kind <= case.denied for kind in kinds):
             return HALLUCINATED, "negated", f"the answer denies {names}"
         for family in FAMILIES:
             due, given = family & wanted, family & stated
@@ -312,9 +374,14 @@ class RuleJudge:
             return HALLUCINATED, "conflict", f"the answer also says {' '.join(sorted(told - own))}"
         # Words of the question need not be said again: 'right' to 'which lung?'.
         needed = wanted - case.asked or wanted
-        if needed <= set(case.first) - case.denied:
+        if needed <= (set(case.first) - case.denied) | case.implied:
+            if wanted <= case.asked and len(case.first) > self.short_answer:
+                return None, "undecided", f"the question itself has {names}, in these or other words"
             if is_one_of_several(needed, case.first):
                 return None, "contains", f"the answer offers {names} as one of several"
+            if case.extra:
+                also = f"the answer lists {' '.join(sorted(case.extra))}, too"
+                return (HALLUCINATED if case.listed and not case.one_of_many else None), "extra", also
             return SUPPORTED, "contains", f"the answer names {names}"
         if UNITS & wanted:
             return self._measure(case)
@@ -323,26 +390,41 @@ class RuleJudge:
             return None, "undecided", f"the answer names {names} only in passing"
         if case.one_of_many and not case.says_yes_or_no and (other := stated & STEMMED_ANATOMY - wanted):
             return None, "one-of-many", f"the answer names {' '.join(sorted(other))}, and a picture shows many"
+        broader: set[str] = set().union(*(kind for kind in kinds if kind <= stated))
+        if broader and not stated - broader - wanted - case.asked - STOP - QUALIFIERS:
+            return None, "hypernym", f"the answer names only {' '.join(sorted(broader))}, which {names} is a kind of"
         if case.says_yes_or_no and not shared:
             return HALLUCINATED, "wrong-type", f"a yes or no where {names} was asked for"
         if shared - QUALIFIERS or (shared and needed <= QUALIFIERS):
             found = f"the answer shares only {' '.join(sorted(shared))} with {names}"
             instead = stated - wanted - case.asked - STOP - QUALIFIERS
+            if instead and not self._comparable(needed - shared, instead):
+                return None, "unknown-words", f"{found}, and the rest is in words that the table does not know"
             return (HALLUCINATED if instead or case.listed else None), "partial", found
         if not case.length and not case.denied:
             if {"yes", "no"} & set(case.first):
                 return None, "undecided", f"a yes or no, and nothing about {names}"
             return None, "echo", "the answer only repeats words of the question"
+        if not case.known:
+            return None, "unknown-words", f"no word of {names}, and words that the table of synonyms does not know"
         kind = "a short" if short else "a longer"
         return HALLUCINATED, "different", f"{kind} answer that is not {names}"
 
     def _measure(self, case: LabelCase) -> Decision:
         right, said = case.sizes
+        if right and all(any(same_size(one, other) for other in said) for one in right) and len(said) == len(right):
+            return SUPPORTED, "measure", "the answer states the same measurement"
         if not said:
             return HALLUCINATED, "measure", "the answer states no measurement"
         if all(any(overlap(one, other) for other in said) for one in right):
             return None, "measure", "the answer states nearly the same measurement"
         return HALLUCINATED, "measure", "the answer states another measurement"
+
+    def _comparable(self, missing: set[str], instead: set[str]) -> bool:
+        """Are there words on both sides that the table knows, so that other words are another thing?"""
+        known, told = self._names.known, {word for item in instead for word in item.split("-")}
+        lacking = {word for item in missing for word in item.split("-")}
+        return (not lacking or bool(lacking & known)) and (not told or bool(told & known))
 
     def _sentence(self, reference: Text, answer: Text) -> Decision:
         lead = answer.lead(LEAD_WORDS)
@@ -365,6 +447,8 @@ class RuleJudge:
             other = ", ".join(sorted((right - said) | elsewhere))
             return HALLUCINATED, "sentence", f"a list that differs in {other}"
         if len(shared) < 0.6 * len(right):
+            if not self._comparable(right - said, said - right):
+                return None, "unknown-words", "the answer is in other words, which the table of synonyms does not know"
             return HALLUCINATED, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
         return None, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
 

@@ -6,8 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedge_tasks.adjudication.rule.measure import Range
-from hedge_tasks.adjudication.rule.reading import Text
-from hedge_tasks.adjudication.rule.vocabulary import FRAME, KINDS, NAMING, NEGATIONS, PICTURED, POSITIONS, STOP
+from hedge_tasks.adjudication.rule.reading import Clause, Text, stem
+from hedge_tasks.adjudication.rule.vocabulary import (
+    FRAME,
+    KINDS,
+    NAMING,
+    NEGATIONS,
+    ORGANS,
+    PICTURED,
+    POSITIONS,
+    QUALIFIERS,
+    STOP,
+)
 
 
 def offered_options(question: Text) -> list[str]:
@@ -88,6 +98,24 @@ def items(text: Text) -> set[str]:
     return found
 
 
+def listed_organs(first: Sequence[Clause]) -> set[str]:
+    """Organs that a sentence lists beside others: 'the liver, the spleen and the pancreas'."""
+    parts: list[set[str]] = []
+    for clause in first:
+        part: set[str] = set()
+        for word in clause:
+            if word == "and":
+                parts.append(part)
+                part = set()
+            elif word not in STOP and word not in QUALIFIERS:
+                part.add(word)
+        parts.append(part)
+    alone = [part for part in parts if part and part <= _ORGANS]
+    return set().union(*alone) if len(alone) > 1 else set()
+
+
+_ORGANS = frozenset(map(stem, ORGANS))
+
 Size = tuple[Range, str]
 Sizes = tuple[Sequence[Size], Sequence[Size]]
 """Of the reference and of the answer."""
@@ -95,7 +123,13 @@ Sizes = tuple[Sequence[Size], Sequence[Size]]
 
 @dataclass(frozen=True)
 class LabelCase:
-    """An answer to a short-label reference, taken apart once for all label rules."""
+    """An answer to a short-label reference, taken apart once for all label rules.
+
+    Attributes:
+        known: whether the head words of both are known to the table of synonyms.
+        implied: what the things in the first sentence are kinds of ('glioblastoma' is a 'brain tumor').
+        extra: organs that the first sentence lists beside those of the reference.
+    """
 
     wanted: set[str]
     stated: set[str]
@@ -107,3 +141,6 @@ class LabelCase:
     asked: set[str]
     listed: bool
     says_yes_or_no: bool
+    known: bool
+    implied: set[str]
+    extra: set[str]

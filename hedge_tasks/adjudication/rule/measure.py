@@ -56,3 +56,8 @@ def overlap(one: tuple[Range, str], other: tuple[Range, str]) -> bool:
     (low, high), unit = one
     (lower, higher), its = other
     return max(low, lower) < min(high, higher) and (unit == its or not unit or not its)
+
+
+def same_size(one: tuple[Range, str], other: tuple[Range, str]) -> bool:
+    """Are two sizes equal: 5 mm and 0.5 cm?"""
+    return one[1] == other[1] and all(map(math.isclose, one[0], other[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hedge_tasks.adjudication.rule.vocabulary import (
@@ -15,16 +15,20 @@ from hedge_tasks.adjudication.rule.vocabulary import (
     FAMILIES,
     INFLECTIONS,
     IRREGULAR,
+    MAKING,
     MAX_CHARACTERS,
     NEGATION_REACH,
     NEGATIONS,
     NUMBERS,
     ORDINALS,
+    PLURALS,
     QUALIFIERS,
     ROLES,
+    RULED_OUT,
     SHORTEST_STEM,
     STOP,
     UNITS,
+    UNLIKELY,
 )
 
 _PIECE = re.compile(r"\d+\.\d+|\w+(?:'\w+)?|[.!?;\n]|[,:()\u2013\u2014]")
@@ -34,6 +38,14 @@ _NUMBER_UNIT = re.compile(r"(\d+(?:\.\d+)?)([a-z%]+)")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 Clause = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Names to be replaced, by their first word, the longest first; and words that some write as two."""
+
+    phrases: Mapping[str, Sequence[tuple[Clause, Clause]]]
+    compounds: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -66,18 +78,19 @@ class Text:
         return Text(tuple(kept))
 
 
-def read_text(text: str, *, statements_only: bool = False) -> Text:
+def read_text(text: str, lexicon: Lexicon | None = None, *, statements_only: bool = False) -> Text:
     """Split into sentences, clauses and canonical words; linear in the (bounded) length.
 
     With `statements_only`, questions and requests are dropped: models repeat the question, or its list of options.
     """
+    lexicon = lexicon or _ALONE
     sentences: list[tuple[Clause, ...]] = []
     clauses: list[Clause] = []
     words: list[str] = []
 
     def end_clause() -> None:
         if words:
-            clauses.append(_canonical(words))
+            clauses.append(canonical(words, lexicon))
             words.clear()
 
     asking = False  # what follows "please" is no statement; what stands in front of it is one
@@ -106,6 +119,10 @@ def _plays(clauses: Sequence[Clause]) -> bool:
     return len(said) > 1 and said[0] == "i" and said[1] in ASKERS
 
 
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).casefold().replace("\u2019", "'")
+
+
 def _clean(text: str) -> str:
     text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])[:MAX_CHARACTERS].casefold()
     text = text.replace("\u2019", "'").replace("\u2018", "'").replace("_", " ")
@@ -132,7 +149,7 @@ def _split(piece: str) -> list[str]:
 
 
 def _singular(word: str) -> str:
-    word = ORDINALS.get(word, NUMBERS.get(word, word))
+    word = PLURALS.get(word, ORDINALS.get(word, NUMBERS.get(word, word)))
     if len(word) < 4 or not word.endswith("s") or word in IRREGULAR or word.endswith(("ss", "us", "is", "as")):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -153,17 +170,25 @@ def _phrase_table() -> dict[str, list[tuple[Clause, Clause]]]:
     return table
 
 
-_PHRASES = _phrase_table()
+OWN_PHRASES = _phrase_table()
+_ALONE = Lexicon(OWN_PHRASES, frozenset())
+_PASSES = 3
+"""One name may build on what another was replaced by."""
 
 
-def _canonical(words: Sequence[str]) -> Clause:
-    """Replace every known phrase, the longest first; twice, because one phrase may build on another's result."""
-    current = list(words)
-    for _ in range(2):
+def tokens(text: str) -> list[str]:
+    """The words of a name, before any is replaced."""
+    return [word for piece in re.findall(r"[^\W_]\w*(?:'\w+)?", _folded(text)) for word in _split(piece)]
+
+
+def canonical(words: Sequence[str], lexicon: Lexicon) -> Clause:
+    """Join the words that are one elsewhere, then replace every known name, the longest first."""
+    current = _joined(words, lexicon.compounds)
+    for _ in range(_PASSES):
         result: list[str] = []
         position = 0
         while position < len(current):
-            for phrase, replacement in _PHRASES.get(current[position], ()):
+            for phrase, replacement in lexicon.phrases.get(current[position], ()):
                 if tuple(current[position : position + len(phrase)]) == phrase:
                     result.extend(replacement)
                     position += len(phrase)
@@ -171,8 +196,22 @@ def _canonical(words: Sequence[str]) -> Clause:
             else:
                 result.append(current[position])
                 position += 1
+        if result == current:
+            break
         current = result
     return tuple(current)
+
+
+def _joined(words: Sequence[str], compounds: frozenset[str]) -> list[str]:
+    """'gall bladder' as 'gallbladder'; parts of two letters and function words join nothing."""
+    found: list[str] = []
+    for word in words:
+        last = found[-1] if found else ""
+        if min(len(last), len(word)) > 2 and last + word in compounds and not {last, word} & STOP:
+            found[-1] = last + word
+        else:
+            found.append(word)
+    return found
 
 
 def _without_role(sentences: tuple[tuple[Clause, ...], ...]) -> tuple[tuple[Clause, ...], ...]:
@@ -191,16 +230,38 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
     denied: set[str] = set()
     for clause in text.clauses:
         until = -1
+        doubted = _doubted(clause)
         for position, word in enumerate(clause):
             if word in COMPARISONS:
                 break
             if word in NEGATIONS:
                 until = position + NEGATION_REACH
-            elif position <= until:
+            elif position <= until or position in doubted:
                 denied.add(word)
             else:
                 stated.add(word)
     return stated, denied - stated
+
+
+def _doubted(clause: Clause) -> set[int]:
+    """Positions of what a clause calls unlikely, rules out or has something else instead of.
+
+    'X makes Y unlikely' and 'Y is unlikely' doubt what stands in front, 'unlikely to be Y' and 'rules out Y' the rest.
+    """
+    found: set[int] = set()
+    for at, word in enumerate(clause):
+        following = clause[at + 1 : at + 2]
+        pair = (word, *following)
+        if word == "unlikely" or pair in UNLIKELY:
+            after = at + (1 if word == "unlikely" else 2)
+            if set(clause[after:]) - STOP:
+                found |= set(range(after, min(len(clause), after + NEGATION_REACH)))
+                continue
+            start = max((i + 1 for i in range(at) if clause[i] in MAKING), default=0)
+            found |= set(range(max(start, at - NEGATION_REACH), at))
+        elif pair in RULED_OUT:
+            found |= set(range(at + 2, min(len(clause), at + 2 + NEGATION_REACH)))
+    return found
 
 
 _AS_THEY_ARE = frozenset().union(*FAMILIES) | COLORS | QUALIFIERS | NEGATIONS | STOP | UNITS | COMPARISONS

@@ -132,6 +132,47 @@ NUMBERS = {
 } | {"single": "1", "solitary": "1"}
 ORDINALS = {"1st": "first", "2nd": "second", "3rd": "third", "4th": "fourth", "5th": "fifth"}
 
+# Plurals that no rule makes.
+PLURALS = {
+    "metastases": "metastasis", "diverticula": "diverticulum", "bronchi": "bronchus", "emboli": "embolus",
+    "thrombi": "thrombus", "calculi": "calculus", "nuclei": "nucleus", "hila": "hilum", "vertebrae": "vertebra",
+    "varices": "varix", "apices": "apex", "phalanges": "phalanx", "testes": "testis", "feet": "foot", "teeth": "tooth",
+    "children": "child", "leaves": "leaf", "knives": "knife", "mice": "mouse", "geese": "goose", "stenoses": "stenosis",
+    "fistulae": "fistula", "ova": "ovum", "septa": "septum", "sulci": "sulcus", "gyri": "gyrus", "foci": "focus",
+    "axillae": "axilla", "maxillae": "maxilla", "scapulae": "scapula", "bullae": "bulla", "aortae": "aorta",
+    "diagnoses": "diagnosis", "pelves": "pelvis", "villi": "villus", "fibulae": "fibula", "ulcera": "ulcer",
+}  # fmt: skip
+
+# What an abbreviation or a word stands for: (name, words of a question that tell so), the usual one first.
+SENSES: dict[str, tuple[tuple[str, str], ...]] = {
+    "pe": (
+        ("pulmonary embolism", "embolism clot artery angiogram angiography vessel vascular"),
+        ("pleural effusion", "effusion pleura fluid costophrenic angle"),
+        ("pericardial effusion", "pericardium pericardial"),
+    ),
+    "ms": (
+        ("multiple sclerosis", "brain white matter spine demyelination neurologic mri"),
+        ("mitral stenosis", "heart valve echo"),
+    ),
+    "ra": (("rheumatoid arthritis", "joint hand arthritis finger"), ("right atrium", "heart chamber atrium")),
+    "la": (("left atrium", "heart chamber atrium"),),
+    "ca": (("cancer", "tumor mass lesion"), ("calcium", "calcification density")),
+    "lad": (("lymphadenopathy", "node lymph"), ("left anterior descending artery", "coronary artery vessel")),
+    "asd": (("atrial septal defect", "heart septum congenital"), ("airspace disease", "lung opacity")),
+    "mi": (("myocardial infarction", "heart"), ("mesenteric ischemia", "intestine mesentery")),
+    "bright": (
+        ("hyperintense", "mri t1 t2 flair dwi signal intensity hyperintense"),
+        ("hyperdense", "ct density attenuation hyperdense"),
+        ("hyperechoic", "ultrasound echo hyperechoic"),
+    ),
+    "dark": (
+        ("hypointense", "mri t1 t2 flair dwi signal intensity hypointense"),
+        ("hypodense", "ct density attenuation hypodense"),
+        ("hypoechoic", "ultrasound echo hypoechoic"),
+    ),
+    "dense": (("hyperdense", "ct density attenuation hyperdense"), ("dense", "")),
+}
+
 # At most one member of a family is true of one thing.
 FAMILIES: tuple[frozenset[str], ...] = tuple(
     _words(members)
@@ -172,6 +213,15 @@ QUALIFIERS = _words(
 NEGATIONS = _words("no not none without neither nor never absent lacks lacking")
 POSITIONS = (_words("upper middle lower"), _words("left middle right"))
 """Rows and columns: 'upper-left' is one place."""
+UNLIKELY = {("less", "likely"), ("ruled", "out")}
+RULED_OUT = {("rule", "out"), ("ruling", "out"), ("argue", "against"), ("speak", "against"), ("instead", "of")}
+MAKING = _words("make making made render so therefore thus hence")
+PREPOSITIONS = _words("of in with on at from to due near by for within without along behind under above below and")
+# Organs that a list of organs may have one too many of.
+ORGANS = _words(
+    "adrenal appendix bladder brain breast colon duodenum esophagus eye gallbladder heart intestine kidney liver lung "
+    "ovary pancreas prostate rectum spleen stomach testis thyroid trachea uterus"
+)
 # What a sentence about a finding has besides the finding.
 FRAME = _words(
     "contain contains containing include including free detected observed there detect find found reveal revealed note "

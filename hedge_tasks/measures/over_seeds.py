@@ -1,0 +1,218 @@
+"""Spread over seeds of runs that differ in the seed alone, and the draws' share of a number's variance, from one.
+
+The interval of an AUROC is about documents like these, each with draws of its own, so that what the draws add is part
+of it. A seed draws all answers anew, the judged one as well, and keeps the documents: how far numbers of several seeds
+are apart is what other draws of the same model change. A seed chosen for its number is outside of any interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.numbers import FOUR_DIGITS, Column, Format, Number, Table
+from hedge_tasks.runs.run_files import Run
+
+_OF_A_RUN = ("prompt", "filters", "documents")
+_ENOUGH = 0.1
+"""Share of the variance that draws have when more of them are not worth their price."""
+
+
+def seed_of(run: Run) -> int | None:
+    """The seed of a run's draws; None where it records none."""
+    seed = _sampling(run).get("seed")
+    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
+
+
+def by_seed(run: Run, others: Iterable[Run]) -> dict[int, Run]:
+    """A run and those that differ from it in the seed alone, by seed; the newest of each.
+
+    Task, model, documents, prompt, filters, sampling and judge are the same. Empty where the run records no seed.
+    """
+    found: dict[int, Run] = {}
+    for other in sorted((run, *others), key=lambda one: one.created):
+        seed = seed_of(other)
+        if seed is not None and seed_of(run) is not None and _but_seed(other) == _but_seed(run):
+            found[seed] = other
+    return dict(sorted(found.items()))
+
+
+def differ_in_seed_alone(one: Run, other: Run) -> bool:
+    """Whether two runs are draws of the same with two seeds."""
+    return len(by_seed(one, [other])) == 2
+
+
+def _but_seed(run: Run) -> dict[str, Any]:
+    sampling = {key: value for key, value in _sampling(run).items() if key != "seed"}
+    judges = {(str(verdict.get("judge")), str(verdict.get("version"))) for verdict in run.verdicts.values()}
+    ids = {(answers.id, answers.question) for answers in run.answer_sets}
+    same = {key: run.settings.get(key) for key in _OF_A_RUN}
+    return {"task": run.task, "model": run.model, "ids": ids, "judges": judges, "sampling": sampling, **same}
+
+
+def _sampling(run: Run) -> Mapping[str, Any]:
+    of = run.settings.get("sampling")
+    return of if isinstance(of, Mapping) else {}
+
+
+@dataclass(frozen=True)
+class SeedSpread:
+    """A number at several seeds.
+
+    Attributes:
+        name: of the number.
+        values: by seed, where it is defined.
+        stated: root of the mean of its squared standard errors, each of which is over the documents of one seed.
+    """
+
+    name: str
+    values: Mapping[int, float]
+    stated: float | None
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(list(self.values.values())))
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation over the seeds; None of one seed."""
+        return float(np.std(list(self.values.values()), ddof=1)) if len(self.values) > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        values = list(self.values.values())
+        return {
+            "name": self.name,
+            "seeds": len(values),
+            "mean": self.mean,
+            "deviation": self.deviation,
+            "lowest": min(values),
+            "highest": max(values),
+            "stated": self.stated,
+        }
+
+
+def spreads(scores: Mapping[int, Mapping[str, Sequence[Scores]]], detectors: Sequence[str]) -> list[SeedSpread]:
+    """The AUROC of every detector and clustering at every seed.
+
+    Args:
+        scores: of each seed, by clustering.
+        detectors: by name.
+    """
+    clusterings = dict.fromkeys(name for of in scores.values() for name in of)
+    found = []
+    for clustering in clusterings:
+        for detector in detectors:
+            numbers = {seed: detection_auroc(of[clustering], detector) for seed, of in scores.items()}
+            if spread := spread_of(f"{clustering} {detector}_auroc", numbers):
+                found.append(spread)
+    return found
+
+
+def spread_of(name: str, numbers: Mapping[int, Number]) -> SeedSpread | None:
+    """A number at every seed that has it; None where no seed has."""
+    values = {seed: number.value for seed, number in numbers.items() if number.value is not None}
+    squares = [number.stderr**2 for number in numbers.values() if number.stderr is not None]
+    return SeedSpread(name, values, math.sqrt(float(np.mean(squares))) if squares else None) if values else None
+
+
+def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str) -> Table:
+    """Numbers over seeds, and what their intervals are about."""
+    columns = [
+        Column("name", "over seeds"),
+        Column("mean", format=FOUR_DIGITS),
+        Column("deviation", "sd over seeds", format=FOUR_DIGITS),
+        Column("lowest", format=FOUR_DIGITS),
+        Column("highest", format=FOUR_DIGITS),
+        Column("stated", "stated error", format=FOUR_DIGITS),
+    ]
+    named = ", ".join(map(str, sorted(seeds)))
+    notes = [f"These runs differ in the seed alone and are one: seeds {named}. {COVERED}"]
+    return Table(columns, [spread.to_dict() for spread in found], title, notes)
+
+
+COVERED = (
+    "An interval is about documents like these, each drawn once; what other draws of these documents would change is "
+    "the spread over seeds, and a seed chosen for its number is outside of any interval."
+)
+"""Scope of the intervals of one run, for people."""
+
+
+@dataclass(frozen=True)
+class DrawsShare:
+    """How much of an AUROC's variance is the sampled answers'.
+
+    Attributes:
+        detector: by name.
+        n: clean answers a question.
+        stderr: what other draws of the same documents would change, as a standard error.
+        share: of the variance that the interval is made of; None where the number has no error.
+        enough: answers with which the share is a tenth; None where that cannot be told.
+    """
+
+    detector: str
+    n: int
+    stderr: float
+    share: float | None
+    enough: int | None
+
+
+def draws_shares(
+    answer_sets: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[str] = SCORE_NAMES
+) -> list[DrawsShare]:
+    """The draws' part of the variance by a jackknife: each time one clean and one noisy answer less for every document.
+
+    Draws of one place are independent of those of another, in all documents at once. The baseline answer, and with it
+    the label, stays. A detector whose number does not depend on the draws has a share of 0.
+    """
+    n = min((len(answers.clean) for answers in answer_sets), default=0)
+    if n < 2:
+        return []
+    scorer = replace(scorer, detectors=tuple(detectors))
+    whole = scorer.score([_with(answers, range(n)) for answers in answer_sets])
+    kept = [[place for place in range(n) if place != left_out] for left_out in range(n)]
+    without = [scorer.score([_with(answers, places) for answers in answer_sets]) for places in kept]
+    found = []
+    for detector in detectors:
+        number = detection_auroc(whole, detector)
+        values = [value for one in without if (value := detection_auroc(one, detector).value) is not None]
+        if number.value is None or len(values) < n:
+            continue
+        deviations = np.array(values) - np.mean(values)
+        variance = (n - 1) / n * float(deviations @ deviations)
+        found.append(_share(detector, n, variance, number.stderr))
+    return found
+
+
+def _share(detector: str, n: int, variance: float, stderr: float | None) -> DrawsShare:
+    if not stderr:
+        return DrawsShare(detector, n, math.sqrt(variance), None, None)
+    share = min(1.0, variance / stderr**2)
+    # The draws' variance falls as 1 / n; that of the documents stays.
+    enough = math.ceil(n * share * (1 - _ENOUGH) / (_ENOUGH * (1 - share))) if share < 1 else None
+    return DrawsShare(detector, n, math.sqrt(variance), share, enough)
+
+
+def _with(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
+    """The answer set with the clean and noisy answers of these places."""
+    at = list(places)
+    noisy = tuple(answers.noisy[i] for i in at if i < len(answers.noisy))
+    return replace(answers, clean=tuple(answers.clean[i] for i in at), noisy=noisy, cluster_ids=None)
+
+
+def shares_table(found: Sequence[DrawsShare]) -> Table:
+    """How much of each number's variance other draws would change, and how many draws are enough."""
+    columns = [
+        Column("detector", "the draws' share"),
+        Column("n", "clean"),
+        Column("stderr", "error by draws", format=FOUR_DIGITS),
+        Column("share", "share of the variance", format=Format(digits=2)),
+        Column("enough", "enough (a tenth)"),
+    ]
+    return Table(columns, [asdict(one) for one in found], notes=[COVERED] if found else [])

@@ -1,0 +1,104 @@
+"""Runs that differ in the seed alone, as one, and the draws' share of a number's variance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hedge_tasks.cli import main
+from hedge_tasks.clustering import ExactClustering
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.measures.over_seeds import by_seed, differ_in_seed_alone, draws_shares, spread_of
+from hedge_tasks.numbers import Number
+from hedge_tasks.runs.run_files import Run, save_run
+
+N_DOCUMENTS, N_DRAWS = 60, 6
+SCORER = Scorer("exact", ExactClustering(), detectors=("se", "radflag"))
+
+
+def answers(seed: int, n: int = N_DRAWS) -> tuple[AnswerSet, ...]:
+    """Documents that are the same at every seed, with draws that are not: wrong answers scatter more."""
+    of_documents, rng = np.random.default_rng(7), np.random.default_rng(seed)
+    found = []
+    for i in range(N_DOCUMENTS):
+        wrong = bool(of_documents.random() < 0.4)
+        p = of_documents.dirichlet(np.full(4, 2.0 if wrong else 0.5))
+        drawn = [Answer(f"word{k}") for k in rng.choice(4, size=n, p=p)]
+        baseline = Answer(f"word{int(p.argmax())}")
+        found.append(AnswerSet(f"d{i}", baseline, tuple(drawn), question="what?", reference="word", label=int(wrong)))
+    return tuple(found)
+
+
+def run_of(seed: int, **sampling: object) -> Run:
+    settings = {
+        "sampling": {"n": N_DRAWS, "seed": seed, "temperature": 1.0, **sampling},
+        "filters": {"exact": SCORER.settings()},
+    }
+    verdicts = {f"d{i}": {"judge": "rule", "version": "7"} for i in range(N_DOCUMENTS)}
+    return Run("task", "model", answers(seed), verdicts, settings, created=f"2026-01-0{seed + 1}T00:00:00")
+
+
+def test_runs_that_differ_in_the_seed_alone_are_found() -> None:
+    runs = [run_of(0), run_of(1), run_of(2, temperature=0.7), replace(run_of(3), model="another")]
+    newer = replace(run_of(1), created="2026-02-01T00:00:00")
+    assert by_seed(runs[0], [*runs, newer]) == {0: runs[0], 1: newer}
+    assert differ_in_seed_alone(runs[0], runs[1])
+    assert not any(differ_in_seed_alone(runs[0], other) for other in (runs[0], *runs[2:]))
+    judged_again = replace(run_of(1), verdicts={"d0": {"judge": "llm", "version": "1"}})
+    assert not differ_in_seed_alone(runs[0], judged_again)
+    assert by_seed(replace(runs[0], settings={}), runs) == {}
+
+
+def test_a_spread_is_over_the_seeds_that_have_the_number() -> None:
+    numbers = {0: Number(0.8, stderr=0.03), 1: Number(0.7, stderr=0.04), 2: Number.undefined("one class")}
+    spread = spread_of("se", numbers)
+    assert spread is not None
+    told = spread.to_dict()
+    assert (told["seeds"], told["lowest"], told["highest"]) == (2, 0.7, 0.8)
+    assert told["mean"] == pytest.approx(0.75)
+    assert told["deviation"] == pytest.approx(0.1 / math.sqrt(2))
+    assert told["stated"] == pytest.approx(math.sqrt((0.03**2 + 0.04**2) / 2))
+    assert spread_of("se", {0: numbers[2]}) is None
+
+
+def test_the_draws_part_of_the_error_is_that_of_drawing_again() -> None:
+    values: dict[str, list[float]] = {"se": [], "radflag": []}
+    stated: dict[str, list[float]] = {"se": [], "radflag": []}
+    for seed in range(30):
+        drawn = answers(seed)
+        scores = SCORER.score(drawn)
+        for name, of in values.items():
+            of.append(detection_auroc(scores, name).value or math.nan)
+        if seed < 5:
+            for share in draws_shares(drawn, SCORER, ("se", "radflag")):
+                stated[share.detector].append(share.stderr)
+                assert share.share is not None
+                assert 0 < share.share <= 1
+                assert share.enough is None or share.enough > 0
+    for name in values:
+        true = float(np.std(values[name], ddof=1))
+        assert 0.6 * true < np.sqrt(np.mean(np.square(stated[name]))) < 1.8 * true
+
+
+def test_compare_shows_runs_that_differ_in_the_seed_alone_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [save_run(run_of(seed), tmp_path) for seed in (0, 1, 2)]
+    assert main(["compare", str(paths[0]), str(paths[1]), "--metric", "se"]) == 0
+    printed = capsys.readouterr().out
+    assert "These runs differ in the seed alone and are one: seeds 0, 1." in printed
+    assert main(["compare", str(tmp_path)]) == 0
+    assert "seeds 0, 1, 2." in capsys.readouterr().out
+
+
+def test_sweep_says_how_many_draws_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", str(save_run(run_of(0), tmp_path)), "--n", "2,6", "--detectors", "se"]) == 0
+    printed = capsys.readouterr().out
+    assert "enough (a tenth)" in printed
+    assert "outside of any interval" in printed
