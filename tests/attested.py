@@ -80,7 +80,8 @@ def _answer_set(draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> Answ
 def entry_of(drawn: Drawn, of: SamplingPlan, *, sampled_here: bool = True, model: str = "tiny") -> dict[str, Any]:
     """The submission of some answers, which says that they were drawn by this plan."""
     sets = tuple(answers for _, answers in drawn)
-    verdicts = {answers.id: {"judge": "rule 1", "reason": ""} for answers in sets}
+    judge = f"rule {build_judge('rule').version}"
+    verdicts = {answers.id: {"judge": judge, "reason": ""} for answers in sets}
     decoding = {"asked": "pure", "temperature": of.temperature, "baseline_temperature": of.baseline_temperature}
     decoding |= {"sampled_here": True} if sampled_here else {}
     settings = {
