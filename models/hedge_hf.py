@@ -87,8 +87,8 @@ _ARGUMENTS = (
 _SHARING_TOLERANCE = 1e-3
 _SHARING_TOLERANCE_HALF = 0.05
 
-_REREAD_ROWS = 8
-"""Answers that are read again in one pass."""
+_REREAD_ROWS = 16
+"""Answers that are read again in one pass, at most; `draws_per_batch` makes it fewer."""
 
 
 class HedgeHF(ChatAdapter):
@@ -343,34 +343,43 @@ class HedgeHF(ChatAdapter):
 
         Of the spellings with and without a blank in front the one counts that the seed comes closer to.
         """
+        size = min(self.draws_per_batch or _REREAD_ROWS, _REREAD_ROWS)
         found: list[Reread | str] = []
-        for start in range(0, len(draws), _REREAD_ROWS):
-            rows = slice(start, start + _REREAD_ROWS)
-            found += self._reread(draws[rows], answers[rows])
+        for start in range(0, len(draws), size):
+            found += self._reread(draws[start : start + size], answers[start : start + size])
         return found
 
-    def _reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
+    def _reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> Sequence[Reread | str]:
         if any(self._is_contrasted(draw) for draw in draws):
             return ["contrastive decoding is not read again"] * len(draws)
         prompts, owners = _distinct_prompts(draws)
         messages = [draw.messages() for draw in prompts]
-        inputs = self._inputs([messages[owner] for owner in owners])
-        defaults = self._model.generation_config
-        ways: list[list[Reread]] = []
+        found: dict[int, Reread] = {}
         for blank in SPELLINGS:
-            limits = draws[0].request.plan.limits()
-            reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
-            allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
-            sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device, allowed)
-            tokens = [
-                self._tokenizer(blank + answer.text, add_special_tokens=False)["input_ids"] if answer.text else []
-                for answer in answers
-            ]
-            told = forced_draws(self._model, inputs, tokens, sampler, sorted(reader.ends))
-            # What a text of `until` ended has not chosen an end token, nor has an answer that was cut off.
-            ended = [answer.finish != "length" and not limits.get("until") for answer in answers]
-            ways.append([_as_drawn(own, ahead, end) for (own, ahead), end in zip(told, ended, strict=True)])
-        return [min(both, key=lambda one: one.margin or 0.0) for both in zip(*ways, strict=True)]
+            # Most answers are spelled in one way, so that the other is not read.
+            rows = [i for i in range(len(draws)) if i not in found or (found[i].margin or 0.0) > 0]
+            if not rows:
+                break
+            inputs = self._inputs([messages[owners[i]] for i in rows])
+            told = self._reread_spelled(inputs, [draws[i] for i in rows], [answers[i] for i in rows], blank)
+            for i, one in zip(rows, told, strict=True):
+                if i not in found or (one.margin or 0.0) < (found[i].margin or 0.0):
+                    found[i] = one
+        return [found[i] for i in range(len(draws))]
+
+    def _reread_spelled(
+        self, inputs: Any, draws: Sequence[DrawRequest], answers: Sequence[Answer], blank: str
+    ) -> list[Reread]:
+        defaults, limits = self._model.generation_config, draws[0].request.plan.limits()
+        reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
+        allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
+        sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device, allowed)
+        texts = [answer.text and blank + answer.text for answer in answers]
+        tokens = [self._tokenizer(t, add_special_tokens=False)["input_ids"] if t else [] for t in texts]
+        told = forced_draws(self._model, inputs, tokens, sampler, sorted(reader.ends))
+        # What a text of `until` ended has not chosen an end token, nor has an answer that was cut off.
+        ended = [answer.finish != "length" and not limits.get("until") for answer in answers]
+        return [_as_drawn(own, ahead, end) for (own, ahead), end in zip(told, ended, strict=True)]
 
     # --- plain conversations ------------------------------------------------------------------------------------------
 

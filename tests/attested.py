@@ -14,6 +14,7 @@ from typing import Any
 
 from finished_runs import EXACT
 
+from hedge_tasks.adjudication import build_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.leaderboard import make_submission
 from hedge_tasks.leaderboard.attestation import beacon_of, picked, statement_of
@@ -84,6 +85,7 @@ def entry_of(drawn: Drawn, of: SamplingPlan, *, sampled_here: bool = True, model
     decoding |= {"sampled_here": True} if sampled_here else {}
     settings = {
         "filters": EXACT,
+        "documents": {"judge": build_judge("rule").settings()},
         "sampling": of.settings(),
         "prompt": task().prompt_settings,
         "sampled": {"decoding": decoding},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
 import subprocess
 from collections import Counter
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attested import BEACON, Drawn, copied_noisy, entry_of, kept_best, plan, sampled, scripted, statement_on, told_by
+from openai_server import serve
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
@@ -23,6 +25,7 @@ from hedge_tasks.leaderboard import check, read_entries, write_submission
 from hedge_tasks.leaderboard.attestation import (
     NAMESPACE,
     beacon_of,
+    check_beacon,
     detects,
     picked,
     place_of_statement,
@@ -33,6 +36,7 @@ from hedge_tasks.leaderboard.attestation import (
 )
 from hedge_tasks.leaderboard.attestation_records import Attestation
 from hedge_tasks.leaderboard.attestation_tests import (
+    AGAIN,
     BASELINE,
     CLEAN,
     COPIES,
@@ -42,6 +46,7 @@ from hedge_tasks.leaderboard.attestation_tests import (
     SEEDS,
     _drawn_place,
     _permuted,
+    _Share,
     _swapped,
     _two_samples,
 )
@@ -74,6 +79,15 @@ def test_what_can_be_ground_is_no_beacon(value: str, why: str) -> None:
         beacon_of(value)
 
 
+def test_a_round_before_the_entry_is_refused() -> None:
+    told = beacon_of(f"7:{'0f' * 32}")
+    assert told.time is not None
+    check_beacon(told, told.time - 1)
+    check_beacon(told, None)
+    with pytest.raises(ConfigError, match="public 5 s before"):
+        check_beacon(told, told.time + 5)
+
+
 def test_the_documents_follow_from_beacon_submission_and_ids_whatever_their_order() -> None:
     chosen = picked(BEACON, DIGEST, IDS, 10)
     assert picked(BEACON, DIGEST, IDS[::-1], 10) == chosen
@@ -103,7 +117,7 @@ def test_the_chance_to_meet_a_forged_document_is_that_of_all_choices() -> None:
 
 def _p_values(make: Callable[[np.random.Generator], Any], times: int = 150) -> np.ndarray:
     chance = np.random.default_rng(0)
-    return np.array([_permuted([make(chance) for _ in range(6)], chance, "").p_value for _ in range(times)])
+    return np.array([_permuted([_Share(make(chance)) for _ in range(6)], chance, "").p_value for _ in range(times)])
 
 
 def _alike(values: np.ndarray) -> np.ndarray:
@@ -130,6 +144,12 @@ def test_p_values_of_others_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     other = np.array([0.0] * 4 + [2.0] * 4)
     found = _p_values(lambda chance: _two_samples(4, _alike(chance.normal(size=8) + other)), 20)
     assert np.median(found) < 0.01
+
+
+def test_answers_that_never_repeat_say_nothing_and_equal_ones_hold() -> None:
+    chance = np.random.default_rng(0)
+    assert _permuted([_Share(_drawn_place(np.zeros(4)), 0)], chance, "").state == "not verifiable"
+    assert _permuted([_Share(_drawn_place(np.zeros(4)), 12)], chance, "").state == "holds"
 
 
 # --- honest and forged entries of the embedded model ------------------------------------------------------------------
@@ -219,18 +239,47 @@ def test_another_models_answers_fail(model: Any) -> None:
 
 
 def test_without_seeds_answers_drawn_anew_tell(honest: Drawn, model: Any) -> None:
-    """As of an engine whose tokens somebody else chooses."""
+    """As of an engine whose tokens somebody else chooses. To say so is no way around the seeds."""
     forged = told_by(model, scripted(honest))
     found = statement_on(model, entry_of(forged, plan(), sampled_here=False), K)
-    assert SEEDS not in found.tests
+    assert found.tests[SEEDS].state == "not met"
     assert found.tests[CLEAN].state == "contradicted"
     assert found.verdict == "contradicted"
+    cool = sampled(model, plan(temperature=0.7), 4)
+    assert statement_on(model, entry_of(cool, plan(), sampled_here=False), 4).verdict == "not verifiable"
     honestly = statement_on(model, entry_of(honest, plan(), sampled_here=False), K)
     assert honestly.verdict == "replayed"
     assert {honestly.tests[name].state for name in (BASELINE, CLEAN, NOISY, COPIES, LIKELY)} <= {
         "holds",
         "not verifiable",
     }
+
+
+def _says(body: dict[str, Any]) -> str:
+    """A server without log-probabilities, which draws by its seed and its temperature."""
+    asked = json.dumps([part.get("text") for turn in body["messages"] for part in turn["content"]])
+    likely = random.Random(asked).sample(["yes", "no", "left", "upper right"], 4)
+    weights = (6, 2, 1, 1) if body["temperature"] > 0.5 else (50, 1, 0, 0)
+    return random.Random(f"{asked} {body.get('seed')}").choices(likely, weights)[0]
+
+
+def test_an_api_without_log_probabilities_is_asked_again() -> None:
+    n = 24
+    with serve(_says) as url:
+        api = adapter_class("hedge_openai").create_from_arg_string(f"model=m,base_url={url},max_retries=0")
+        honest = sampled(api, plan(n=4, n_noisy=2), n)
+        asked = plan(n=4, n_noisy=2)
+        found = statement_on(api, entry_of(honest, asked, sampled_here=False), n, adapter="hedge_openai")
+        assert found.tests[LOGPROBS].state == "not verifiable"
+        assert (found.tests[CLEAN].state, found.tests[BASELINE].state) == ("holds", "holds")
+        assert found.tests[AGAIN].state == "holds"
+        assert found.verdict == "replayed"
+        forged = entry_of(scripted(honest), asked, sampled_here=False)
+        assert statement_on(api, forged, n, adapter="hedge_openai").verdict == "contradicted"
+        # Draws of the model, but not those of the seeds that are stated.
+        chosen = entry_of(sampled(api, plan(n=4, n_noisy=2, seed=5), n), asked, sampled_here=False)
+        told = statement_on(api, chosen, n, adapter="hedge_openai")
+        assert (told.tests[AGAIN].state, told.verdict) == ("not met", "not verifiable")
 
 
 # --- a statement on the leaderboard -----------------------------------------------------------------------------------
@@ -344,6 +393,18 @@ def test_the_command_writes_a_statement(
     assert facts["verdict"] == "replayed"
     assert facts["power"]["0.5"] == pytest.approx(1 - math.comb(2, 3) / math.comb(4, 3))
     assert len(read_statement(place_of_statement(file)).documents) == 3
+
+
+def test_an_entry_committed_after_the_beacon_is_not_read(
+    honest: Drawn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "entry.json"
+    write_submission(file, entry_of(honest[:2], plan()))
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "entry.json"], [*who, "commit", "-q", "-m", "entry"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, timeout=60)
+    assert main(["attest", str(file), "--beacon", f"9:{'ab' * 32}", "--model", "hedge_tiny"]) == 2
+    assert "before the entry was committed" in capsys.readouterr().err
 
 
 def test_another_prompt_or_document_is_no_replay(honest: Drawn, model: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from finished_runs import HOSTILE, finished_run
 from PIL import Image
@@ -13,7 +15,8 @@ from PIL import Image
 from hedge_tasks.cli import main
 from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.report.card import HEIGHT, WIDTH, share_card
-from hedge_tasks.runs.run_files import save_run
+from hedge_tasks.report.pictures import stored_documents
+from hedge_tasks.runs.run_files import load_run, save_run
 
 
 def opened(png: bytes) -> Image.Image:
@@ -50,3 +53,21 @@ def test_a_run_without_labels_and_hostile_texts_have_a_card() -> None:
         assert opened(share_card(replace(run, answer_sets=sets, task=text[:30]))[0]).size == (WIDTH, HEIGHT)
     wrong = tuple(replace(a, label=1, question="$x", reference="$\\y$") for a in run.answer_sets)
     assert opened(share_card(replace(run, answer_sets=wrong))[0]).size == (WIDTH, HEIGHT)
+
+
+def test_pictures_of_an_own_task_are_found_by_the_result_file_beside_the_run(tmp_path: Path) -> None:
+    run = finished_run(4, task="mine", documents={"images": ["image"], "question": "question", "id": "id"})
+    written = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(written, "PNG")
+    picture = {"bytes": written.getvalue(), "path": None}
+    rows = [{"id": a.id, "question": a.question, "image": picture} for a in run.answer_sets]
+    pd.DataFrame(rows).to_parquet(tmp_path / "test.parquet")
+    path = save_run(run, tmp_path / "results" / "hedge_runs")
+    assert "not installed" in stored_documents(load_run(path, trust=True))[1]
+    files = {"data_files": {"test": str(tmp_path / "test.parquet")}}
+    config = {"dataset_path": "parquet", "dataset_kwargs": files, "test_split": "test"}
+    results = {"results": {"mine": {}}, "configs": {"mine": config}}
+    (tmp_path / "results" / "20260101_000000_results.json").write_text(json.dumps(results))
+    found, note = stored_documents(load_run(path, trust=True))
+    assert (note, [one.id for one in found]) == ("", [a.id for a in run.answer_sets])
+    assert "--trust-run loads it" in stored_documents(load_run(path))[1]

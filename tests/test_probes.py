@@ -158,6 +158,16 @@ def test_a_probe_of_one_run_reads_another_of_the_same_shape_only() -> None:
         probe_table(data(width=5), [fitted("linear_probe")], beside={}, fit_on=there)
 
 
+def test_without_labels_that_is_what_is_said() -> None:
+    unlabelled = AnswerSet("a", Answer("yes"), (Answer("no"),))
+    scores = [Scores("a", None, None, None, {"se": 0.1}, "uniform", (0, 1))]
+    with pytest.raises(DataError, match="no answer has a label"):
+        ProbeData.of([unlabelled], scores, {"a": {"states": np.zeros((3, len(PLACES), 4))}})
+    labelled = AnswerSet("a", Answer("yes"), (Answer("no"),), label=1)
+    with pytest.raises(DataError, match="inside=states"):
+        ProbeData.of([labelled], [replace(scores[0], label=1)], {})
+
+
 def test_heads_are_one_layer_of_features() -> None:
     one = data()
     lens = fitted("lookback_lens")

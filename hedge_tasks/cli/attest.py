@@ -23,7 +23,6 @@ def add(commands: Parser) -> None:
     parser.add_argument("submission", type=Path, metavar="SUBMISSION.json")
     parser.add_argument(
         "--beacon",
-        required=True,
         metavar="ROUND:RANDOMNESS",
         help="of a drand round after the merge, which picks the documents",
     )
@@ -34,30 +33,44 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--sign", type=Path, metavar="KEY", help="SSH key that signs the statement (ssh-keygen -Y sign)"
     )
+    parser.add_argument(
+        "--private",
+        type=Path,
+        metavar="FILE",
+        help="in place of a replay: score the entry's model on a board's private documents (hedge leaderboard split)",
+    )
     add_out(parser, "file of the statement (default: beside the submission)")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from hedge_tasks.errors import ConfigError
     from hedge_tasks.io import options
     from hedge_tasks.io.progress import progress
     from hedge_tasks.leaderboard import read_submission
     from hedge_tasks.leaderboard.attestation import (
         NAMESPACE,
         beacon_of,
+        check_beacon,
         picked,
         place_of_statement,
         statement_of,
         write_statement,
     )
     from hedge_tasks.leaderboard.attestation_draws import engine_of, read_again
+    from hedge_tasks.leaderboard.repository import committed_at
     from hedge_tasks.leaderboard.signatures import sign
     from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task
     from hedge_tasks.models import adapter_class
 
+    if arguments.private is not None:
+        return _private(arguments)
+    if arguments.beacon is None:
+        raise ConfigError("--beacon: give ROUND:RANDOMNESS of a drand round after the merge, which picks the documents")
     options.count("documents", arguments.documents, at_least=1)
     beacon, kind = beacon_of(arguments.beacon), adapter_class(arguments.model)
     submission = _checked(read_submission(arguments.submission), arguments.submission)
+    check_beacon(beacon, committed_at(arguments.submission.resolve()))
     ids = picked(beacon, submission["digest"], [d["id"] for d in submission["documents"]], arguments.documents)
     answers = _answers(submission, ids, arguments.run_file)
     task = load_task(submission["entry"]["task"])
@@ -86,6 +99,42 @@ def run(arguments: argparse.Namespace) -> int:
     }
     show(arguments, facts, "\n".join(_lines(facts, statement)))
     return 0 if statement.verdict == "replayed" else PROBLEMS_FOUND
+
+
+def _private(arguments: argparse.Namespace) -> int:
+    """Score an entry's model on private documents."""
+    from hedge_tasks.data.manifests import read_manifest
+    from hedge_tasks.leaderboard import read_submission
+    from hedge_tasks.leaderboard.attestation_draws import engine_of
+    from hedge_tasks.leaderboard.private_split import NAMESPACE, place_of_scores, private_scores, write_scores
+    from hedge_tasks.leaderboard.signatures import sign
+    from hedge_tasks.lmms.identity import display_name
+    from hedge_tasks.lmms.manifests import load_task
+    from hedge_tasks.models import adapter_class
+    from hedge_tasks.numbers import PERCENT, THREE_DIGITS, format_value
+
+    kind, private = adapter_class(arguments.model), read_manifest(arguments.private)
+    submission = _checked(read_submission(arguments.submission), arguments.submission)
+    task = load_task(submission["entry"]["task"])
+    shown = display_name(SimpleNamespace(model=arguments.model, model_args=arguments.model_args)) or arguments.model
+    model = kind.create_from_arg_string(arguments.model_args)
+    engine = engine_of(model, arguments.model, shown)
+    created = datetime.now(UTC).isoformat()
+    scores = private_scores(model, task, submission, private, engine, created=created)
+    out = arguments.out or place_of_scores(arguments.submission)
+    write_scores(out, scores)
+    if arguments.sign is not None:
+        sign(out, arguments.sign, NAMESPACE)
+    rates = [one["hallucination_rate"] for one in (submission["summary"], scores.summary.model_dump())]
+    public, there = ("none" if rate is None else format_value(rate, PERCENT) for rate in rates)
+    lines = [f"{out}: {scores.documents} private documents; hallucination rate {there} there, {public} in the entry"]
+    for name, of in scores.clusterings.items():
+        for detector, found in of.items():
+            stated = submission["clusterings"].get(name, {}).get("aggregates", {}).get(detector, {}).get("auroc")
+            both = [format_value(value, THREE_DIGITS) for value in (found.auroc, stated) if value is not None]
+            lines += [f"  {detector} ({name}): {both[0]} there, {both[1]} in the entry"] if len(both) == 2 else []
+    show(arguments, {"scores": str(out), **scores.model_dump()}, "\n".join(lines))
+    return 0
 
 
 def _checked(submission: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -152,6 +201,8 @@ def _lines(facts: Mapping[str, Any], statement: Attestation) -> list[str]:
         f"{format_value(p, PERCENT)} of {format_value(float(s), PERCENT)}" for s, p in _power(statement).items()
     )
     lines += [f"  chance that a forged document was among them: {power} forged"]
+    if statement.beacon.round is None:
+        lines += ["  the beacon's round was not told, so nobody can see when it became public"]
     lines += [f"  {'signature: ' + facts['signature'] if facts['signature'] else 'unsigned'}"]
     return lines
 

@@ -58,6 +58,11 @@ def add(commands: Parser) -> None:
     )
     add_out(exporting, "a file (default: printed)")
     add_checks(exporting)
+    splitting = command(actions, "split", split, "keep a part of a task's documents with a board's maintainers")
+    splitting.add_argument("task", metavar="TASK", help="whose data is here")
+    splitting.add_argument("--share", type=float, default=0.3, help="of documents that become private (default: .3)")
+    splitting.add_argument("--private", type=Path, required=True, metavar="FILE", help="manifest of the private part")
+    add_out(splitting, "folder of the public part's manifest", default=Path("manifests"))
     command(actions, "schema", schema, "print the JSON Schema of submissions")
 
 
@@ -69,6 +74,9 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
         "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests, besides those installed"
     )
     parser.add_argument(
+        "--editions", type=Path, action="append", metavar="DIR", help="folder of editions, before those installed"
+    )
+    parser.add_argument(
         "--signers", type=Path, metavar="FILE", help="only statements count that one of these SSH keys has signed"
     )
 
@@ -76,11 +84,13 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of `add_checks` as arguments of `check`."""
     from hedge_tasks.data.manifests import manifests_of
+    from hedge_tasks.runs.editions import edition_for
 
-    folders = arguments.manifests or []
+    folders, of_editions = arguments.manifests or [], arguments.editions or []
     return {
         "thorough": arguments.thorough,
         "manifests": lambda task: [*manifests_of(task, folders), *manifests_of(task)],
+        "editions": lambda task: edition_for(task, of_editions) or edition_for(task),
     }
 
 
@@ -161,6 +171,7 @@ def facts_of(findings: ValidationFindings) -> dict[str, Any]:
         "problems": findings.problems,
         "ranked": findings.ranked,
         "set_aside": findings.set_aside,
+        "edition": findings.standing,
         "documents": share,
         "labels": findings.labels,
         "suite": findings.suite,
@@ -235,6 +246,35 @@ def export(arguments: argparse.Namespace) -> int:
         show(arguments, {"file": str(arguments.out), "format": arguments.format}, f"{arguments.out}: written")
     else:
         show(arguments, {"format": arguments.format, "text": text}, text.rstrip("\n"))
+    return 0
+
+
+def split(arguments: argparse.Namespace) -> int:
+    import secrets
+
+    from hedge_tasks.data.manifests import write_manifest
+    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.leaderboard.private_split import split_manifest
+    from hedge_tasks.lmms.manifests import load_task
+
+    if not 0 < arguments.share < 1:
+        raise ConfigError(f"--share: expected a number in (0, 1), got {arguments.share:g}")
+    if arguments.private.exists():
+        raise ConfigError(f"{arguments.private} is there already: another split would make private documents public")
+    task = load_task(arguments.task)
+    parts = split_manifest(task.manifest(), task.document_groups, arguments.share, secrets.token_hex(32))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    places = [arguments.out / f"{arguments.task}.json", arguments.private]
+    for place, part in zip(places, parts, strict=True):
+        write_manifest(place, part)
+    places[1].chmod(0o600)
+    n_public, n_private = (len(part.documents) for part in parts)
+    facts = {"public": str(places[0]), "private": str(places[1]), "n_public": n_public, "n_private": n_private}
+    text = [
+        f"{places[0]}: {n_public} documents, for the board's repository",
+        f"{places[1]}: {n_private} documents; keep it, and their rows, off the board and out of what you publish",
+    ]
+    show(arguments, facts, "\n".join(text))
     return 0
 
 

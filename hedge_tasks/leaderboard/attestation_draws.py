@@ -13,7 +13,8 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, Beacon, Engine, FreshDraw
-from hedge_tasks.sampling.hook import outcomes
+from hedge_tasks.leaderboard.chain import READ_BY
+from hedge_tasks.sampling.hook import outcomes, samples_itself
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.reread import Reread, reread
@@ -85,20 +86,29 @@ def read_again(
         ConfigError: the task asks with another prompt here.
         DataError: the task has another document of an id, or draws failed.
     """
+    if submission["settings"].get(READ_BY):
+        raise DataError("settings.read_by: the answers are readings of replies, whose own texts are not in an entry")
     plan = plan_of(submission)
-    _check_prompt(task, submission)
+    check_prompt(task, submission)
     requests = task.sample_requests(plan, list(answers))
     stated = {document["id"]: document for document in submission["documents"]}
     for id, of in answers.items():
         if id not in requests:
             raise DataError(f"document {id[:80]!r}: the task has none of this id here")
         request, row = requests[id]
-        _check_document(request, stated[id])
-        fetch = partial(_row, task, row)
-        draws = [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
+        check_document(request, stated[id])
+        draws = draws_of(task, request, row, plan)
         if len(draws) != len(of.answers):
             raise DataError(f"document {id[:80]!r}: {len(of.answers)} answers, and the settings make {len(draws)}")
         yield _document(model, draws, of, beacon)
+
+
+def draws_of(
+    task: HedgeTask, request: SampleRequest, row: tuple[str, str, int], plan: SamplingPlan
+) -> list[DrawRequest]:
+    """All draws of a document, in the order baseline, clean, noisy."""
+    fetch = partial(_row, task, row)
+    return [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
 
 
 def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
@@ -107,14 +117,19 @@ def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
     return found
 
 
-def _check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
+def check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
+    """The entry was asked with the task's prompt.
+
+    Raises:
+        ConfigError: it was not.
+    """
     stated = submission["settings"].get("prompt")
     ours = task.prompt_settings
     if not isinstance(stated, Mapping) or any(stated.get(key) != ours[key] for key in ("user", "system")):
         raise ConfigError(f"settings.prompt: the entry was asked with another prompt than {ours['name']!r} is here")
 
 
-def _check_document(request: SampleRequest, document: Mapping[str, Any]) -> None:
+def check_document(request: SampleRequest, document: Mapping[str, Any]) -> None:
     """The entry's document is the task's: by the store's key where it has one, else by the question."""
     drawn = document.get("drawn")
     same = (
@@ -153,11 +168,12 @@ def _document(model: Any, draws: Sequence[DrawRequest], answers: AnswerSet, beac
 def _drawn_again(
     model: Any, draws: Sequence[DrawRequest], said: Sequence[Answer], told: Sequence[Reread | str]
 ) -> dict[int, Answer]:
-    """The draws whose reading leaves a doubt, made again: a text may be made of other tokens than it was drawn in."""
-    doubted = [i for i, one in enumerate(told) if _is_doubted(one, said[i])]
+    """Draws made again: where this package chooses the tokens those whose reading leaves a doubt, as a text may be made
+    of other tokens than it was drawn in; elsewhere all that take seeds."""
     if not hasattr(model, "generate_draws"):
         return {}
-    made = _drawn(model, {str(i): draws[i] for i in doubted})
+    doubted = [i for i, one in enumerate(told) if not samples_itself(model) or _is_doubted(one, said[i])]
+    made = drawn(model, {str(i): draws[i] for i in doubted})
     return {int(key): answer for key, answer in made.items()}
 
 
@@ -180,12 +196,24 @@ def _fresh(model: Any, draws: Sequence[DrawRequest], beacon: Beacon) -> dict[_Ki
     }
     asked |= {"clean": _of_plan(first, replace(plan, n=n), "clean")}
     asked |= {"noisy": [_of_plan(_shown(draw), replace(plan, n=1), f"noisy {i}")[0] for i, draw in enumerate(noisy)]}
-    made = _drawn(model, {f"{kind} {i}": draw for kind, of in asked.items() for i, draw in enumerate(of)})
+    made = drawn(model, {f"{kind} {i}": draw for kind, of in asked.items() for i, draw in enumerate(of)})
+    twice = _drawn_twice(model, asked)
     found: dict[_Kind, tuple[FreshDraw, ...]] = {}
     for kind, of in asked.items():
-        mine = [made[f"{kind} {i}"] for i in range(len(of))]
-        found[kind] = tuple(map(_fresh_draw, mine, reread(model, of, mine)))
+        names = [f"{kind} {i}" for i in range(len(of))]
+        mine = [made[name] for name in names]
+        equal = [made[name].text == twice[name].text if name in twice else None for name in names]
+        found[kind] = tuple(map(_fresh_draw, mine, reread(model, of, mine), equal))
     return found
+
+
+def _drawn_twice(model: Any, asked: Mapping[_Kind, Sequence[DrawRequest]]) -> dict[str, Answer]:
+    """The same draws among others, by which it is seen whether a seed gives an answer again; none where this package
+    chooses the tokens, and where no seeds are taken."""
+    if samples_itself(model) or not hasattr(model, "generate_draws"):
+        return {}
+    named = [(f"{kind} {i}", draw) for kind, of in asked.items() for i, draw in enumerate(of)]
+    return drawn(model, dict(reversed(named)))
 
 
 def _of_plan(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawRequest]:
@@ -207,7 +235,7 @@ def _shown(draw: DrawRequest) -> DrawRequest:
     return replace(draw, request=replace(request, **changed))
 
 
-def _drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
+def drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
     """Answers to draws by key; those that fail are asked for again.
 
     Raises:
@@ -229,7 +257,7 @@ def _drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
     return made
 
 
-def _fresh_draw(answer: Answer, told: Reread | str) -> FreshDraw:
+def _fresh_draw(answer: Answer, told: Reread | str, equal: bool | None) -> FreshDraw:
     again = told if isinstance(told, Reread) else None
     return FreshDraw(
         text=_digest(answer.text),
@@ -240,6 +268,7 @@ def _fresh_draw(answer: Answer, told: Reread | str) -> FreshDraw:
         reread_n_tokens=None if again is None else again.n_tokens,
         reread_end=None if again is None else _finite(again.end_logprob),
         margin=None if again is None else _margin(again),
+        equal=equal,
     )
 
 

@@ -13,7 +13,9 @@ FORMAT = 1
 _QUICKNET = (1_692_803_367, 3)
 """First second and period of drand's network `quicknet`."""
 
-State = Literal["holds", "contradicted", "not verifiable"]
+State = Literal["holds", "contradicted", "not met", "not verifiable"]
+"""Of a test: what is not met may be another machine's as well as a forger's."""
+
 Verdict = Literal["replayed", "contradicted", "not verifiable"]
 
 
@@ -62,6 +64,7 @@ class FreshDraw(Record):
         reread, reread_n_tokens, reread_end: the same as the model finds it when it reads it again. They tell the
             engine's rounding, which no answer of an entry can be held against.
         margin: as in `AttestedDocument`.
+        equal: whether drawing it once more, among others, gave the same text.
     """
 
     text: Digest
@@ -71,6 +74,7 @@ class FreshDraw(Record):
     reread: LogProbability = None
     reread_n_tokens: Count | None = None
     reread_end: LogProbability = None
+    equal: bool | None = None
     margin: Annotated[float, Field(ge=0)] | None = None
 
 

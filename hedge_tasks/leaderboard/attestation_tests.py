@@ -24,7 +24,11 @@ LEVEL = 0.001
 
 PERMUTATIONS = 9_999
 
+FEWEST_REPEATS = 10
+"""Pairs of equal answers, below which a test of equal texts says nothing."""
+
 LOGPROBS, SEEDS, DRAWS = "log-probabilities", "seeds", "draws against their log-probabilities"
+AGAIN = "drawn again with the same seeds"
 BASELINE, CLEAN, NOISY = "baseline answers drawn anew", "clean answers drawn anew", "noisy answers drawn anew"
 LIKELY, COPIES = "likelihood of answers drawn anew", "noisy answers that are copies"
 
@@ -32,7 +36,7 @@ ROUNDING: Mapping[str, tuple[float, float]] = {
     "float64": (2e-4, 2e-3),
     "float32": (2e-4, 2e-3),
     "float16": (0.02, 0.15),
-    "bfloat16": (0.05, 0.4),
+    "bfloat16": (0.1, 0.4),
 }
 """By dtype the least and the largest tolerance, in nats a token; between them it is `FACTOR` times what is found."""
 
@@ -49,6 +53,9 @@ FACTOR = 3.0
 """Times the largest deviation of the answers that were drawn for the statement."""
 
 _REPEATS = Format(digits=3)
+
+_STABLE = 0.9
+"""Share of answers that an engine has to give again to be called bit-stable."""
 
 Array = npt.NDArray[np.float64]
 
@@ -78,8 +85,15 @@ def outcomes_of(
     cases = [_Case(sets[found.id].answers, len(sets[found.id].clean), found) for found in documents]
     rng = np.random.default_rng(seed)
     tests = {LOGPROBS: _logprobs(cases, dtype)}
-    if _sampled_here(submission):
+    here, known = _sampled_here(submission), any(one is not None for case in cases for one in case.found.margins)
+    if here or known:
         tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
+    if not here:
+        tests[AGAIN] = _again(cases)
+    if not here and known and tests[SEEDS].state == "contradicted":
+        # Somebody else's engine may have chosen the tokens: then it is the one to be asked.
+        reason = f"{tests[SEEDS].reason}; the entry does not say that this package chose its tokens"
+        tests[SEEDS] = tests[SEEDS].replaced(state="not met", reason=reason)
     tests[DRAWS] = _draws(submission, cases)
     tests[BASELINE] = _permuted(_baselines(cases), rng, "the baseline answer's place among those drawn anew")
     tests[CLEAN] = _permuted(_clean(cases), rng, "equal texts within and between")
@@ -98,7 +112,9 @@ def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
     states = {name: one.state for name, one in tests.items()}
     if "contradicted" in states.values():
         return "contradicted"
-    drawn = states.get(SEEDS) == "holds" or states[CLEAN] == "holds" or states[LIKELY] == "holds"
+    if "not met" in states.values():
+        return "not verifiable"
+    drawn = any(states.get(name) == "holds" for name in (SEEDS, AGAIN, CLEAN, LIKELY))
     theirs = states[LOGPROBS] == "holds" or (states[CLEAN] == "holds" and states[BASELINE] == "holds")
     return "replayed" if drawn and theirs else "not verifiable"
 
@@ -144,6 +160,29 @@ def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float,
     if all(one is None for of in margins for one in of):
         return _nothing("the engine does not tell what seeds choose")
     return _counted(margins, honest, tolerance, "nats behind what their seed chooses", exact=True)
+
+
+def _again(cases: Sequence[_Case]) -> ReplayTest:
+    """Whether somebody else's engine gives the answers again, where it is bit-stable.
+
+    Another machine or version may choose other tokens for the same seeds, so that nothing is contradicted.
+    """
+    honest = [draw.equal for case in cases for of in case.found.fresh.values() for draw in of if draw.equal is not None]
+    ours = [one for case in cases for one in case.found.equal if one is not None]
+    if not honest or not ours:
+        return _nothing("the engine takes no seeds")
+    unequal, off = honest.count(False), ours.count(False)
+    if unequal > (1 - _STABLE) * len(honest):
+        return _nothing(f"the engine is not bit-stable: of {len(honest)} answers {unequal} are others when drawn twice")
+    allowed = _quantile(len(ours), (unequal + 1) / (len(honest) + 2))
+    return ReplayTest(
+        state="holds" if off <= allowed else "not met",
+        reason=f"{off} of {count_of(len(ours), 'answer')} are others when drawn again, {allowed} may be",
+        statistic=float(off),
+        allowed=float(allowed),
+        p_value=None,
+        n=len(ours),
+    )
 
 
 def _counted(
@@ -279,13 +318,26 @@ Statistic = Callable[[np.random.Generator, int], Array]
 """The statistic under as many permutations, the first of which changes nothing; a document's share of it."""
 
 
-def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: str) -> ReplayTest:
+@dataclass(frozen=True)
+class _Share:
+    """A document's share of a test.
+
+    Attributes:
+        statistic: under permutations.
+        repeats: pairs of equal answers, without which equal texts say nothing; None for a test that needs none.
+    """
+
+    statistic: Statistic
+    repeats: int | None = None
+
+
+def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) -> ReplayTest:
     """A permutation test whose permutations stay within documents; large is suspicious."""
     if not documents:
         return _nothing("nothing was drawn anew that could tell")
-    total = np.sum([document(rng, PERMUTATIONS + 1) for document in documents], axis=0)
-    if np.ptp(total) < 1e-12:
-        return _nothing("all answers are the same, or all are others")
+    if sum(FEWEST_REPEATS if one.repeats is None else one.repeats for one in documents) < FEWEST_REPEATS:
+        return _nothing("answers hardly ever repeat")
+    total = np.sum([document.statistic(rng, PERMUTATIONS + 1) for document in documents], axis=0)
     # Sums in another order differ in their last digits.
     p_value = float(np.mean(total >= total[0] - 1e-9))
     return ReplayTest(
@@ -298,15 +350,15 @@ def _permuted(documents: Sequence[Statistic], rng: np.random.Generator, what: st
     )
 
 
-def _baselines(cases: Sequence[_Case]) -> list[Statistic]:
+def _baselines(cases: Sequence[_Case]) -> list[_Share]:
     """A baseline answer that few of those drawn anew equal, where these equal each other."""
     found = []
     for case in cases:
         fresh = [draw.text for draw in case.found.fresh.get("baseline", ())]
         if fresh:
             texts = [case.found.texts[0], *fresh]
-            alike = np.array([sum(a == b for b in texts) for a in texts], dtype=float)
-            found.append(_drawn_place(-alike))
+            alike = _equal(texts)
+            found.append(_Share(_drawn_place(-alike.sum(axis=1)), _repeats(alike)))
     return found
 
 
@@ -321,15 +373,17 @@ def _drawn_place(values: Array) -> Statistic:
     return statistic
 
 
-def _clean(cases: Sequence[_Case]) -> list[Statistic]:
-    pairs = [
-        (list(case.found.texts[1 : 1 + case.n_clean]), [draw.text for draw in case.found.fresh.get("clean", ())])
-        for case in cases
-    ]
-    return [_two_samples(len(ours), _equal([*ours, *fresh])) for ours, fresh in pairs if min(len(ours), len(fresh)) > 1]
+def _clean(cases: Sequence[_Case]) -> list[_Share]:
+    found = []
+    for case in cases:
+        ours, fresh = case.found.texts[1 : 1 + case.n_clean], [d.text for d in case.found.fresh.get("clean", ())]
+        if min(len(ours), len(fresh)) > 1:
+            alike = _equal([*ours, *fresh])
+            found.append(_Share(_two_samples(len(ours), alike), _repeats(alike)))
+    return found
 
 
-def _likelihoods(cases: Sequence[_Case]) -> list[Statistic]:
+def _likelihoods(cases: Sequence[_Case]) -> list[_Share]:
     """The same by log-probability: draws that were chosen, or made at another temperature, are as likely as others."""
     found = []
     for case in cases:
@@ -340,7 +394,7 @@ def _likelihoods(cases: Sequence[_Case]) -> list[Statistic]:
         known = [[one for one in of if one is not None and math.isfinite(one)] for of in (ours, fresh)]
         if min(map(len, known)) > 1:
             values = np.array([*known[0], *known[1]])
-            found.append(_two_samples(len(known[0]), -np.abs(values[:, None] - values[None, :])))
+            found.append(_Share(_two_samples(len(known[0]), -np.abs(values[:, None] - values[None, :]))))
     return found
 
 
@@ -350,6 +404,11 @@ def _total(mean: float | None, n: int | None, end: float | None) -> float | None
 
 def _equal(texts: Sequence[str]) -> Array:
     return np.array([[float(a == b) for b in texts] for a in texts])
+
+
+def _repeats(alike: Array) -> int:
+    """Pairs of equal answers."""
+    return round((alike.sum() - np.trace(alike)) / 2)
 
 
 def _two_samples(n: int, alike: Array) -> Statistic:
@@ -376,13 +435,13 @@ def _sums(a: Array, b: Array, kernel: Array) -> Array:
     return sums
 
 
-def _noisy(cases: Sequence[_Case]) -> list[Statistic]:
+def _noisy(cases: Sequence[_Case]) -> list[_Share]:
     """Of each noisy picture the entry's answer and one drawn anew, which may change places."""
     found = []
     for ours, fresh in map(_noisy_pairs, cases):
         if len(ours) > 1:
             kernel = _equal([*ours, *fresh])
-            found.append(_swapped(len(ours), kernel - np.diag(np.diag(kernel))))
+            found.append(_Share(_swapped(len(ours), kernel - np.diag(np.diag(kernel))), _repeats(kernel)))
     return found
 
 
@@ -409,14 +468,14 @@ def _signs(rng: np.random.Generator, times: int, n: int) -> Array:
     return signs
 
 
-def _copies(cases: Sequence[_Case]) -> list[Statistic]:
+def _copies(cases: Sequence[_Case]) -> list[_Share]:
     """Noisy answers that are among the entry's clean ones more often than those drawn anew."""
     found = []
     for case in cases:
         clean = case.found.texts[1 : 1 + case.n_clean]
         ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in of]) for of in _noisy_pairs(case))
         if len(ours) and len(clean):
-            found.append(_swapped_sum(ours - fresh))
+            found.append(_Share(_swapped_sum(ours - fresh)))
     return found
 
 

@@ -26,7 +26,7 @@ _MOST_WORK: Mapping[str, int] = {"trials": 200, "folds": 50, "repeats": 50}
 """Of the choice of a threshold: a stranger's settings could keep a machine busy for days."""
 
 # Embeddings differ in their last digits between machines, and a cosine may stand on the threshold.
-_DIFFERENT_BY_ROUNDING = 0.02
+DIFFERENT_BY_ROUNDING = 0.02
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     """
     stated = submission["labels"]["judge"]
     named = stated.get("judge") if isinstance(stated, Mapping) else None
-    if not isinstance(stated, Mapping) or not isinstance(named, str) or not _asks_nobody(named):
+    if not isinstance(stated, Mapping) or not isinstance(named, str) or not asks_nobody(named):
         who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
         return PartStatus(False, f"labelled by {who[:200]}, who is not asked again here"), []
     if stated.get("fallback") is not None:
@@ -115,7 +115,7 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     return PartStatus(not wrong, f"judged again by the judge {named!r}, version {judge.version}"), wrong
 
 
-def _asks_nobody(name: str) -> bool:
+def asks_nobody(name: str) -> bool:
     """Whether a judge is a set of rules that is installed here."""
     if name == _RULE:
         return True
@@ -176,10 +176,10 @@ def _compared(
     differing = [
         i
         for i, (document, ours) in enumerate(zip(documents, clustered, strict=True))
-        if list(ours.cluster_ids or ()) != _renumbered(document["clusterings"][name]["clusters"])
+        if not same_clusters(ours.cluster_ids or (), document["clusterings"][name]["clusters"])
     ]
     exact = scorer.backend.name == "exact"
-    if len(differing) > (0 if exact else _DIFFERENT_BY_ROUNDING * len(documents)):
+    if len(differing) > (0 if exact else DIFFERENT_BY_ROUNDING * len(documents)):
         first = differing[0]
         problem = (
             f"documents[{first}].clusterings.{name}.clusters: not those of the settings' clustering, as in "
@@ -194,9 +194,10 @@ def _compared(
     return RecomputedClusters(PartStatus(True, f"clustered again ({scorer.backend.name})"), clustered, scorer)
 
 
-def _renumbered(ids: Sequence[int]) -> list[int]:
+def same_clusters(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+    """Whether two lists of cluster ids put the same answers together, ours numbered in the order of appearance."""
     numbers: dict[int, int] = {}
-    return [numbers.setdefault(i, len(numbers)) for i in ids]
+    return list(ours) == [numbers.setdefault(i, len(numbers)) for i in theirs]
 
 
 def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:

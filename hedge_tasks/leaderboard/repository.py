@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -35,6 +36,7 @@ def make_repository(folder: Path, *, title: str = "HEDGE leaderboard") -> list[P
         ".gitignore": _IGNORED,
         f"{ENTRIES}/.gitkeep": "",
         "manifests/.gitkeep": "",
+        "editions/.gitkeep": "",
     }
     for name, text in texts.items():
         path = folder / name
@@ -81,6 +83,17 @@ def commands_for(path: Path, submission: Mapping[str, Any]) -> list[str]:
         f"git push --set-upstream origin {name}",
         f"gh pr create --title {shlex.quote(title)} --body '' --head {name}",
     ]
+
+
+def committed_at(path: Path) -> int | None:
+    """Second since 1970 at which a file was first committed in its git repository; None where it was not."""
+    log = ["git", "log", "--no-renames", "--diff-filter=A", "--format=%ct", "--", path.name]
+    try:
+        done = subprocess.run(log, cwd=path.parent, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    times = [int(line) for line in done.stdout.split() if line.isdecimal()]
+    return min(times, default=None)
 
 
 def _template(name: str) -> str:

@@ -238,6 +238,11 @@ class HedgeTask(TaskResults):
         return {request.id: (request, (task, split, i)) for i, request in requests.items()}
 
     @property
+    def document_groups(self) -> tuple[str | None, ...]:
+        """The group of every document, in the order of the manifest."""
+        return self._data.grouping.groups
+
+    @property
     def prompt_settings(self) -> dict[str, str | None]:
         """Name, system and user text of the prompt, as a run file has them."""
         return asdict(self._prompt)

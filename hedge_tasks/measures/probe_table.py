@@ -123,9 +123,11 @@ class ProbeData:
             inside: by id.
 
         Raises:
-            DataError: no labelled document has arrays, or they are of different shapes.
+            DataError: no document has a label, none of these has arrays, or they are of different shapes.
         """
         known = [(a, s) for a, s in zip(answer_sets, scores, strict=True) if s.reported_label is not None]
+        if not known:
+            raise DataError("no answer has a label that a detector could be fitted to or measured against")
         names = [name for name in LOOKED_AT if any(name in inside.get(a.id, {}) for a, _ in known)]
         pairs = [(a, s) for a, s in known if names and inside.get(a.id, {}).keys() >= set(names)]
         if not pairs:

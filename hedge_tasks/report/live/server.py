@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from contextlib import suppress
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -125,4 +126,5 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Set-Cookie", f"{COOKIE}={self.server.key}; HttpOnly; SameSite=Strict; Path=/")
         self.end_headers()
         if body:
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # whoever asked has gone on to another page
+                self.wfile.write(content)

@@ -1,0 +1,198 @@
+"""Documents of a board that its maintainers keep to themselves, and an entry's model scored on them.
+
+Whoever cannot see a document cannot have chosen anything on it. A split keeps whole groups together. The private part
+is a manifest that stays off the board's repository; scores on it are a file beside the entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from hedge_tasks import __version__
+from hedge_tasks.adjudication import build_judge
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.manifests import Manifest
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.outside import read_json
+from hedge_tasks.io.records import AtLeastOne, Name, Objects, Record
+from hedge_tasks.leaderboard.attestation_draws import check_prompt, drawn, draws_of, plan_of
+from hedge_tasks.leaderboard.attestation_records import Engine
+from hedge_tasks.leaderboard.recomputation import asks_nobody
+from hedge_tasks.leaderboard.schema import NamedSha256, SubmittedAuroc, Summary
+from hedge_tasks.leaderboard.submission import make_submission, sha256_of
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.trust import check_models
+from hedge_tasks.scoring.relabel import relabel
+
+if TYPE_CHECKING:
+    from hedge_tasks.lmms.task import HedgeTask
+
+ENDING = ".private"
+"""Of the file of scores, in place of the entry's `.json`."""
+
+NAMESPACE = "hedge-private"
+"""Of its signature."""
+
+_LARGEST = 16 << 20
+
+
+class PrivateScores(Record):
+    """An entry's model on documents that its makers have not seen. Written by `hedge attest --private`.
+
+    Attributes:
+        split: SHA-256 of the ids of the private documents, so that scores of one split can be told from another's.
+        summary: counts and the hallucination rate there.
+        clusterings: by clustering and detector, ROC-AUC there.
+    """
+
+    hedge_private: Literal[1]
+    digest: NamedSha256
+    submission: NamedSha256
+    task: Name
+    created: Annotated[str, Field(max_length=40)]
+    version: Annotated[str, Field(max_length=40)]
+    engine: Engine
+    split: NamedSha256
+    documents: AtLeastOne
+    summary: Summary
+    clusterings: Objects[Objects[SubmittedAuroc]]
+
+
+def split_manifest(manifest: Manifest, groups: Sequence[str | None], share: float, secret: str) -> list[Manifest]:
+    """The public and the private part of a task's documents.
+
+    Args:
+        manifest: of all documents.
+        groups: of each; documents of a group stay together.
+        share: of documents that become private, about.
+        secret: decides which, with nothing else.
+
+    Raises:
+        ConfigError: a part would be empty.
+    """
+    of = {
+        id: group if group is not None else f"alone {id}" for id, group in zip(manifest.documents, groups, strict=True)
+    }
+    order = sorted(set(of.values()), key=lambda group: _place(secret, group))
+    wanted, private = share * len(of), set[str]()
+    sizes = {group: list(of.values()).count(group) for group in order}
+    kept = 0
+    for group in order:
+        if kept + sizes[group] / 2 > wanted:
+            break
+        private.add(group)
+        kept += sizes[group]
+    parts = [
+        {id: d for id, d in manifest.documents.items() if (of[id] in private) is hidden} for hidden in (False, True)
+    ]
+    if not all(parts):
+        raise ConfigError(f"--share: {share:g} of {len(of)} documents in {len(order)} groups leaves a part empty")
+    return [replace(manifest, documents=part) for part in parts]
+
+
+def _place(secret: str, group: str) -> str:
+    return hashlib.sha256(json.dumps(["hedge split", secret, group]).encode()).hexdigest()
+
+
+def private_scores(
+    model: Any, task: HedgeTask, submission: Mapping[str, Any], private: Manifest, engine: Engine, *, created: str
+) -> PrivateScores:
+    """An entry's model on private documents: sampled, judged and scored as the entry says.
+
+    Args:
+        model: an adapter.
+        task: with its documents, the private ones among them.
+        submission: the entry.
+        private: which documents.
+        engine: the model as the file has it.
+        created: time, ISO 8601.
+
+    Raises:
+        ConfigError: the judge is one that asks a model or people, or the task asks with another prompt here.
+        DataError: the entry has private documents, the task lacks some, or draws failed.
+    """
+    ids = set(private.documents)
+    if known := [d["id"] for d in submission["documents"] if d["id"] in ids]:
+        raise DataError(f"the entry has {len(known)} of the private documents, such as {known[0][:80]!r}")
+    check_models(submission["settings"].get("filters") or {}, "this submission")
+    scored = make_submission(_run(model, task, submission, sorted(ids)), texts=False)
+    told = {
+        "hedge_private": 1,
+        "submission": submission["digest"],
+        "task": submission["entry"]["task"],
+        "created": created,
+        "version": __version__,
+        "engine": engine.model_dump(),
+        "split": split_digest(private),
+        "documents": len(ids),
+        "summary": scored["summary"],
+        "clusterings": {name: of["aggregates"] for name, of in scored["clusterings"].items()},
+    }
+    content = json.loads(json.dumps(told, allow_nan=False))
+    return PrivateScores.read({**content, "digest": sha256_of(content)})
+
+
+def split_digest(private: Manifest) -> str:
+    """Digest that tells a split from another one without telling its documents."""
+    return sha256_of(sorted(private.documents))
+
+
+def _run(model: Any, task: HedgeTask, submission: Mapping[str, Any], ids: Sequence[str]) -> Run:
+    judge = submission["labels"]["judge"]
+    named = judge.get("judge") if isinstance(judge, Mapping) else None
+    if not isinstance(judge, Mapping) or not isinstance(named, str) or not asks_nobody(named):
+        raise ConfigError(f"labels.judge: {named!r} asks a model or people; private documents are judged by rules only")
+    check_prompt(task, submission)
+    sets = tuple(_sampled(model, task, submission, ids))
+    entry = submission["entry"]
+    run = Run(entry["task"], entry["model"], sets, settings=dict(submission["settings"]))
+    options = {key: value for key, value in judge.items() if key not in ("judge", "version")}
+    return relabel(run, build_judge(named, **options))[0]
+
+
+def _sampled(model: Any, task: HedgeTask, submission: Mapping[str, Any], ids: Sequence[str]) -> Iterator[AnswerSet]:
+    plan = plan_of(submission)
+    requests = task.sample_requests(plan, ids)
+    if missing := [id for id in ids if id not in requests]:
+        raise DataError(f"the task lacks {len(missing)} of the private documents here, such as {missing[0][:80]!r}")
+    for id in ids:
+        request, row = requests[id]
+        draws = draws_of(task, request, row, plan)
+        made = drawn(model, {str(i): draw for i, draw in enumerate(draws)})
+        answers, n = [made[str(i)] for i in range(len(draws))], plan.n
+        about = (request.question, request.reference, None, request.group, request.question_type)
+        yield AnswerSet(id, answers[0], tuple(answers[1 : 1 + n]), tuple(answers[1 + n :]), *about)
+
+
+def place_of_scores(entry: Path) -> Path:
+    """Where the private scores of an entry are: beside it."""
+    return entry.with_suffix(ENDING)
+
+
+def write_scores(path: Path, scores: PrivateScores) -> None:
+    """Write private scores as a whole or not at all."""
+    content = scores.model_dump(mode="json", exclude_none=False)
+    write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
+
+
+def read_scores(path: Path, submission: Mapping[str, Any]) -> PrivateScores:
+    """Read the private scores of an entry.
+
+    Raises:
+        DataError: they are none, were changed, or are of another entry.
+    """
+    raw = read_json(path, largest=_LARGEST, constants=False)
+    scores = PrivateScores.read(raw, str(path))
+    if scores.digest != sha256_of({key: value for key, value in raw.items() if key != "digest"}):
+        raise DataError(f"{path}: digest: not the content's, so it was changed after it was written")
+    if scores.submission != submission["digest"] or scores.task != submission["entry"]["task"]:
+        raise DataError(f"{path}: submission: of another entry")
+    return scores
