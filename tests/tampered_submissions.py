@@ -30,6 +30,7 @@ from hedge_tasks.leaderboard.submission import (
     stored_scores,
     summary_of,
 )
+from hedge_tasks.runs.editions import Edition, edition_of, manifest_digest
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.runs.trust import installed_tasks
 from hedge_tasks.sampling.archive import export
@@ -58,16 +59,22 @@ SCORERS = {
 
 @dataclass(frozen=True)
 class World:
-    """A run, the store that it came from, the manifests, and the submission with and without texts."""
+    """A run, the store that it came from, manifests and editions, and the submission with and without texts."""
 
     run: Run
     store: AnswerStore
     manifests: Mapping[str, Manifest]
+    editions: Mapping[str, Edition]
     with_texts: Json
     without_texts: Json
 
     def find(self, task: str) -> list[Manifest]:
         return [self.manifests[task]] if task in self.manifests else []
+
+    @property
+    def rules(self) -> Json:
+        """Options of `check`."""
+        return {"manifests": self.find, "editions": self.editions.get}
 
 
 def world(folder: Path, model: str = "org/model") -> World:
@@ -90,10 +97,11 @@ def world(folder: Path, model: str = "org/model") -> World:
         TASK: Manifest((TASK,), Data("org/data", None, "test", "abc"), known),
         OTHER_TASK: Manifest((OTHER_TASK,), Data("org/other", None, "test", "fff"), {"x": Digests("0" * 16, "1" * 16)}),
     }
+    editions = {task: edition_of(task, run.settings, manifest_digest(of)) for task, of in manifests.items()}
     made = {
         texts: _with_unknown_detector(make_submission(run, texts=texts, scorers=SCORERS)) for texts in (True, False)
     }
-    return World(run, store, manifests, made[True], made[False])
+    return World(run, store, manifests, editions, made[True], made[False])
 
 
 def _stored(i: int, definition: Definition) -> StoredDocument:
@@ -120,6 +128,7 @@ def _run(sets: list[AnswerSet], model: str, prompt: Json, plan: SamplingPlan) ->
         "prompt": prompt,
         "sampling": plan.settings(),
         "metadata": {"version": version},
+        "sampled": {"decoding": {"asked": "pure"}, "probe": {"draws": 13}},
     }
     labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
     records = {c.id: verdict_record(c, v) for c, v in zip(cases, verdicts, strict=True)}
@@ -444,7 +453,7 @@ TAMPERS = [
         ALL_REFUSED,
     ),
     Tamper("another weight in VASE than the settings say", other_alpha, "", ALL_REFUSED),
-    Tamper("another weight in VASE, in the settings as well", other_alpha_everywhere, "", (MISSED, MISSED, REFUSED)),
+    Tamper("another weight in VASE, in the settings as well", other_alpha_everywhere, "", (ASIDE, ASIDE, REFUSED)),
     # Labels
     Tamper(
         "labels flipped as the score would have them", documents(flip_labels), "labels", (REFUSED, REPORTED, REFUSED)
@@ -463,10 +472,10 @@ TAMPERS = [
         ALL_REFUSED,
         health=False,
     ),
-    Tamper("labels flipped and called people's", by(None), "labels", (REPORTED, REPORTED, REFUSED)),
-    Tamper("labels flipped and called another judge's", by(MODEL_JUDGE), "labels", (REPORTED, REPORTED, REFUSED)),
-    Tamper("labels flipped, of another version of the rules", by(WRONG_RULE), "labels", (REPORTED, REPORTED, REFUSED)),
-    Tamper("labels flipped, with looser rules", by(LOOSE_RULE), "labels", (REFUSED, REPORTED, REFUSED)),
+    Tamper("labels flipped and called people's", by(None), "labels", (ASIDE, ASIDE, REFUSED)),
+    Tamper("labels flipped and called another judge's", by(MODEL_JUDGE), "labels", (ASIDE, ASIDE, REFUSED)),
+    Tamper("labels flipped, of another version of the rules", by(WRONG_RULE), "labels", (ASIDE, ASIDE, REFUSED)),
+    Tamper("labels flipped, with looser rules", by(LOOSE_RULE), "labels", (REFUSED, ASIDE, REFUSED)),
     Tamper(
         "another judge beside the labels than in the settings",
         lambda s: s["labels"].update(judge=MODEL_JUDGE),
@@ -588,12 +597,17 @@ TAMPERS = [
     Tamper("another task's name", entry(task=OTHER_TASK), "", (ASIDE, ASIDE, REFUSED)),
     Tamper("another task's name, version and prompt", other_task, "", (ASIDE, ASIDE, REFUSED)),
     Tamper("another version of the task", settings(metadata={"version": 99}), "", (ASIDE, ASIDE, REFUSED)),
-    Tamper("another prompt", settings(prompt={"name": "plain/question", "user": "x", "system": None}), "", ALL_REFUSED),
+    Tamper(
+        "another prompt",
+        settings(prompt={"name": "plain/question", "user": "x", "system": None}),
+        "",
+        (ASIDE, ASIDE, REFUSED),
+    ),
     Tamper(
         "another sampling in the settings",
         settings(sampling={"n": 3, "temperature": 0.1}),
         "answers",
-        (REPORTED, REPORTED, REFUSED),
+        (ASIDE, ASIDE, REFUSED),
     ),
     Tamper("another date", entry(created="2030-01-01"), "", (MISSED, MISSED, REFUSED)),
     Tamper("other versions of packages", lambda s: s.update(versions={"torch": "9"}), "", (MISSED,) * 3),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finished_runs import finished_run
+from finished_runs import board_rules, finished_run, on_board
 
 from hedge_tasks.adjudication.designed import MEANINGS, ExpertSaid
 from hedge_tasks.audit.plan import make_plan
@@ -31,7 +31,7 @@ from hedge_tasks.scoring.scorers import scorer_of
 def audited_run(folder: Path, *, seed: int, labels: int = 60, model: str = "m") -> Run:
     """A run of 120 documents whose judge errs, with an audit beside it."""
     chance = random.Random(seed)
-    run = finished_run(120, seed=seed)
+    run = on_board(finished_run(120, seed=seed))
     truth = {a.id: int(a.label or 0) for a in run.answer_sets}
     judged = tuple(a.with_label(truth[a.id] ^ (chance.random() < 0.2)) for a in run.answer_sets)
     run = load_run(save_run(replace(run, answer_sets=judged, model=model), folder / model))
@@ -118,8 +118,8 @@ def test_the_board_ranks_audited_entries_by_experts(run: Run, submission: dict[s
     folder.mkdir()
     for name, content in (("a", submission), ("b", make_submission(other)), ("c", make_submission(plain))):
         write_submission(folder / f"{name}.json", content)
-    built = read_entries(folder, cache=tmp_path / "cache")
-    again = read_entries(folder, cache=tmp_path / "cache")
+    built = read_entries(folder, cache=tmp_path / "cache", **board_rules(submission))
+    again = read_entries(folder, cache=tmp_path / "cache", **board_rules(submission))
     assert not built.refused
     assert [e.columns.experts for e in built.entries] == [e.columns.experts for e in again.entries]
     a, b, c = built.entries
@@ -166,7 +166,7 @@ def test_the_command_says_who_labelled(run: Run, tmp_path: Path, capsys: pytest.
 
 
 def test_blind_baselines_stand_beside_detectors(tmp_path: Path) -> None:
-    run = finished_run(60)
+    run = on_board(finished_run(60))
     sets = tuple(
         replace(a, baseline=replace(a.baseline, text="no " * (9 if a.label else 3), n_tokens=9 if a.label else 3))
         for a in run.answer_sets
@@ -194,7 +194,10 @@ def test_blind_baselines_stand_beside_detectors(tmp_path: Path) -> None:
     folder = tmp_path / "entries"
     folder.mkdir()
     write_submission(folder / "a.json", submission)
-    files = {path.name: path.read_text("utf-8") for path in build_site(read_entries(folder), tmp_path / "site")}
+    files = {
+        path.name: path.read_text("utf-8")
+        for path in build_site(read_entries(folder, **board_rules(submission)), tmp_path / "site")
+    }
     entry = next(text for name, text in files.items() if name.startswith("entry-"))
     assert "blind: length: length of the answer" in entry
     assert "not better than blind" in entry

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import finished_run, suite_run
+from finished_runs import board_rules, finished_run, on_board, suite_run
 
-from hedge_tasks.leaderboard import build_site, make_submission, read_entries, write_submission
+from hedge_tasks.leaderboard import build_site, make_submission, read_entries, read_submission, write_submission
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -29,15 +29,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("board")
     (folder / "in").mkdir()
     for i in range(3):
-        judge = {"judge": {"judge": ("rule", "llm")[i % 2], "version": "1"}}
-        run = finished_run(40, seed=i, model=f"model {i}", documents=judge, sampling={"decoding": "pure"})
+        judge = {"judge": {"judge": "rule", "version": "1"}}
+        run = on_board(finished_run(40, seed=i, model=f"model {i}", documents=judge))
         about = {"weights": ("open", "closed")[i == 2], "parameters": (3.0, 7.0, None)[i]}
         write_submission(folder / "in" / f"s{i}.json", make_submission(run, **about))
-    write_submission(
-        folder / "in" / "short.json", make_submission(finished_run(20, seed=9, model="short"), name="</script><b>x")
+    other = on_board(finished_run(40, seed=3, model="model 3", documents={"judge": {"judge": "llm", "version": "1"}}))
+    write_submission(folder / "in" / "s3.json", make_submission(other))
+    short, f1 = (
+        on_board(finished_run(20, seed=9, model="short", documents=judge)),
+        on_board(suite_run(40, model="model 0")),
     )
-    write_submission(folder / "in" / "f1.json", make_submission(suite_run(40, model="model 0")))
-    built = read_entries(folder / "in")
+    write_submission(folder / "in" / "short.json", make_submission(short, name="</script><b>x"))
+    write_submission(folder / "in" / "f1.json", make_submission(f1))
+    rules = board_rules(*(read_submission(folder / "in" / name) for name in ("s0.json", "f1.json")))
+    built = read_entries(folder / "in", **rules)
     assert built.refused == {}
     build_site(built, folder / "site")
     return folder / "site"
@@ -84,17 +89,19 @@ def test_the_front_page_is_filtered_and_every_value_links_to_its_entry(site: Pat
     assert sorted(models(page)) == ["model 0", "model 1", "model 2"]
     page.get_by_label("weights").select_option("open")
     assert sorted(models(page)) == ["model 0", "model 1"]
-    page.get_by_label("judge").select_option("llm")
-    assert models(page) == ["model 1"]
+    page.get_by_label("judge").select_option("medhallu")
+    assert models(page) == ["model 0"]
     assert page.locator("form output").inner_text() == "1 of 3 models"
+    page.get_by_label("judge").select_option("")
+    page.get_by_label("weights").select_option("closed")
     page.get_by_role("link", name="SE", exact=True).first.click()
-    assert models(page) == ["model 1"]
+    assert models(page) == ["model 2"]
     assert "models-" in page.url
     page.get_by_label("recomputed only").check()
     assert models(page) == []
     page.get_by_label("recomputed only").uncheck()
     page.locator("table.heat tbody tr:visible td a").first.click()
-    assert page.locator("h1").inner_text() == "model 1"
+    assert page.locator("h1").inner_text() == "model 2"
 
 
 def test_a_table_is_sorted_and_any_two_entries_are_compared(site: Path, open_page: Any) -> None:
@@ -121,7 +128,10 @@ def test_a_table_is_sorted_and_any_two_entries_are_compared(site: Path, open_pag
         assert float(cells[0].replace("−", "-")) == pytest.approx(by_name[a] - by_name[b], abs=0.0011)
         assert cells[4] == "40"
     assert page.locator("h2", has_text="Not ranked").count() == 1
-    assert "partial: 20 of the 40 documents" in page.locator("table.board").nth(1).inner_text()
+    assert "partial: 20 of 40 documents" in page.locator("table.board").nth(1).inner_text()
+    other = page.locator("h2", has_text="Another edition")
+    assert other.count() == 1
+    assert "judge llm, where the edition has rule" in page.locator("table.board").nth(2).inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

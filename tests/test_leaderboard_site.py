@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from finished_runs import finished_run
+from finished_runs import board_rules, finished_run, on_board
 
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.leaderboard import build_site, check, kept, make_submission, read_entries, write_submission
@@ -109,7 +109,7 @@ def entries_of(tmp_path: Path, *runs: Run) -> Path:
     folder = tmp_path / "in"
     folder.mkdir(exist_ok=True)
     for i, run in enumerate(runs):
-        write_submission(folder / f"s{i}.json", make_submission(run))
+        write_submission(folder / f"s{i}.json", make_submission(on_board(run)))
     return folder
 
 
@@ -117,22 +117,25 @@ def short(run: Run, n: int) -> Run:
     return replace(run, answer_sets=run.answer_sets[:n])
 
 
-@pytest.mark.slow
-def test_without_a_manifest_the_documents_count_that_most_entries_have(tmp_path: Path) -> None:
+def test_without_a_manifest_nobody_is_ranked_and_nobody_is_displaced(tmp_path: Path) -> None:
+    """Two who agree on fewer documents, or somebody who invents sixty, decide nothing."""
     runs = [finished_run(24, seed=i, model=f"m{i}") for i in range(4)]
     other = tuple(replace(a, id=f"mine {a.id}") for a in finished_run(60, seed=9).answer_sets)
-    folder = entries_of(
-        tmp_path, runs[0], runs[1], short(runs[2], 20), replace(runs[3], answer_sets=(*runs[3].answer_sets, *other))
-    )
-    found = {entry.file: entry for entry in read_entries(folder).entries}
-    assert [found[f"s{i}.json"].findings.ranked for i in range(4)] == [True, True, False, False]
-    assert found["s2.json"].findings.set_aside == ("partial: 20 of the 24 documents that most entries have",)
-    assert "24 of the 24 documents that most entries have, and 60 others" in found["s3.json"].findings.set_aside[0]
-    assert found["s2.json"].partial
-    files = {path.name: path.read_text("utf-8") for path in build_site(read_entries(folder), tmp_path / "site")}
+    more = replace(runs[3], answer_sets=(*runs[3].answer_sets, *other))
+    folder = entries_of(tmp_path, runs[0], short(runs[1], 20), short(runs[2], 20), more)
+    rules = board_rules(make_submission(on_board(runs[0])))
+    for known, ranked in ((rules["manifests"], [True, False, False, False]), (lambda task: [], [False] * 4)):
+        built = read_entries(folder, manifests=known, editions=rules["editions"])
+        assert [entry.findings.ranked for entry in built.entries] == ranked
+    assert built.entries[0].findings.set_aside[0].startswith("no manifest of this task is known")
+    built = read_entries(folder, **rules)
+    assert built.entries[1].findings.set_aside == ("partial: 20 of 24 documents (83.3 %)",)
+    assert "24 of 24 documents (100.0 %), and 60 others" in built.entries[3].findings.set_aside[0]
+    assert built.entries[1].partial
+    files = {path.name: path.read_text("utf-8") for path in build_site(built, tmp_path / "site")}
     heat, aside = files["index.html"].split('id="aside"')
     assert "m2" not in heat.split("<tbody>")[1]
-    assert aside.count('<span class="badge partial">partial</span> ') == 2
+    assert aside.count('<span class="badge partial">partial</span> ') == 3
 
 
 @pytest.mark.slow
@@ -171,7 +174,7 @@ def test_another_library_plug_in_or_file_of_the_package_is_another_circumstance(
     assert kept._versions()["numpy"] == np.__version__
 
     def of() -> object:
-        return kept.circumstances_of(lambda task: [], False)("t")
+        return kept.circumstances_of(lambda task: [], lambda task: None, False)("t")
 
     before = of()
     assert of() == before

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finished_runs import suite_run
+from finished_runs import board_rules, on_board, suite_run
 from tampered_submissions import match_blind
 
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
@@ -48,13 +48,17 @@ class World:
         }
         return [Manifest((task,), Data("package://nowhere/data", None, "test", None), known)]
 
+    @property
+    def rules(self) -> Json:
+        return {**board_rules(self.without_texts), "manifests": self.manifests}
+
     def check(self, submission: Json) -> ValidationFindings:
-        return check(submission, manifests=self.manifests)
+        return check(submission, **self.rules)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> World:
-    run = read_run(save_run(suite_run(40, wrong=0.35), tmp_path_factory.mktemp("run")))
+    run = read_run(save_run(on_board(suite_run(40, wrong=0.35)), tmp_path_factory.mktemp("run")))
     return World(run, make_submission(run, texts=True), make_submission(run, texts=False))
 
 
@@ -74,7 +78,7 @@ def test_the_numbers_are_the_runs(made: World) -> None:
     assert not any(part.verified for part in made.check(made.without_texts).suite.values())
     for submission in (made.with_texts, made.without_texts):
         assert prove_run(submission, made.run).problems == ()
-    lent = check_with_texts(made.without_texts, made.run, manifests=made.manifests)
+    lent = check_with_texts(made.without_texts, made.run, **made.rules)
     assert lent.labels.verified
     assert all(part.verified for part in lent.suite.values())
 
@@ -320,12 +324,12 @@ def test_the_site_ranks_by_them_first_and_compares_in_pairs(tmp_path: Path) -> N
     folder = tmp_path / "in"
     folder.mkdir()
     runs = {
-        name: suite_run(60, seed=seed, wrong=wrong, model=name)
+        name: on_board(suite_run(60, seed=seed, wrong=wrong, model=name))
         for seed, (name, wrong) in enumerate({"good": 0.1, "bad": 0.5, "middling": 0.3}.items())
     }
     for name, run in runs.items():
         write_submission(folder / f"{name}.json", make_submission(run, texts=True))
-    built = read_entries(folder)
+    built = read_entries(folder, **board_rules(make_submission(runs["good"])))
     assert built.refused == {}
     build_site(built, tmp_path / "site")
     pages = {path.name: path.read_text("utf-8") for path in (tmp_path / "site").glob("*.html")}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import EXACT
+from finished_runs import EXACT, board_rules, on_board
 from tampered_submissions import match_blind
 
 from hedge_tasks.adjudication.base import Case
@@ -41,7 +41,8 @@ def run_of(
 ) -> Run:
     documents = {"evaluation": evaluation, "judge": judge}
     settings = {"filters": {"exact": EXACT["exact"]}, "documents": documents, "metrics": list(metrics)}
-    return Run(f"own_{evaluation}", "model", tuple(sets), verdicts, settings, "2026-01-02T03:04:05", columns=columns)
+    run = Run(f"own_{evaluation}", "model", tuple(sets), verdicts, settings, "2026-01-02T03:04:05", columns=columns)
+    return on_board(run)
 
 
 # --- SHALE ------------------------------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ def checked(submission: Json, run: Run) -> ValidationFindings:
         for a in run.answer_sets
     }
     manifests = [Manifest((run.task,), Data("package://nowhere/data", None, "test", None), known)]
-    return check(submission, manifests=lambda task: manifests)
+    return check(submission, **{**board_rules(submission), "manifests": lambda task: manifests})
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,7 @@ from hedge_tasks.leaderboard import build_site, check, make_submission, read_ent
 from hedge_tasks.leaderboard.chain import check_with_texts, prove_labels, prove_run, prove_store
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
+from hedge_tasks.runs.editions import write_edition
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +74,13 @@ def of_chain(made: World, tampered: Json, findings: ValidationFindings, part: st
         links = [prove_run(tampered, made.run), prove_store(made.run, made.store)]
         if any(link.problems for link in links):
             return REFUSED
-        findings = check_with_texts(tampered, made.run, manifests=made.find)
+        findings = check_with_texts(tampered, made.run, **made.rules)
     return outcome(findings, part)
 
 
 def outcomes(made: World, tamper: Tamper) -> tuple[str, str, str]:
     with_texts, without = tamper.of(made.with_texts), tamper.of(made.without_texts)
-    whole, bare = (check(submission, manifests=made.find) for submission in (with_texts, without))
+    whole, bare = (check(submission, **made.rules) for submission in (with_texts, without))
     found = (outcome(whole, tamper.part), outcome(bare, tamper.part), of_chain(made, without, bare, tamper.part))
     return found if tamper.part else tuple(MISSED if of == REPORTED else of for of in found)  # type: ignore[return-value]
 
@@ -87,17 +88,17 @@ def outcomes(made: World, tamper: Tamper) -> tuple[str, str, str]:
 @pytest.mark.slow
 def test_what_was_not_tampered_with_is_valid_ranked_and_proved(made: World) -> None:
     for submission in (made.with_texts, made.without_texts):
-        findings = check(submission, manifests=made.find)
+        findings = check(submission, **made.rules)
         assert (findings.problems, findings.set_aside) == ((), ())
         assert findings.coverage is not None
         assert findings.coverage.whole
         assert prove_run(submission, made.run).problems == ()
     assert prove_store(made.run, made.store).problems == ()
-    verified = check(made.with_texts, manifests=made.find)
+    verified = check(made.with_texts, **made.rules)
     assert verified.labels.verified
     assert verified.clusterings["exact"].verified
     assert not verified.clusterings["other"].verified
-    lent = check_with_texts(made.without_texts, made.run, manifests=made.find)
+    lent = check_with_texts(made.without_texts, made.run, **made.rules)
     assert lent.labels.verified
     assert lent.problems == ()
 
@@ -112,18 +113,20 @@ def test_a_tamper_has_the_outcome_that_is_told(made: World, tamper: Tamper) -> N
 def test_another_models_answers_under_a_false_name_are_nobodys_to_see(tmp_path: Path) -> None:
     """The one that cannot be caught: everything was made by a model that was not the model."""
     lie = world(tmp_path, model="org/a-model-that-it-was-not")
-    assert check(lie.with_texts, manifests=lie.find).ranked
+    assert check(lie.with_texts, **lie.rules).ranked
     assert prove_run(lie.with_texts, lie.run).problems == ()
     assert prove_store(lie.run, lie.store).problems == ()
 
 
-def test_somebody_elses_submission_under_another_name_is_refused(made: World, tmp_path: Path) -> None:
+def test_somebody_elses_submission_under_another_name_has_no_place(made: World, tmp_path: Path) -> None:
     write_submission(tmp_path / "a.json", made.with_texts)
-    copied = {**made.with_texts, "entry": {**made.with_texts["entry"], "name": "mine"}}
-    write_submission(tmp_path / "b.json", {**copied, "digest": digest_of(copied)})
-    built = read_entries(tmp_path, manifests=made.find)
-    assert built.refused[tmp_path / "b.json"].startswith("the same answers as a.json: a replication")
-    assert len(built.entries) == 1
+    for file, about in (("b.json", {"name": "mine"}), ("c.json", {"name": "mine", "model": "org/mine"})):
+        copied = {**made.with_texts, "entry": {**made.with_texts["entry"], **about}}
+        write_submission(tmp_path / file, {**copied, "digest": digest_of(copied)})
+    built = read_entries(tmp_path, **made.rules)
+    assert built.refused == {tmp_path / "c.json": "the same answers as a.json, there of org/model"}
+    assert [entry.findings.ranked for entry in built.entries] == [True, False]
+    assert built.entries[1].findings.set_aside[-1].startswith("the same answers as a.json: a replication")
 
 
 @pytest.mark.parametrize("texts", [True, False])
@@ -138,7 +141,7 @@ def test_a_copy_is_a_copy_with_noise_in_its_numbers_and_other_names_of_clusters(
             of["clusters"] = [one + 7 for one in of["clusters"]]
     write_submission(tmp_path / "b.json", made.with_texts if texts else made.without_texts)
     write_submission(tmp_path / "c.json", matched(stolen))
-    built = read_entries(tmp_path, manifests=made.find)
+    built = read_entries(tmp_path, **made.rules)
     assert [entry.file for entry in built.entries] == ["b.json"]
     assert "the same answers as b.json" in built.refused[tmp_path / "c.json"]
 
@@ -157,7 +160,7 @@ def test_who_was_committed_first_stands_whatever_the_names(made: World, tmp_path
         write_submission(tmp_path / name, {**other, "digest": digest_of(other)})
         git("add", ".")
         git("commit", "--quiet", "--message", name, when=when)
-    built = read_entries(tmp_path, manifests=made.find)
+    built = read_entries(tmp_path, **made.rules)
     assert [entry.file for entry in built.entries] == ["honest.json"]
     assert built.refused[tmp_path / "a-thief.json"] == "the same answers as honest.json, there of org/honest.json"
 
@@ -183,7 +186,7 @@ def test_the_site_says_what_is_verified_and_sets_partial_entries_aside(made: Wor
     for document in other["documents"]:
         document["logprobs"] = [value if value is None else value - 0.05 for value in document["logprobs"]]
     write_submission(folder / "partial.json", dropped.of(matched(other)))
-    built = read_entries(folder, manifests=made.find)
+    built = read_entries(folder, **made.rules)
     build_site(built, tmp_path / "site")
     pages = (tmp_path / "site").glob("task-*.html")
     page = next(page for page in pages if re.search(r"-auroc-exact-se-\w{8}\.html$", page.name))
@@ -203,7 +206,10 @@ def test_hedge_verify_proves_the_chain_and_says_where_it_breaks(
     assert made.store.folder is not None
     (tmp_path / "manifests").mkdir()
     write_manifest(tmp_path / "manifests" / "m.json", made.manifests[TASK])
-    given = ["--run", str(made.run.path), "--store", str(made.store.folder), "--manifests", str(tmp_path / "manifests")]
+    (tmp_path / "editions").mkdir()
+    write_edition(tmp_path / "editions" / "e.json", made.editions[TASK])
+    given = ["--run", str(made.run.path), "--store", str(made.store.folder)]
+    given += ["--manifests", str(tmp_path / "manifests"), "--editions", str(tmp_path / "editions")]
     file = tmp_path / "s.json"
     write_submission(file, made.without_texts)
     assert main(["verify", str(file), *given, "--json"]) == 0
@@ -256,7 +262,7 @@ def test_labels_of_a_model_judge_are_proved_by_its_label_store(made: World, tmp_
     settings = {**run.settings, "documents": {**run.settings["documents"], "judge": judge}}
     submission = make_submission(replace(run, verdicts=verdicts, settings=settings), scorers=SCORERS)
     assert submission["labels"]["store"].startswith("sha256:")
-    findings = check(submission, manifests=made.find)
+    findings = check(submission, **made.rules)
     assert (findings.problems, findings.labels.verified) == ((), False)
     with ReplyLog(tmp_path) as store:
         assert prove_labels(submission, store).problems == ()
@@ -264,7 +270,7 @@ def test_labels_of_a_model_judge_are_proved_by_its_label_store(made: World, tmp_
         flipped["documents"][0]["label"] = 1 - flipped["documents"][0]["label"]
         assert "the label store says" in prove_labels(flipped, store).problems[0]
     # Flipped in the submission alone, the digest of keys and labels says so.
-    assert any("labels.store: stated" in text for text in check(flipped, manifests=made.find).problems)
+    assert any("labels.store: stated" in text for text in check(flipped, **made.rules).problems)
 
 
 def test_a_manifest_survives_the_disk_and_a_damaged_one_is_one_error(made: World, tmp_path: Path) -> None:

@@ -74,6 +74,9 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
         "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests, besides those installed"
     )
     parser.add_argument(
+        "--editions", type=Path, action="append", metavar="DIR", help="folder of editions, before those installed"
+    )
+    parser.add_argument(
         "--signers", type=Path, metavar="FILE", help="only statements count that one of these SSH keys has signed"
     )
 
@@ -81,11 +84,13 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of `add_checks` as arguments of `check`."""
     from hedge_tasks.data.manifests import manifests_of
+    from hedge_tasks.runs.editions import edition_for
 
-    folders = arguments.manifests or []
+    folders, of_editions = arguments.manifests or [], arguments.editions or []
     return {
         "thorough": arguments.thorough,
         "manifests": lambda task: [*manifests_of(task, folders), *manifests_of(task)],
+        "editions": lambda task: edition_for(task, of_editions) or edition_for(task),
     }
 
 
@@ -166,6 +171,7 @@ def facts_of(findings: ValidationFindings) -> dict[str, Any]:
         "problems": findings.problems,
         "ranked": findings.ranked,
         "set_aside": findings.set_aside,
+        "edition": findings.standing,
         "documents": share,
         "labels": findings.labels,
         "suite": findings.suite,

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import re
 import socket
 import time
+import uuid
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+from loguru import logger
 
 from hedge_tasks.errors import DataError
 
 _PART = re.compile(r"\.(?P<host>[A-Za-z0-9-]+)\.(?P<process>\d+)\.part$")
 _ABANDONED_S = 86_400
 """Age at which an unfinished file of another host counts as left behind."""
+
+_NO_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EACCES})
+"""Answers of file systems (SMB, FUSE) that cannot make what was written durable; what was written is there."""
 
 
 def write_whole(path: Path, content: str | bytes | Iterable[bytes]) -> None:
@@ -35,7 +44,7 @@ def write_whole(path: Path, content: str | bytes | Iterable[bytes]) -> None:
             whole = content.encode() if isinstance(content, str) else content
             file.writelines([whole] if isinstance(whole, bytes) else whole)
             file.flush()
-            os.fsync(file.fileno())
+            sync(file.fileno(), path.parent)
         unfinished.replace(path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from error
@@ -44,8 +53,56 @@ def write_whole(path: Path, content: str | bytes | Iterable[bytes]) -> None:
             unfinished.unlink(missing_ok=True)
 
 
+def sync(descriptor: int, folder: Path) -> None:
+    """Make what was written durable, where the file system can; where it cannot, warn once for each folder.
+
+    Raises:
+        OSError: it could not be written, as on a full disk.
+    """
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+        _warn_of_no_sync(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a folder's new entry durable, which syncing the file alone does not."""
+    if os.name == "nt":
+        return  # folders cannot be opened there
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+        _warn_of_no_sync(folder)
+        return
+    try:
+        sync(descriptor, folder)
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def _warn_of_no_sync(folder: Path) -> None:
+    logger.warning(
+        "{}: this file system does not say when files are on disk (SMB, FUSE): after a power failure the last ones may "
+        "be missing",
+        folder,
+    )
+
+
+@cache
 def _host() -> str:
-    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40] or "host"
+    """This machine, or this container of it: two may have one name, and neither sees the other's processes."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        own = f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        own = str(uuid.getnode())
+    name = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:31] or "host"
+    return f"{name}-{hashlib.blake2b(own.encode(), digest_size=4).hexdigest()}"
 
 
 def _remove_abandoned(folder: Path) -> None:

@@ -25,6 +25,7 @@ from typing import IO, Any, Generic, Self, TypeVar
 from loguru import logger
 
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io.files import sync, sync_folder
 from hedge_tasks.io.json_lines import seal, unseal
 from hedge_tasks.io.outside import raw_lines
 from hedge_tasks.io.places import Place, Remote
@@ -265,7 +266,7 @@ class KeyedLog(Generic[T]):
         if isinstance(file, _Upload):
             file.upload()
         else:
-            os.fsync(file.fileno())
+            sync(file.fileno(), Path(file.name).parent)
         self._synced = time.monotonic()
 
     def _failure(self, error: OSError) -> HedgeError:
@@ -384,7 +385,7 @@ def _create(folder: Place, stem: str, header: bytes) -> IO[bytes] | _Upload:
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / f"{stem}.jsonl").open("xb", buffering=0)
     lock(file)
-    _sync_folder(folder)
+    sync_folder(folder)
     return file
 
 
@@ -399,14 +400,3 @@ def lock(file: IO[bytes]) -> bool | None:
     except (ImportError, OSError):
         return None
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the folder's new entry durable, which syncing the file alone does not."""
-    if os.name == "nt":
-        return  # folders cannot be opened there
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -85,6 +85,7 @@ class EntryNumber:
         checked: what the number rests on, each with whether it is verified.
         place: among the ranked entries; None for others, and for measures that nobody is ranked by.
         experts: the number against experts; None without an audit.
+        seeds: the number of the same model's runs with the edition's other seeds.
     """
 
     entry: Entry
@@ -93,6 +94,15 @@ class EntryNumber:
     checked: Sequence[tuple[str, PartStatus]]
     place: Place | None = None
     experts: Number | None = None
+    seeds: tuple[float, ...] = ()
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        """Least and greatest value over the seeds, the first among them; None where only that was run."""
+        if not self.seeds or self.estimate.value is None:
+            return None
+        values = (self.estimate.value, *self.seeds)
+        return min(values), max(values)
 
     @property
     def audited(self) -> bool:
@@ -202,7 +212,15 @@ def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> 
 
 
 def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
-    """Return what an entry has of a measure; None where it does not have it."""
+    """Return what an entry has of a measure, with the values of its other seeds; None where it does not have it."""
+    cell = _cell_of(entry, measure)
+    if cell is None or not entry.runs or measure.kind == "price":
+        return cell
+    others = (of.estimate.value for run in entry.runs if (of := _cell_of(run, measure)) is not None)
+    return replace(cell, seeds=tuple(value for value in others if value is not None))
+
+
+def _cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
     findings, documents = entry.findings, ("documents", documents_part(entry.findings))
     labels = ("labels", findings.labels)
     if measure.kind == "suite":

@@ -16,16 +16,22 @@ from typing import Any
 from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.asking.log import Kept, ReplyLog
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import HedgeError
+from hedge_tasks.leaderboard.recomputation import DIFFERENT_BY_ROUNDING, same_clusters
 from hedge_tasks.leaderboard.submission import digest_of, document_record
 from hedge_tasks.leaderboard.suite import of_run as suite_of_run
 from hedge_tasks.leaderboard.units import of_run as claims_of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings, check
+from hedge_tasks.runs.editions import clustering_rules
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.trust import check_models
 from hedge_tasks.sampling.archive import documents_of, keyed_answers
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.jobs import draws_digest
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
 from hedge_tasks.scoring.relabel import judge_of
+from hedge_tasks.scoring.scorers import knowing
 
 READ_BY = "read_by"
 """Setting of runs whose task reads every answer (`HedgeTask.read_answer`), so that texts are not what was drawn."""
@@ -50,10 +56,16 @@ class Link:
 
 def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
     """That a submission is of this run file, and of all of it."""
+    unknown: list[str] = []
+    found = (*_differences(submission, run), *_clustering_differences(submission, run, unknown))
     return Link(
         "run file",
-        tuple(islice(_differences(submission, run), _MOST)),
-        {"documents": len(run.answer_sets), "sha256": run.digest or None},
+        tuple(islice(found, _MOST)),
+        {
+            "documents": len(run.answer_sets),
+            "sha256": run.digest or None,
+            "clusters_that_cannot_be_made_again_here": ", ".join(unknown),
+        },
     )
 
 
@@ -111,6 +123,41 @@ def _differences(submission: Mapping[str, Any], run: Run) -> Iterator[str]:
         differing = sorted(k for k in keys if submission["settings"].get(k) != run.settings.get(k))
         yield f"settings: {', '.join(differing)[:200]} are not those of the run file"
     yield from _document_differences(submission["documents"], run)
+
+
+def _clustering_differences(submission: Mapping[str, Any], run: Run, unknown: list[str]) -> Iterator[str]:
+    """Clusterings that are not the run's: other settings, or other clusters than these settings give.
+
+    Args:
+        unknown: names are added of those whose model is neither here nor kept with the run.
+    """
+    filters = run.settings.get("filters")
+    known = filters if isinstance(filters, Mapping) else {}
+    by_id = {document["id"]: document for document in submission["documents"]}
+    for name, of in submission["clusterings"].items():
+        settings = known.get(name)
+        if not isinstance(settings, Mapping):
+            yield f"clusterings.{name[:80]}: none of the run's filters"
+            continue
+        of_run, stated = clustering_rules(settings), clustering_rules(of["settings"])
+        if of_run != stated:
+            keys = sorted(k for k in of_run.keys() | stated.keys() if of_run.get(k) != stated.get(k))
+            yield f"clusterings.{name[:80]}.settings: {', '.join(keys)[:200]} are not those of the run file"
+            continue
+        try:
+            check_models({name: settings}, "this run")
+            clustered = knowing(Scorer.from_settings(name, settings), run).cluster(run.answer_sets)
+        except HedgeError:
+            unknown.append(name[:80])
+            continue
+        differing = [
+            a.id
+            for a in clustered
+            if a.id in by_id and not same_clusters(a.cluster_ids or (), by_id[a.id]["clusterings"][name]["clusters"])
+        ]
+        if len(differing) > DIFFERENT_BY_ROUNDING * len(clustered):
+            where = f"in {len(differing)} documents, such as {differing[0][:80]!r}"
+            yield f"clusterings.{name[:80]}.clusters: not those of the run {where}"
 
 
 def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Is a submission about its task: all of its documents, its prompt, its edition?"""
+"""Is a submission about its task, and all of its documents?"""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.data.manifests import Digests, Manifest, grouping_digest
-from hedge_tasks.errors import HedgeError
 from hedge_tasks.io.sources import PACKAGE_SCHEME
-from hedge_tasks.runs.trust import installed_tasks
-from hedge_tasks.sampling.prompts import load_prompt
 
 
 @dataclass(frozen=True)
@@ -42,9 +39,8 @@ class Coverage:
 
 def coverage_of(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Coverage:
     """Compare a submission with the manifests of its task; the one that knows most of its documents counts."""
-    documents = submission["documents"]
     if not manifests:
-        return Coverage(len(documents), None)
+        return Coverage(len(submission["documents"]), None)
     found = [_coverage(submission, manifest) for manifest in manifests]
     return max(found, key=lambda coverage: (coverage.certain, coverage.matched))
 
@@ -67,40 +63,3 @@ def _is_known(document: Mapping[str, Any], known: Mapping[str, Digests]) -> bool
     # Pictures may be missing (a run that was judged again has none on record); texts may not.
     complete = stated.question is not None and stated.reference is not None
     return complete and stated.agrees_with(expected)
-
-
-@dataclass(frozen=True)
-class Edition:
-    """Whether a submission was made with the task as it is installed here.
-
-    Attributes:
-        problems: what contradicts the task.
-        other: how it differs where the task has changed since; such an entry cannot be compared with others.
-    """
-
-    problems: tuple[str, ...] = ()
-    other: str | None = None
-
-
-def edition_of(submission: Mapping[str, Any]) -> Edition:
-    """Compare the settings of a submission with the task's YAML; nothing to say of tasks that are not installed."""
-    task = next((c for c in installed_tasks() if c.get("task") == submission["entry"]["task"]), None)
-    if task is None:
-        return Edition()
-    settings = submission["settings"]
-    recorded = settings.get("metadata")
-    stated = recorded.get("version") if isinstance(recorded, Mapping) else None
-    here = (task.get("metadata") or {}).get("version")
-    if stated != here:
-        told = "no version of the task is recorded" if stated is None else f"version {stated} of the task"
-        return Edition(other=f"{told}, which is {here} here")
-    prompt = settings.get("prompt")
-    name = {**(task.get("hedge") or {}), **(task.get("hedge_overrides") or {})}.get("prompt")
-    try:
-        expected = load_prompt(str(name))
-    except HedgeError:
-        return Edition()
-    wanted = {"system": expected.system, "user": expected.user}
-    if not isinstance(prompt, Mapping) or {key: prompt.get(key) for key in wanted} != wanted:
-        return Edition((f"settings.prompt: not the prompt of {submission['entry']['task']} ({name})",))
-    return Edition()

@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import math
 import subprocess
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache as cache_of_function
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.attestation import with_statement
-from hedge_tasks.leaderboard.columns import columns_of, number_of
+from hedge_tasks.leaderboard.columns import columns_of
 from hedge_tasks.leaderboard.detector_ranks import priced
-from hedge_tasks.leaderboard.entry import PARTIAL, Entry
+from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.entry_finding import finding_in
 from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
-from hedge_tasks.leaderboard.validation import FindManifests, check, read_submission
+from hedge_tasks.leaderboard.validation import FindEdition, FindManifests, check, read_submission
 from hedge_tasks.measures.curves import rate_of, supported_of
 from hedge_tasks.report.texts import clean
+from hedge_tasks.runs.editions import edition_for
 
 _TELLING = 3
 """Different texts, or log-probabilities, with which answers to a question say whose they are."""
 
 _FEWEST_SHARED = 5
 """Documents with telling answers that two entries have to have for one to be called the other's copy."""
+
+_FEWEST_LOGPROBS = 20
+_SAME_MODEL = 0.2
+"""Share of an entry's log-probabilities, to three decimals, that another one has of the same questions, from which on
+one model wrote both: of different ones some hundredths are equal by chance."""
+
+_OF_FEW_ANSWERS = 200
+_CERTAIN = -0.02
+"""Above it, log-probabilities are near 0 whoever answers."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,7 @@ def read_entries(
     *,
     thorough: bool = False,
     manifests: FindManifests = manifests_of,
+    editions: FindEdition = edition_for,
     cache: Path | None = None,
     signers: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
@@ -71,21 +81,27 @@ def read_entries(
         raise DataError(f"cannot make {cache}: {error.strerror}") from error
     entries: list[Entry] = []
     refused: dict[Path, str] = {}
-    of_task = cache_of_function(manifests)
-    circumstances = circumstances_of(of_task, thorough, signers)
+    of_task, edition_of = cache_of_function(manifests), cache_of_function(editions)
+    circumstances = circumstances_of(of_task, edition_of, thorough, signers)
+    options: dict[str, Any] = {"thorough": thorough, "manifests": of_task, "editions": edition_of}
     for file in _in_order(folder):
         progress(file.name)
         try:
-            look_at = partial(_looked_at, _plain(file), thorough=thorough, manifests=of_task, signers=signers)
+            look_at = partial(_looked_at, _plain(file), signers, **options)
             entry = look_at() if cache is None else _kept(cache, file, circumstances, look_at)
         except HedgeError as error:
             refused[file] = str(error)
             continue
-        if (why := _twin(entry, entries)) is not None:
-            refused[file] = why
+        if (found := _twin(entry, entries)) is None:
+            entries.append(entry)
             continue
-        entries.append(entry)
-    return ReadEntries(_without_strays(entries), refused)
+        first, what = found
+        if _model_key(first.model) == _model_key(entry.model):
+            reason = f"the same answers as {first.file}{what}: a replication, of which the first one stands"
+            entries.append(_aside(entry, reason))
+        else:
+            refused[file] = f"the same answers as {first.file}{what}, there of {clean(first.model)[:100]}"
+    return ReadEntries(_one_place_each(entries), refused)
 
 
 def _plain(file: Path) -> Path:
@@ -102,9 +118,9 @@ def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callab
     return entry
 
 
-def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests, signers: Path | None) -> Entry:
+def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
     content = read_submission(file)
-    findings = with_statement(check(content, manifests=manifests, thorough=thorough), content, file, signers)
+    findings = with_statement(check(content, **options), content, file, signers)
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]
@@ -118,7 +134,7 @@ def _looked_at(file: Path, *, thorough: bool, manifests: FindManifests, signers:
         rate=rate,
         supported=supported_of(sets),
         answers=_answer_digests(content),
-        html=entry_page(content, findings, file.name, rate),
+        html=entry_page(content, findings, file.name, rate, finding_in(content, sets)),
     )
 
 
@@ -140,7 +156,19 @@ def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
         said = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
         if len(set(said)) >= _TELLING:
             found.append(f"t:{sha256_of([d['id'], said])[7:23]}")
-    return tuple(sorted(found))
+    return tuple(sorted({*found, *_fingerprint(content)}))
+
+
+def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
+    """Log-probabilities of answers on the clean picture, by question: the same answer has the same one wherever the
+    same model is asked."""
+    documents = {sha256_of(d["id"]): d for d in content["documents"]}
+    for key in sorted(documents)[:_OF_FEW_ANSWERS]:
+        d = documents[key]
+        clean = d["logprobs"][: 1 + d["n_clean"]]
+        known = {round(v, 3) for v in clean if isinstance(v, (int, float)) and v < _CERTAIN}
+        if len(known) >= _TELLING:
+            yield from (f"l:{sha256_of([d['id'], value])[7:23]}" for value in known)
 
 
 def _partition(clusters: Sequence[int]) -> list[int]:
@@ -149,20 +177,85 @@ def _partition(clusters: Sequence[int]) -> list[int]:
     return [first.setdefault(one, len(first)) for one in clusters]
 
 
-def _twin(entry: Entry, entries: Sequence[Entry]) -> str | None:
-    """Why an entry cannot stand beside an earlier one of the same task: half of its answers are the other's."""
+def _twin(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
+    """The earlier entry of the same task that half of an entry's answers are of, and how many in words."""
     for other in entries:
         if other.task != entry.task:
             continue
         for kind, least in (("w:", 1), ("n:", _FEWEST_SHARED), ("t:", _FEWEST_SHARED)):
-            mine, theirs = ({one for one in of.answers if one.startswith(kind)} for of in (entry, other))
-            fewer, shared = min(len(mine), len(theirs)), len(mine & theirs)
+            fewer, shared = _shared(entry, other, kind)
             if fewer >= least and shared >= fewer / 2:
-                what = "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
-                if other.model == entry.model:
-                    return f"the same answers as {other.file}{what}: a replication, of which the first one stands"
-                return f"the same answers as {other.file}{what}, there of {clean(other.model, 100)}"
+                return other, "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
     return None
+
+
+def _shared(entry: Entry, other: Entry, kind: str) -> tuple[int, int]:
+    """Marks of a kind that the entry with fewer has, and those that both have."""
+    mine, theirs = ({one for one in of.answers if one.startswith(kind)} for of in (entry, other))
+    return min(len(mine), len(theirs)), len(mine & theirs)
+
+
+def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
+    """A model has one place in a task: that of its first run with the edition's first seed.
+
+    Runs with the edition's other seeds stand beside it and show how far its numbers spread; further runs with the same
+    seed, and the same model under another name, are set aside.
+    """
+    leads: dict[tuple[str, str], Entry] = {}
+    for entry in entries:
+        if entry.findings.ranked and entry.seed_number == 0 and _namesake(entry, leads.values()) is None:
+            leads.setdefault(_place_key(entry), entry)
+    beside: dict[tuple[str, str], dict[int, Entry]] = {key: {} for key in leads}
+    found: dict[int, Entry] = {}
+    for entry in entries:
+        key = _place_key(entry)
+        lead = leads.get(key)
+        if not entry.findings.ranked or entry is lead:
+            continue
+        if lead is None:
+            named = _namesake(entry, leads.values())
+            reason = (
+                named or f"seed {entry.seed} counts only beside the edition's first, which this model has no run of"
+            )
+        elif entry.seed_number == 0:
+            reason = f"another run of this model with the same seed; {lead.file} was the first"
+        elif entry.seed_number in beside[key]:
+            reason = f"another run of this model with this seed; {beside[key][entry.seed_number].file} was the first"
+        else:
+            reason = f"seed {entry.seed} of a model that has its place by {lead.file}: shown there as the spread"
+            beside[key][entry.seed_number or 0] = entry
+        found[id(entry)] = _aside(entry, reason)
+    for key, lead in leads.items():
+        found[id(lead)] = replace(lead, runs=tuple(beside[key].values()))
+    return [found.get(id(entry), entry) for entry in entries]
+
+
+def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
+    """Why an entry is of a model that has a place under another name: log-probabilities are a model's fingerprint."""
+    for lead in leads:
+        if lead.task != entry.task or _place_key(lead) == _place_key(entry):
+            continue
+        fewer, shared = _shared(entry, lead, "l:")
+        if fewer >= _FEWEST_LOGPROBS and shared >= _SAME_MODEL * fewer:
+            return (
+                f"{shared} of {fewer} log-probabilities are those of {lead.file}, there of {clean(lead.model)[:100]}: "
+                "one model has one place, whatever it is called"
+            )
+    return None
+
+
+def _place_key(entry: Entry) -> tuple[str, str]:
+    return entry.task, _model_key(entry.model)
+
+
+def _model_key(model: str) -> str:
+    """A declared model, however its name is written."""
+    return " ".join(unicodedata.normalize("NFKC", model).casefold().split()).strip("/")
+
+
+def _aside(entry: Entry, reason: str) -> Entry:
+    aside = (*entry.findings.set_aside, reason)
+    return replace(entry, findings=replace(entry.findings, set_aside=aside))
 
 
 def _in_order(folder: Path) -> list[Path]:
@@ -193,35 +286,3 @@ def _in_order(folder: Path) -> list[Path]:
             added[part] = when  # the log goes backwards, so the first time counts
     # What is not committed comes after all that is.
     return sorted(files, key=lambda file: (added.get(file.name, math.inf), file.name))
-
-
-def _without_strays(entries: Sequence[Entry]) -> list[Entry]:
-    """Where no manifest says which documents a task has, those count that most entries have; others are set aside."""
-    by_task: dict[str, list[Entry]] = {}
-    for entry in entries:
-        if entry.findings.ranked and (entry.findings.coverage is None or entry.findings.coverage.of is None):
-            by_task.setdefault(entry.task, []).append(entry)
-    usual = {task: _usual_documents(some) for task, some in by_task.items()}
-    found = []
-    for entry in entries:
-        asked = entry.task in usual and entry in by_task[entry.task]
-        reason = _other_documents(entry, usual[entry.task]) if asked else None
-        aside = replace(entry.findings, set_aside=(reason,)) if reason else entry.findings
-        found.append(replace(entry, findings=aside))
-    return found
-
-
-def _usual_documents(entries: Sequence[Entry]) -> Any:
-    """Keys of the documents that most entries have; of sets that as many have, the largest."""
-    sets = {number_of(np.sort(entry.columns.keys).tolist()): np.sort(entry.columns.keys) for entry in entries}
-    times = Counter(number_of(np.sort(entry.columns.keys).tolist()) for entry in entries)
-    return sets[max(times, key=lambda key: (times[key], len(sets[key]), key))]
-
-
-def _other_documents(entry: Entry, usual: Any) -> str | None:
-    keys = entry.columns.keys
-    matched = len(np.intersect1d(keys, usual))
-    if matched == len(usual) == len(keys):
-        return None
-    others = f", and {len(keys) - matched} others" if len(keys) > matched else ""
-    return f"{PARTIAL}: {matched} of the {len(usual)} documents that most entries have{others}"

@@ -11,10 +11,8 @@ from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.protocol import judge_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
-from hedge_tasks.leaderboard.validation import ValidationFindings
+from hedge_tasks.leaderboard.validation import NO_MANIFEST, ValidationFindings
 from hedge_tasks.numbers import Number
-
-NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether documents are missing"
 
 PARTIAL = "partial"
 """How the reason begins why an entry that lacks documents is not ranked."""
@@ -34,6 +32,7 @@ class Entry:
         supported: share of supported answers among all.
         answers: digests of its answers by document, much the same for a submission under another name.
         html: its page.
+        runs: of the same model with the edition's other seeds, which have no place of their own.
     """
 
     file: str
@@ -45,6 +44,7 @@ class Entry:
     supported: Number
     answers: tuple[str, ...]
     html: str
+    runs: tuple[Entry, ...] = ()
 
     @property
     def name(self) -> str:
@@ -57,6 +57,18 @@ class Entry:
     @property
     def model(self) -> str:
         return str(self.content["entry"]["model"])
+
+    @property
+    def seed(self) -> int | None:
+        """Base seed of its draws."""
+        return None if self.findings.standing is None else self.findings.standing.seed
+
+    @property
+    def seed_number(self) -> int | None:
+        """Place of its seed among the edition's, 0 is the one that counts; None where it is none of them."""
+        standing = self.findings.standing
+        known = () if standing is None else standing.seeds
+        return known.index(self.seed) if self.seed is not None and self.seed in known else None
 
     @property
     def judge(self) -> str:

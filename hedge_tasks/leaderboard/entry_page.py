@@ -17,6 +17,7 @@ from hedge_tasks.leaderboard.submission import stored_scores
 from hedge_tasks.leaderboard.suite import measured_of
 from hedge_tasks.leaderboard.units import CLAIM_PARTS, shown_claims
 from hedge_tasks.leaderboard.validation import ValidationFindings
+from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.page import flat_settings
@@ -28,7 +29,13 @@ from hedge_tasks.runs.setting_verdicts import power_text
 PACKAGE = "hedge_tasks.leaderboard"
 
 
-def entry_page(content: Mapping[str, Any], findings: ValidationFindings, file: str, rate: Number | None) -> str:
+def entry_page(
+    content: Mapping[str, Any],
+    findings: ValidationFindings,
+    file: str,
+    rate: Number | None,
+    finding: RunFinding | None = None,
+) -> str:
     """The page as HTML.
 
     Args:
@@ -36,6 +43,7 @@ def entry_page(content: Mapping[str, Any], findings: ValidationFindings, file: s
         findings: what its validation found.
         file: name of the file that it was read from.
         rate: share of hallucinated answers.
+        finding: of the run, where the submission tells it.
     """
     clusterings = content["clusterings"]
     metrics = [
@@ -54,6 +62,7 @@ def entry_page(content: Mapping[str, Any], findings: ValidationFindings, file: s
         entry=content["entry"],
         summary=content["summary"],
         rate=rate,
+        finding=finding,
         protocol=protocol_of(content),
         weights=weights_of(content),
         parameters=parameters_of(content),

@@ -27,7 +27,7 @@ from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.signatures import signature_of
 from hedge_tasks.leaderboard.submission import sha256_of
-from hedge_tasks.leaderboard.validation import LARGEST, FindManifests, ValidationFindings
+from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
 from hedge_tasks.numbers import Number
 
 _PACKAGES = ("hedge_tasks", "hedge_tasks.tasks")
@@ -41,16 +41,19 @@ Circumstances = Callable[[str], Sequence[Any]]
 """From a task to all besides the file that findings depend on; see `circumstances_of`."""
 
 
-def circumstances_of(manifests: FindManifests, thorough: bool, signers: Path | None = None) -> Circumstances:
-    """This package, detectors and versions that are here, a task's manifests, whether NLI models are asked, and whose
-    statements count."""
+def circumstances_of(
+    manifests: FindManifests, editions: FindEdition, thorough: bool, signers: Path | None = None
+) -> Circumstances:
+    """This package, detectors and versions that are here, a task's manifests and edition, whether NLI models are
+    asked, and whose statements count."""
     versions = _versions()
     known = None if signers is None or not signers.is_file() else hashlib.sha256(signers.read_bytes()).hexdigest()
 
     @cache_of_function
     def of(task: str) -> list[Any]:
         told = sha256_of([asdict(manifest) for manifest in manifests(task)])
-        return [__version__, _code(), versions, sorted(names()), thorough, told, known]
+        edition = editions(task)
+        return [__version__, _code(), versions, sorted(names()), thorough, told, edition and edition.hash, known]
 
     return of
 

@@ -26,7 +26,7 @@ _MOST_WORK: Mapping[str, int] = {"trials": 200, "folds": 50, "repeats": 50}
 """Of the choice of a threshold: a stranger's settings could keep a machine busy for days."""
 
 # Embeddings differ in their last digits between machines, and a cosine may stand on the threshold.
-_DIFFERENT_BY_ROUNDING = 0.02
+DIFFERENT_BY_ROUNDING = 0.02
 
 
 @dataclass(frozen=True)
@@ -176,10 +176,10 @@ def _compared(
     differing = [
         i
         for i, (document, ours) in enumerate(zip(documents, clustered, strict=True))
-        if list(ours.cluster_ids or ()) != _renumbered(document["clusterings"][name]["clusters"])
+        if not same_clusters(ours.cluster_ids or (), document["clusterings"][name]["clusters"])
     ]
     exact = scorer.backend.name == "exact"
-    if len(differing) > (0 if exact else _DIFFERENT_BY_ROUNDING * len(documents)):
+    if len(differing) > (0 if exact else DIFFERENT_BY_ROUNDING * len(documents)):
         first = differing[0]
         problem = (
             f"documents[{first}].clusterings.{name}.clusters: not those of the settings' clustering, as in "
@@ -194,9 +194,10 @@ def _compared(
     return RecomputedClusters(PartStatus(True, f"clustered again ({scorer.backend.name})"), clustered, scorer)
 
 
-def _renumbered(ids: Sequence[int]) -> list[int]:
+def same_clusters(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+    """Whether two lists of cluster ids put the same answers together, ours numbered in the order of appearance."""
     numbers: dict[int, int] = {}
-    return [numbers.setdefault(i, len(numbers)) for i in ids]
+    return list(ours) == [numbers.setdefault(i, len(numbers)) for i in theirs]
 
 
 def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:

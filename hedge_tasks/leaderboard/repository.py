@@ -36,6 +36,7 @@ def make_repository(folder: Path, *, title: str = "HEDGE leaderboard") -> list[P
         ".gitignore": _IGNORED,
         f"{ENTRIES}/.gitkeep": "",
         "manifests/.gitkeep": "",
+        "editions/.gitkeep": "",
     }
     for name, text in texts.items():
         path = folder / name

@@ -53,13 +53,30 @@ def task_pages(
                 column="ROC-AUC" if measure.kind == "auroc" else measure.title,
                 documents=manifest or None,
                 rows=[_row(cell, measure) for cell in board.cells],
-                aside=[_row(cell, measure) for cell in sorted(others, key=lambda cell: by_value(cell, measure))],
+                aside=_groups([_row(c, measure) for c in sorted(others, key=lambda cell: by_value(cell, measure))]),
+                edition=_edition_of(entries),
                 audited=any(cell.audited for cell in [*board.cells, *others]),
                 priced=measure.kind == "auroc",
                 compared=_compared(board),
                 **common,
             ),
         )
+
+
+def _edition_of(entries: Sequence[Entry]) -> str | None:
+    """Hash of the edition that the entries were held against; None where none is known."""
+    known = (entry.findings.standing.edition for entry in entries if entry.findings.standing is not None)
+    return next((edition for edition in known if edition is not None), None)
+
+
+def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Entries without a place under headings: those of each other edition together, after all others."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        standing = row["entry"].findings.standing
+        other = standing is not None and standing.edition is not None and standing.hash != standing.edition
+        groups.setdefault(f"Another edition: {standing.hash}" if other else "Not ranked", []).append(row)
+    return sorted(groups.items(), key=lambda group: (group[0] != "Not ranked", group[0]))
 
 
 def _row(cell: EntryNumber, measure: BoardNumber) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import read_json
 from hedge_tasks.leaderboard.audits import check_audit
 from hedge_tasks.leaderboard.blind import check_blind
-from hedge_tasks.leaderboard.coverage import Coverage, coverage_of, edition_of
+from hedge_tasks.leaderboard.coverage import Coverage, coverage_of
+from hedge_tasks.leaderboard.editions import Standing, manifests_of_edition, standing_of
+from hedge_tasks.leaderboard.names import name_faults
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
     PartStatus,
@@ -46,6 +48,7 @@ from hedge_tasks.leaderboard.submission import (
 from hedge_tasks.leaderboard.suite import check_suite
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
 from hedge_tasks.numbers import PERCENT, format_value
+from hedge_tasks.runs.editions import Edition, edition_for
 from hedge_tasks.runs.health import Health
 
 LARGEST = 512 << 20
@@ -62,6 +65,9 @@ _MODEL_TOLERANCE = 1e-3
 _OF_MODELS = frozenset({"relations", "cosines"})
 
 FindManifests = Callable[[str], Sequence[Manifest]]
+FindEdition = Callable[[str], Edition | None]
+
+NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether documents are missing or made up"
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class ValidationFindings:
         suite: by metric of the suite, whether its number is.
         detectors: by clustering and name, whether the scores follow from cluster ids, log-probabilities and texts.
         set_aside: why the entry is not ranked beside others.
+        standing: whether it was made as the task's edition says; None where it could not be read that far.
         claims: of the support of claims, and by detector of claims, whether they are verified; empty without claims.
         audit: of the labels of experts; None without an audit.
         blind: by blind baseline, whether its scores are verified.
@@ -92,6 +99,7 @@ class ValidationFindings:
     claims: Mapping[str, PartStatus] = field(default_factory=dict)
     audit: PartStatus | None = None
     blind: Mapping[str, PartStatus] = field(default_factory=dict)
+    standing: Standing | None = None
     answers: PartStatus = field(default_factory=lambda: PartStatus(False, NOT_REPLAYED))
 
     @property
@@ -124,12 +132,17 @@ def problems(submission: Mapping[str, Any], **options: Any) -> list[str]:
 
 
 def check(
-    submission: Mapping[str, Any], *, manifests: FindManifests = manifests_of, thorough: bool = False
+    submission: Mapping[str, Any],
+    *,
+    manifests: FindManifests = manifests_of,
+    editions: FindEdition = edition_for,
+    thorough: bool = False,
 ) -> ValidationFindings:
     """Compute everything again that can be.
 
     Args:
         manifests: from a task's name to its manifests; those that ship with the installed tasks.
+        editions: from a task's name to its edition; those that ship with the installed tasks.
         thorough: cluster again with NLI models, too, which takes minutes.
     """
     if fault := schema_fault(submission):
@@ -137,8 +150,10 @@ def check(
     documents = submission["documents"]
     if wrong := list(islice(_document_faults(submission), _MOST)):
         return ValidationFindings(tuple(wrong))  # nothing can be computed from such documents
-    found = list(islice(_statements(submission), _MOST))
-    coverage = coverage_of(submission, manifests(submission["entry"]["task"]))
+    found = list(islice((*name_faults(submission), *_statements(submission)), _MOST))
+    edition = editions(submission["entry"]["task"])
+    known_documents = manifests_of_edition(edition, manifests(submission["entry"]["task"]))
+    coverage = coverage_of(submission, known_documents)
     if coverage.foreign and coverage.certain:
         some = ", ".join(repr(id[:80]) for id in coverage.foreign[:3])
         found.append(f"documents: {len(coverage.foreign)} are none of the task's, such as {some}")
@@ -164,11 +179,11 @@ def check(
     found += wrong
     blind, wrong = check_blind(submission, answer_sets, stated)
     found += wrong
-    edition = edition_of(submission)
     unreliable, wrong = _unreliable(submission, answer_sets)
-    aside = [_part_of_task(coverage), edition.other, unreliable]
+    standing = standing_of(submission, edition, known_documents, answer_sets)
+    aside = [_part_of_task(coverage), standing.told, unreliable]
     return ValidationFindings(
-        tuple([*found, *edition.problems, *wrong][:_MOST]),
+        tuple([*found, *wrong][:_MOST]),
         coverage,
         labels,
         {name: of.part for name, of in again.items()},
@@ -178,11 +193,14 @@ def check(
         claims,
         audit,
         blind,
+        standing,
     )
 
 
 def _part_of_task(coverage: Coverage) -> str | None:
-    if coverage.whole is not False:
+    if coverage.of is None:
+        return NO_MANIFEST
+    if coverage.whole:
         return None
     foreign = f", and {len(coverage.foreign)} others" if coverage.foreign else ""
     return f"partial: {coverage.matched} of {coverage.of} documents ({format_value(coverage.share, PERCENT)}){foreign}"

@@ -59,7 +59,12 @@ def tasks_of(name: str) -> list[str]:
 
 def folder_of(task: str) -> Path:
     """Folder of a task's YAML."""
-    return next(file.parent for file, config in _configs() if config.get("task") == task)
+    return file_of(task).parent
+
+
+def file_of(task: str) -> Path:
+    """A task's YAML."""
+    return next(file for file, config in _configs() if config.get("task") == task)
 
 
 def _tasks_and_groups() -> dict[str, Sequence[str] | None]:

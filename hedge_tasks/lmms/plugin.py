@@ -8,8 +8,10 @@ evaluation loads it, also those that use nothing of ours, so it imports no model
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from loguru import logger
@@ -168,6 +170,28 @@ def add_standard_errors() -> None:
     evaluator_utils.stderr_for_metric = stderr_for_metric
 
 
+def add_own_results() -> None:
+    """Keep the results of two runs that end in one folder within one second: the file names only tell seconds."""
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    if getattr(EvaluationTracker.save_results_aggregated, "hedge_tasks_names", False):
+        return
+    original = EvaluationTracker.save_results_aggregated
+
+    @functools.wraps(original)
+    def save_results_aggregated(self: Any, results: Any, samples: Any, datetime_str: str) -> Any:
+        told, model = datetime_str, self.general_config_tracker.model_name_sanitized
+        if self.output_path and model:
+            folder = Path(self.output_path) / model
+            numbers = itertools.chain([""], (f"-{i}" for i in itertools.count(2)))
+            names = (f"{datetime_str}{number}" for number in numbers)
+            told = next(name for name in names if not (folder / f"{name.replace(':', '-')}_results.json").exists())
+        return original(self, results, samples, told)
+
+    save_results_aggregated.hedge_tasks_names = True  # type: ignore[attr-defined]
+    EvaluationTracker.save_results_aggregated = save_results_aggregated
+
+
 def add_stock_tasks() -> None:
     """`hedge:TASK` wherever lmms-eval takes a task's name, and YAMLs with `hedge_ize`; its index stays as it is."""
     from lmms_eval.tasks import TaskManager
@@ -213,6 +237,7 @@ _ADDITIONS = (
     add_task_folder,
     add_includes,
     add_next_step,
+    add_own_results,
     add_findings_to_results,
     add_request_type,
     add_filters,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.data.inside import ARRAYS, Inside, parts_of
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.files import sync
 from hedge_tasks.io.keyed_log import KeyedLog
 from hedge_tasks.io.records import OpenRecord
 from hedge_tasks.sampling.jobs import Job
@@ -122,7 +122,7 @@ class InsideStore:
                 where = {"file": Path(file.name).name, "at": at, "shape": list(of.shape)}
                 where |= {"dtype": dtype, "crc32": zlib.crc32(block)}
                 entries.append((f"{key}/{name}", _Array.read(where), where))
-        os.fsync(file.fileno())
+        sync(file.fileno(), Path(file.name).parent)
         self._log.keep(entries)
 
     def get(self, key: str, names: frozenset[str] | None = None) -> Inside:

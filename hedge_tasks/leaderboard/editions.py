@@ -1,0 +1,179 @@
+"""Was an entry made as the task's edition says? What it records, and whether its answers look like it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.manifests import Manifest
+from hedge_tasks.runs.editions import Edition, differences, hash_of, manifest_digest, rules_of
+
+NO_EDITION = "no edition of this task is known, so nobody can tell whether it was run as others were"
+
+_MOST_TOLD = 4
+_TELLING = 3
+"""Different answers to a question with which two sets of draws can be told from each other."""
+
+_FEWEST_TELLING = 10
+_BOTH_EVEN, _ALL_EVEN, _SELDOM = 0.8, 0.4, 1e-4
+_MOST_COPIES = 0.5
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Whether an entry is of its task's edition.
+
+    Attributes:
+        hash: of the rules that it was made by.
+        edition: hash of the task's edition; None where none is known.
+        seed: base seed of its draws; None where it is not recorded.
+        seeds: those of the edition, the one that counts first.
+        reasons: why it is not of the edition, in words; nothing where it is.
+    """
+
+    hash: str
+    edition: str | None = None
+    seed: int | None = None
+    seeds: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def of_edition(self) -> bool:
+        return self.edition is not None and not self.reasons
+
+    @property
+    def told(self) -> str | None:
+        """Why it is not ranked beside those of the edition; None where it is."""
+        if self.edition is None:
+            return NO_EDITION
+        if not self.reasons:
+            return None
+        more = f"; and {len(self.reasons) - _MOST_TOLD} more" if len(self.reasons) > _MOST_TOLD else ""
+        other = f"another edition ({self.hash})" if self.hash != self.edition else f"not as edition {self.edition} says"
+        return f"{other}: {'; '.join(self.reasons[:_MOST_TOLD])}{more}"
+
+
+def manifests_of_edition(edition: Edition | None, manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The manifest that counts: the edition's; the first where the edition names none."""
+    if edition is None or edition.documents is None:
+        return list(manifests[:1])
+    return [manifest for manifest in manifests if manifest_digest(manifest) == edition.documents]
+
+
+def standing_of(
+    submission: Mapping[str, Any],
+    edition: Edition | None,
+    manifests: Sequence[Manifest],
+    answer_sets: Sequence[AnswerSet],
+) -> Standing:
+    """Compare a submission with the edition of its task.
+
+    Args:
+        submission: of the task.
+        edition: of the task; None where none is known.
+        manifests: the one that counts, or none.
+        answer_sets: of the submission.
+    """
+    settings = submission["settings"]
+    clusterings = {name: of["settings"] for name, of in submission["clusterings"].items()}
+    rules = rules_of(settings, clusterings)
+    sampling = settings.get("sampling")
+    seed = sampling.get("seed") if isinstance(sampling, Mapping) else None
+    seed = seed if isinstance(seed, int) and not isinstance(seed, bool) else None
+    if edition is None:
+        return Standing("", None, seed)
+    told = [*differences(edition, rules), *_of_seed(edition, seed), *_of_draws(edition, answer_sets)]
+    told += [*_of_records(edition, settings), *_of_pictures(submission, manifests), *_contradicted(submission)]
+    return Standing(hash_of(edition, rules), edition.hash, seed, edition.seeds, tuple(told))
+
+
+def _of_seed(edition: Edition, seed: int | None) -> Iterator[str]:
+    if seed not in edition.seeds:
+        known = ", ".join(map(str, edition.seeds))
+        yield f"seed {'not recorded' if seed is None else seed}, where the edition has {known}"
+
+
+def _of_draws(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """As many answers as there should be, and noisy ones that are none of the clean ones."""
+    for name, key in (("clean", "n"), ("noisy", "n_noisy")):
+        asked = edition.sampling.get(key)
+        counts = Counter(len(getattr(a, name)) for a in answer_sets)
+        others = sum(n for count, n in counts.items() if count != asked)
+        if isinstance(asked, int) and others:
+            least = min(counts)
+            yield f"{least} {name} answers a question in {others} documents, where the edition has {asked}"
+    if edition.sampling.get("n_noisy"):
+        yield from _copies(answer_sets)
+    yield from _doubled(answer_sets)
+
+
+def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Noisy answers are drawn on other pictures: their log-probabilities are others, and mostly their texts."""
+    telling = [found for a in answer_sets if (found := _same_draws(a)) is not None]
+    if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
+        yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
+
+
+def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Fewer draws, each several times: honest draws repeat themselves, but seldom all of them equally often.
+
+    Of two different answers both counts are even (or share another divisor) in up to four fifths of honest questions,
+    of three and more in less than two fifths.
+    """
+    for name in ("clean", "noisy"):
+        counts = [Counter(map(_mark, getattr(a, name))) for a in answer_sets]
+        pairs = [gcd(*of.values()) > 1 for of in counts if len(of) == 2]
+        several = [gcd(*of.values()) > 1 for of in counts if len(of) > 2]
+        mostly = len(several) >= _FEWEST_TELLING and sum(several) > _MOST_COPIES * len(several)
+        chance = _BOTH_EVEN ** len(pairs) * _ALL_EVEN ** len(several)
+        if mostly or (all(pairs) and all(several) and chance < _SELDOM):
+            told = several if mostly else [*pairs, *several]
+            yield f"every {name} answer is there several times in {sum(told)} of {len(told)} documents that tell"
+
+
+def _same_draws(answers: AnswerSet) -> bool | None:
+    """Whether most noisy answers are clean ones again; None where all answers are nearly the same in any case."""
+    clean, noisy = (Counter(map(_mark, of)) for of in (answers.clean, answers.noisy))
+    if not noisy or len(clean) < _TELLING or not any(mark for mark, _ in clean):
+        return None
+    if all(logprob is None for _, logprob in clean):
+        return clean == noisy
+    return bool(sum(n for mark, n in noisy.items() if mark in clean) > _MOST_COPIES * sum(noisy.values()))
+
+
+def _mark(answer: Answer) -> tuple[object, float | None]:
+    """Marks that tell an answer from others: the words where they are there, and the log-probability."""
+    logprob = None if answer.mean_logprob is None else round(answer.mean_logprob, _DIGITS)
+    return answer.text or logprob, logprob
+
+
+def _of_records(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the notes that are missing of how the model sampled, without which nobody can tell."""
+    if not edition.sampling.get("n"):
+        return
+    sampled = settings.get("sampled")
+    found = sampled if isinstance(sampled, Mapping) else {}
+    decoding = found.get("decoding")
+    if not isinstance(decoding, Mapping) or decoding.get("asked") != edition.sampling.get("decoding"):
+        yield "the record of the decoding is left out"
+    if edition.sampling.get("probe") and not isinstance(found.get("probe"), Mapping):
+        yield "the record of the probe is left out"
+
+
+def _of_pictures(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:
+    known = manifests[0].documents if manifests else {}
+    shown = {id for id, digests in known.items() if digests.pictures is not None}
+    without = sum(d["id"] in shown and d["digests"]["pictures"] is None for d in submission["documents"])
+    if without:
+        yield f"the digests of the pictures are left out in {without} documents"
+
+
+def _contradicted(submission: Mapping[str, Any]) -> Iterator[str]:
+    for one in submission["health"]["settings"]:
+        if one["state"] == "contradicted":
+            yield f"the draws contradict the {one['setting']}"

@@ -1,0 +1,419 @@
+"""The attack corpus: an honest board, and everything that was tried on one, each with the mark that it must get.
+
+The forger is a good one: whatever follows from what was changed (scores, aggregates, counts, digests) is made to match,
+so that only the lie itself is left to be found. Whoever finds an entry that is ranked and bears no mark adds it here.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from hedge_tasks.adjudication import Case, build_judge, verdict_record
+from hedge_tasks.clustering.exact import ExactClustering
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
+from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.leaderboard import blind
+from hedge_tasks.leaderboard.recomputation import health_again, settings_again, unreliable_again
+from hedge_tasks.leaderboard.submission import (
+    aggregates_of,
+    answer_set_of,
+    clustered_as_stated,
+    digest_of,
+    label_digest,
+    make_submission,
+    stored_scores,
+    summary_of,
+)
+from hedge_tasks.runs.editions import Edition, edition_of, manifest_digest
+from hedge_tasks.runs.run_files import Run
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import load_prompt
+
+Json = dict[str, Any]
+Mark = Literal["refused", "not ranked", "self-reported", "not replayed", "behind"]
+"""The end of a forgery: its file is refused; it is shown apart; the part that was forged is called self-reported;
+the page says that nobody had the model read the answers; it is ranked, and the lie makes its place worse."""
+
+TASK = "board_of_forgeries"
+N, DRAWS = 60, 6
+_WORDS = ("left lung", "right lung", "upper lobe", "lower lobe", "heart", "spine", "liver", "no finding")
+_PICTURE = "0123456789abcdef"
+
+
+@dataclass(frozen=True)
+class Honest:
+    """An honest board: runs of models by name, and the rules that its maintainers fixed."""
+
+    runs: Mapping[str, Run]
+    manifest: Manifest
+    edition: Edition
+
+    def submission(self, model: str = "org/honest") -> Json:
+        return make_submission(self.runs[model], texts=True)
+
+    def rules(self) -> Json:
+        """Options of `read_entries`."""
+        return {
+            "manifests": lambda task: [self.manifest] if task == TASK else [],
+            "editions": lambda task: self.edition if task == TASK else None,
+        }
+
+
+def honest_board(seed: int = 0) -> Honest:
+    """A board with two honest models."""
+    runs = {name: _run(name, seed * 97 + i) for i, name in enumerate(("org/honest", "org/other"))}
+    sets = runs["org/honest"].answer_sets
+    known = {
+        a.id: Digests(
+            text_digest(a.question), text_digest(a.reference), grouping_digest(a.group, a.question_type), _PICTURE
+        )
+        for a in sets
+    }
+    manifest = Manifest((TASK,), Data("org/board", None, "test", "abc"), known)
+    return Honest(runs, manifest, edition_of(TASK, runs["org/honest"].settings, manifest_digest(manifest)))
+
+
+def _run(model: str, seed: int) -> Run:
+    dice = random.Random(f"{model} {seed}")
+    plan, judge = SamplingPlan(n=DRAWS), build_judge("rule")
+    sets = tuple(_answers(i, dice) for i in range(N))
+    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
+    verdicts = judge.judge(cases)
+    settings = {
+        "filters": {"embed": Scorer("embed", ExactClustering()).settings()},
+        "documents": {"judge": judge.settings(), "question": "question", "images": ["image"], "revision": "abc"},
+        "prompt": asdict(load_prompt("plain/question")),
+        "sampling": plan.settings(),
+        "metadata": {"version": 1.0},
+        "sampled": {"decoding": {"asked": "pure"}, "probe": {"draws": 13}},
+    }
+    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
+    records = {
+        c.id: {**verdict_record(c, v), "image_key": _PICTURE, "judge": f"{v.judge} {v.version}"}
+        for c, v in zip(cases, verdicts, strict=True)
+    }
+    return Run(TASK, model, labelled, records, settings, "2026-01-02T03:04:05.000000+00:00")
+
+
+def _answers(i: int, dice: random.Random) -> AnswerSet:
+    """Answers of one question; each text has one log-probability on the clean picture, and others on noisy ones."""
+    hard = 0.2 + 0.08 * (i % 10)
+    known = {word: -dice.uniform(0.05, 2.0) for word in _WORDS}
+
+    def said(noise: float) -> Answer:
+        word = dice.choice(_WORDS) if dice.random() < hard else _WORDS[i % 4]
+        return Answer(word, round(known[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5), 2, "stop")
+
+    about: Json = {"question": f"What does picture {i} show?", "reference": _WORDS[i % 4], "group": f"picture {i // 2}"}
+    clean = tuple(said(0.0) for _ in range(DRAWS))
+    noisy = tuple(said(1.0) for _ in range(DRAWS))
+    return AnswerSet(f"q{i}", said(0.0), clean, noisy, **about, question_type=("open", "closed")[i % 2])
+
+
+def matched(submission: Json, *, scores: bool = True) -> Json:
+    """The submission with everything that follows from the rest computed anew."""
+    documents = submission["documents"]
+    for name, of in submission["clusterings"].items():
+        if scores:
+            sets = [clustered_as_stated(answer_set_of(d), d, name) for d in documents]
+            found = score_all(sets, None, list(of["detectors"]), alpha=of["alpha"])
+            for document, mine in zip(documents, found, strict=True):
+                document["clusterings"][name]["scores"].update(dict(mine))
+        of["aggregates"] = aggregates_of(stored_scores(submission, name))
+    sets = [answer_set_of(document) for document in documents]
+    submission["summary"] = summary_of(sets, documents)
+    submission["labels"]["store"] = label_digest(documents)
+    for document, of in zip(documents, blind.scores_by_document(sets), strict=True):
+        document["blind"] = of
+    stated = {name: stored_scores(submission, name) for name in submission["clusterings"]}
+    submission["blind"] = blind.record_of(submission, stated)
+    submission["health"]["unreliable"] = unreliable_again(submission, sets)
+    again = settings_again(submission, sets, health_again(submission, sets))
+    for one in submission["health"]["settings"]:
+        one["state"] = again.get(one["setting"], one["state"])
+    return sealed(submission)
+
+
+def sealed(submission: Json) -> Json:
+    """The submission with its digest."""
+    return {**submission, "digest": digest_of(submission)}
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """Something that was tried.
+
+    Attributes:
+        name: in words.
+        forge: from the honest board to the files that a forger adds, the forged one first.
+        marks: what may become of it; anything else is an unmarked entry.
+    """
+
+    name: str
+    forge: Callable[[Honest], Sequence[Json]]
+    marks: tuple[Mark, ...]
+
+
+def _own(board: Honest, seed: int = 7) -> Run:
+    """A run of a model of the forger's own, honest as yet."""
+    return _run("org/mine", seed)
+
+
+def _edited(change: Callable[[Json], Any]) -> Callable[[Honest], list[Json]]:
+    """The forger's own submission, edited, with all that follows."""
+
+    def forge(board: Honest) -> list[Json]:
+        submission = copy.deepcopy(make_submission(_own(board), texts=True))
+        change(submission)
+        return [matched(submission)]
+
+    return forge
+
+
+def _bare(change: Callable[[Json], Any]) -> Callable[[Honest], list[Json]]:
+    """The forger's own submission, edited, with a new digest and nothing else that follows."""
+
+    def forge(board: Honest) -> list[Json]:
+        submission = copy.deepcopy(make_submission(_own(board), texts=True))
+        change(submission)
+        return [sealed(submission)]
+
+    return forge
+
+
+def _resampled(change: Callable[[AnswerSet], AnswerSet]) -> Callable[[Honest], list[Json]]:
+    """A submission of a run whose answers were changed before it was written."""
+
+    def forge(board: Honest) -> list[Json]:
+        run = _own(board)
+        return [make_submission(replace(run, answer_sets=tuple(map(change, run.answer_sets))), texts=True)]
+
+    return forge
+
+
+def _settings(**changes: Any) -> Callable[[Json], None]:
+    return lambda s: s["settings"]["sampling"].update(changes)
+
+
+def _clustering(**changes: Any) -> Callable[[Json], None]:
+    return lambda s: s["clusterings"]["embed"]["settings"].update(changes)
+
+
+def _heavier(s: Json) -> None:
+    _clustering(alpha=5.0)(s)
+    s["clusterings"]["embed"]["alpha"] = 5.0
+
+
+def _useful(answers: AnswerSet, n: int) -> tuple[Answer, ...]:
+    """The draws that make the detector right: like the baseline where it is right, unlike it where it is wrong."""
+    wrong = answers.label == 1
+    return tuple(sorted(answers.clean, key=lambda a: (a.text == answers.baseline.text) is wrong)[:n])
+
+
+def _scripted(answers: AnswerSet) -> AnswerSet:
+    """Answers that nobody drew: every third one wrong, with draws that tell."""
+    wrong = int(answers.id[1:]) % 3 == 0
+    right = answers.reference or ""
+    said = next(w for w in _WORDS if w != right) if wrong else right
+    draws = tuple(Answer(_WORDS[k % 8] if wrong else right, -0.3 - 0.01 * k, 2, "stop") for k in range(DRAWS))
+    noisy = tuple(Answer(a.text, (a.mean_logprob or 0) - 0.02, 2, "stop") for a in draws)
+    return replace(answers, baseline=Answer(said, -0.3, 2, "stop"), clean=draws, noisy=noisy).with_label(int(wrong))
+
+
+def _well_scripted(answers: AnswerSet) -> AnswerSet:
+    """The same by somebody who knows that noisy answers have other log-probabilities."""
+    made, dice = _scripted(answers), random.Random(answers.id)
+
+    def other(answer: Answer) -> Answer:
+        return replace(answer, mean_logprob=round(-dice.uniform(0.05, 2.0), 5))
+
+    return replace(made, clean=tuple(map(other, made.clean)), noisy=tuple(map(other, made.noisy)))
+
+
+def _declines(answers: AnswerSet) -> AnswerSet:
+    if int(answers.id[1:]) < 4:
+        return answers
+    refusal = Answer("I am sorry, I cannot answer that.", -0.2, 8, "stop")
+    return replace(answers, baseline=refusal).with_label(None)
+
+
+def _declined(board: Honest) -> list[Json]:
+    run = _own(board)
+    sets = tuple(map(_declines, run.answer_sets))
+    judge = build_judge("rule")
+    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
+    found = judge.judge(cases)
+    records = {
+        c.id: {**verdict_record(c, v), "image_key": _PICTURE, "judge": f"{v.judge} {v.version}"}
+        for c, v in zip(cases, found, strict=True)
+    }
+    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, found, strict=True))
+    return [make_submission(replace(run, answer_sets=labelled, verdicts=records), texts=True)]
+
+
+def _hard_unlabelled(s: Json) -> None:
+    for document in s["documents"]:
+        if document["label"] == 1:
+            document["label"] = None
+
+
+def _flipped(s: Json) -> None:
+    for document in s["documents"]:
+        document["label"] = int(document["clusterings"]["embed"]["scores"]["se"] > 0.3)
+
+
+def _other_judge(s: Json) -> None:
+    judge = {"judge": "llm", "model": "org/judge", "version": "1"}
+    s["settings"]["documents"]["judge"] = s["labels"]["judge"] = judge
+    _flipped(s)
+    for document in s["documents"]:
+        document["judged"]["judge"] = "llm 1"
+
+
+def _told_clusters(s: Json) -> None:
+    for document in s["documents"]:
+        n = len(document["logprobs"])
+        document["clusterings"]["embed"]["clusters"] = list(range(n)) if document["label"] == 1 else [0] * n
+
+
+def _stolen(**about: str) -> Callable[[Honest], list[Json]]:
+    def forge(board: Honest) -> list[Json]:
+        submission = copy.deepcopy(board.submission())
+        submission["entry"] |= about
+        return [sealed(submission)]
+
+    return forge
+
+
+def _stolen_with_noise(board: Honest) -> list[Json]:
+    submission = copy.deepcopy(board.submission())
+    submission["entry"] |= {"name": "mine", "model": "org/mine"}
+    for document in submission["documents"]:
+        document["logprobs"] = [value - 1e-7 for value in document["logprobs"]]
+        document["clusterings"]["embed"]["clusters"] = [c + 7 for c in document["clusterings"]["embed"]["clusters"]]
+    return [matched(submission)]
+
+
+def _stolen_reworded(board: Honest) -> list[Json]:
+    """Stolen without its texts, log-probabilities rounded, under another name."""
+    submission = copy.deepcopy(make_submission(board.runs["org/honest"], texts=False))
+    submission["entry"] |= {"name": "mine", "model": "org/mine"}
+    return [sealed(submission)]
+
+
+def _renamed_seeds(board: Honest) -> list[Json]:
+    """Draws of the honest model with another seed, under another name."""
+    run = board.runs["org/honest"]
+    dice = random.Random(5)
+    sets = [replace(a, clean=tuple(dice.choices(a.clean, k=DRAWS))) for a in run.answer_sets]
+    return [make_submission(replace(run, model="org/mine", answer_sets=tuple(sets)), texts=True)]
+
+
+def _four_seeds(board: Honest) -> list[Json]:
+    """One model four times, the best seed first."""
+    found = []
+    for seed in (3, 1, 2, 0):
+        run = _run("org/mine", 20 + seed)
+        sampling = {**run.settings["sampling"], "seed": seed}
+        found.append(make_submission(replace(run, settings={**run.settings, "sampling": sampling}), texts=True))
+    return found
+
+
+def _sybils(board: Honest) -> list[Json]:
+    """Two who agree on half of the documents."""
+    runs = [replace(r, answer_sets=r.answer_sets[:30]) for r in (_own(board), replace(_own(board, 8), model="org/two"))]
+    return [make_submission(run, texts=True) for run in runs]
+
+
+def _invented(board: Honest) -> list[Json]:
+    run = _own(board)
+    more = tuple(replace(a, id=f"mine {a.id}", question=f"{a.question} And?") for a in run.answer_sets)
+    verdicts = {**run.verdicts, **{f"mine {id}": verdict for id, verdict in run.verdicts.items()}}
+    return [make_submission(replace(run, answer_sets=(*run.answer_sets, *more), verdicts=verdicts), texts=True)]
+
+
+def _named(name: str, key: str = "name") -> Callable[[Honest], list[Json]]:
+    return _bare(lambda s: s["entry"].update({key: name}))
+
+
+def _left_out(*path: str) -> Callable[[Json], None]:
+    def change(s: Json) -> None:
+        inner = s["settings"]
+        for key in path[:-1]:
+            inner = inner[key]
+        del inner[path[-1]]
+
+    return change
+
+
+def _no_pictures(s: Json) -> None:
+    for document in s["documents"]:
+        document["digests"]["pictures"] = None
+
+
+def _imported(s: Json) -> None:
+    s["clusterings"]["embed"]["settings"].update(backend="nli", model="package://antigravity/x")
+
+
+APART: tuple[Mark, ...] = ("not ranked",)
+GONE: tuple[Mark, ...] = ("refused",)
+EITHER: tuple[Mark, ...] = ("refused", "not ranked")
+
+FORGERIES: tuple[Forgery, ...] = (
+    # The protocol
+    Forgery("a threshold tuned on the reported documents", _edited(_clustering(threshold="oracle")), APART),
+    Forgery("a fixed threshold", _edited(_clustering(threshold=0.87)), APART),
+    Forgery("a larger share for tuning", _edited(_clustering(tuning={"share": 0.8})), APART),
+    Forgery("the best of twelve seeds of the tuning", _edited(_clustering(tuning={"seed": 11})), APART),
+    Forgery("another clustering under the edition's name", _edited(_clustering(backend="embed")), EITHER),
+    Forgery("another weight in VASE", _edited(_heavier), APART),
+    Forgery("another temperature", _edited(_settings(temperature=0.5)), APART),
+    Forgery("a seed of one's own choice", _edited(_settings(seed=12)), APART),
+    Forgery("no perturbation", _edited(_settings(perturbation={"name": "none"})), APART),
+    Forgery("other defaults of decoding", _edited(_settings(decoding="model")), APART),
+    Forgery("another prompt", _edited(lambda s: s["settings"]["prompt"].update(user="Think well. {question}")), APART),
+    Forgery("the useful half of the draws", _resampled(lambda a: replace(a, clean=_useful(a, 3))), APART),
+    Forgery("the useful half of the draws, twice", _resampled(lambda a: replace(a, clean=_useful(a, 3) * 2)), APART),
+    Forgery("noisy draws that are the clean ones", _resampled(lambda a: replace(a, noisy=a.clean[::-1])), APART),
+    Forgery("digests of pictures left out", _edited(_no_pictures), APART),
+    Forgery("the record of the decoding left out", _edited(_left_out("sampled", "decoding")), APART),
+    Forgery("the record of the probe left out", _edited(_left_out("sampled", "probe")), APART),
+    Forgery("the record of the sampling left out", _edited(_left_out("sampled")), APART),
+    # Declining
+    Forgery("four answers and nothing but refusals", _declined, ("not ranked", "behind")),
+    Forgery("wrong answers left unlabelled", _edited(_hard_unlabelled), EITHER),
+    # Labels, clusters, numbers
+    Forgery("labels as the detector would have them", _edited(_flipped), GONE),
+    Forgery("the same by a judge that nobody has", _edited(_other_judge), APART),
+    Forgery("clusters that know the label", _edited(_told_clusters), GONE),
+    Forgery("an AUROC raised", _bare(lambda s: s["clusterings"]["embed"]["aggregates"]["se"].update(auroc=1.0)), GONE),
+    # Answers
+    Forgery("answers that a script wrote", _resampled(_scripted), ("refused", "not ranked", "not replayed")),
+    Forgery(
+        "answers that a better script wrote", _resampled(_well_scripted), ("refused", "not ranked", "not replayed")
+    ),
+    Forgery("a better model's answers", _edited(lambda s: None), ("not replayed",)),
+    # Others' entries
+    Forgery("an entry under another name", _stolen(name="mine"), APART),
+    Forgery("an entry under another model", _stolen(name="mine", model="org/mine"), GONE),
+    Forgery("an entry with noise and other cluster ids", _stolen_with_noise, GONE),
+    Forgery("an entry without its texts", _stolen_reworded, GONE),
+    Forgery("another seed of a model under another name", _renamed_seeds, EITHER),
+    Forgery("four seeds of one model, the best first", _four_seeds, APART),
+    Forgery("two who agree on half of the documents", _sybils, APART),
+    Forgery("sixty invented documents", _invented, EITHER),
+    # Names
+    Forgery("a badge in the name", _named("Mine verified ✓ official"), GONE),
+    Forgery("a badge's word in other letters", _named("Mine V3rif1ed"), GONE),
+    Forgery("a badge's word in Cyrillic letters", _named("Mine оfficial"), GONE),
+    Forgery("a name that is turned round", _named("\u202eenim"), GONE),
+    Forgery("a name with invisible characters", _named("mi\u200bne"), GONE),
+    Forgery("a badge in the model's name", _named("org/mine recomputed", "model"), GONE),
+    # What is loaded
+    Forgery("a module to be imported", _edited(_imported), EITHER),
+)

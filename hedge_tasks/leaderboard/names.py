@@ -1,0 +1,109 @@
+"""Names that strangers give: shown on the board, so they may say nothing that the board says, and hide nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_SAID = ("verified", "official", "recomputed", "replayed", "certified", "attested", "audited", "endorsed", "reproduced")
+"""Words of the board's own, refused in whatever disguise."""
+
+_SAID_ALONE = (
+    *("proved", "proven", "approved", "authentic", "checked", "trusted", "winner", "sota"),
+    *("maintainer", "maintainers", "ranked", "unranked"),
+)
+"""Words of the board's own that others contain."""
+
+_SAID_TOGETHER = ("private split", "first place", "place 1", "rank 1", "chain proved", "against experts")
+
+_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Pd", "Pc", "Po", "Ps", "Pe", "Zs"})
+_SIGNS = frozenset("+=~<>|^$`")
+_MARKS_IN_A_ROW = 3
+_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN", "LISU", "DESERET")
+"""Scripts with letters that look like those of another of them."""
+
+_LOOKS_LIKE = str.maketrans(
+    dict(
+        zip("аеорсухіјѕԁһӏвкмнтгпиԛԝυνορατικεβγωηζ03457@$", "aeopcyxijsdhlbkmhtrnuqwuvopatikebywnzoeastas", strict=True)
+    )
+)
+_UPRIGHT = "1|!"
+"""Read as i, and as l."""
+
+_OTHERS = re.compile(r"[^a-z]+")
+
+
+def name_faults(submission: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the faults of the names that a submission would have shown."""
+    for place, text in _names(submission):
+        if (fault := name_fault(text)) is not None:
+            yield f"{place}: {fault}"
+
+
+def name_fault(text: str) -> str | None:
+    """The fault of a name; None where nothing is.
+
+    Example:
+        >>> name_fault("Mine verified ✓"), name_fault("org/model-7B (bf16)")
+        ("the character '\\u2713' has no place in a name", None)
+    """
+    if text != text.strip() or not text:
+        return "a name neither begins nor ends with a blank"
+    marks = 0
+    for character in text:
+        category = unicodedata.category(character)
+        if (category not in _CATEGORIES and character not in _SIGNS) or (category == "Zs" and character != " "):
+            return f"the character {character!a} has no place in a name"
+        marks = marks + 1 if category == "Mn" else 0
+        if marks > _MARKS_IN_A_ROW:
+            return "too many marks on one letter"
+    if unicodedata.normalize("NFKC", text) != unicodedata.normalize("NFC", text):
+        return "written in characters that look like others"
+    for word in re.findall(r"\w+", text):
+        scripts = sorted({script for letter in word if (script := _script(letter)) is not None})
+        if len(scripts) > 1:
+            return f"a word of {' and '.join(script.capitalize() for script in scripts)} letters looks like another one"
+    if (said := _said(text)) is not None:
+        return f"{said!r} is for the board to say"
+    return None
+
+
+def _script(letter: str) -> str | None:
+    name = unicodedata.name(letter, "") if letter.isalpha() else ""
+    return next((script for script in _SCRIPTS if name.startswith(script)), None)
+
+
+def _said(text: str) -> str | None:
+    """The board's own word that a name says, in whatever disguise."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    bare = "".join(c for c in unicodedata.normalize("NFKD", parted.casefold()) if unicodedata.category(c) != "Mn")
+    for read_as in "il":
+        alike = bare.translate(_LOOKS_LIKE).translate(dict.fromkeys(map(ord, _UPRIGHT), read_as))
+        joined = _OTHERS.sub("", alike)
+        if (found := next((word for word in _SAID if word in joined), None)) is not None:
+            return found
+        words = _OTHERS.sub(" ", alike).split()
+        if (alone := next((word for word in words if word in _SAID_ALONE), None)) is not None:
+            return alone
+    plain = " ".join(re.findall(r"[a-z]+|\d+", bare))
+    return next((both for both in _SAID_TOGETHER if f" {both} " in f" {plain} "), None)
+
+
+def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every text of a submission that a table shows, with its place."""
+    entry = submission["entry"]
+    for key in ("name", "model", "task"):
+        yield f"entry.{key}", entry[key]
+    for name, of in submission["clusterings"].items():
+        yield "clusterings", name
+        for detector, about in of["detectors"].items():
+            yield f"clusterings.{name}.detectors.{detector}.title", about["title"]
+    for name, of in submission["suite"].items():
+        yield f"suite.{name}.title", of["title"]
+    for name, of in (submission.get("claims") or {}).get("detectors", {}).items():
+        yield f"claims.detectors.{name}.title", of["title"]
+    judge = submission["labels"]["judge"]
+    if isinstance(judge, Mapping) and isinstance(judge.get("judge"), str):
+        yield "labels.judge", judge["judge"]

@@ -1,0 +1,100 @@
+"""Editions out of tasks' YAML: built as an evaluation builds the task, without its data and without a model."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hedge_tasks.adjudication.config import ENVIRONMENT
+from hedge_tasks.data.manifests import manifests_of
+from hedge_tasks.data.splits import DATA_FILES
+from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS_VARIABLE, MODEL_VARIABLES, ClusterFilter, ScoreFilter
+from hedge_tasks.lmms.results import filter_settings
+from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.runs.editions import SEEDS, Edition, edition_of, manifest_digest
+from hedge_tasks.runs.protocols import VARIABLE, protocol_of
+from hedge_tasks.runs.trust import read_task
+from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import load_prompt
+
+_VARIABLES = (ENVIRONMENT, VARIABLE, FILTERS_VARIABLE, DETECTORS_VARIABLE, *MODEL_VARIABLES.values())
+_STEPS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}
+
+
+def edition_of_file(file: Path, folders: list[Path] | None = None, seeds: tuple[int, ...] = SEEDS) -> Edition:
+    """The edition of a task's YAML, whatever the environment says.
+
+    Args:
+        file: the YAML.
+        folders: where its manifest is looked for; by default those that ship with installed tasks.
+        seeds: base seeds, the one that counts first.
+
+    Raises:
+        ConfigError: a setting of the task makes no sense.
+        DataError: a manifest is damaged.
+    """
+    config = read_task(file)
+    task = config["task"]
+    with _own_settings():
+        settings = _settings(config, _class_of(file))
+    known = manifests_of(task, folders)
+    return edition_of(task, settings, manifest_digest(known[0]) if len(known) == 1 else None, seeds)
+
+
+def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """Settings as a run of the task records them, but for what only its data or its answers tell."""
+    documents = DocumentSettings.of_task(config)
+    protocol = protocol_of(documents.protocol)
+    plan = SamplingPlan.from_generation_kwargs({**protocol.sampling, **(config.get("generation_kwargs") or {})})
+    judge = kind.judge_of(object.__new__(kind), documents, config["task"])
+    filters = {}
+    for pipeline in protocol.pipelines(config.get("filter_list") or ())[: None if plan.n else 1]:
+        steps = [
+            _STEPS[step["function"]](**{key: value for key, value in step.items() if key != "function"})
+            for step in pipeline["filter"]
+            if step.get("function") in _STEPS
+        ]
+        filters[pipeline["name"]] = filter_settings(steps)
+    options = {key: value for key, value in (config.get("dataset_kwargs") or {}).items() if key != DATA_FILES}
+    return {
+        "metadata": dict(config.get("metadata") or {}),
+        "documents": {**documents.model_dump(), "judge": judge.settings(), "options": options},
+        "prompt": asdict(load_prompt(documents.prompt)),
+        "sampling": plan.settings(),
+        "filters": filters,
+    }
+
+
+@contextmanager
+def _own_settings() -> Iterator[None]:
+    """Leave out what the environment says of judges, models, filters and protocol: an edition is the YAML's."""
+    before = {name: os.environ.pop(name) for name in _VARIABLES if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(before)
+
+
+class _NamesFunctions(yaml.SafeLoader):
+    """Reads a YAML with the names of its functions."""
+
+
+_NamesFunctions.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+
+
+def _class_of(file: Path) -> Any:
+    """The class that a task is built as, which its file or one that it includes names."""
+    from hedge_tasks.evaluation import included_file
+
+    config = yaml.load(file.read_text("utf-8"), Loader=_NamesFunctions) or {}
+    if "class" in config:
+        module, _, name = str(config["class"]).rpartition(".")
+        return getattr(importlib.import_module(module), name)
+    return _class_of(Path(included_file(os.path.join(file.parent, config["include"]))))
