@@ -50,6 +50,11 @@ def test_runs_that_differ_in_the_seed_alone_are_found() -> None:
     assert by_seed(runs[0], [*runs, newer]) == {0: runs[0], 1: newer}
     assert differ_in_seed_alone(runs[0], runs[1])
     assert not any(differ_in_seed_alone(runs[0], other) for other in (runs[0], *runs[2:]))
+    filters = {"exact": {**SCORER.settings(), "chosen": {"parts": [0.9]}}}
+    tuned = replace(run_of(1), settings={**run_of(1).settings, "filters": filters})
+    assert differ_in_seed_alone(runs[0], tuned)  # a threshold that was chosen on the draws follows them
+    filters = {"exact": {**SCORER.settings(), "alpha": 2.0}}
+    assert not differ_in_seed_alone(runs[0], replace(tuned, settings={**tuned.settings, "filters": filters}))
     judged_again = replace(run_of(1), verdicts={"d0": {"judge": "llm", "version": "1"}})
     assert not differ_in_seed_alone(runs[0], judged_again)
     assert by_seed(replace(runs[0], settings={}), runs) == {}

@@ -206,6 +206,13 @@ def test_experts_who_disagree_count_as_half():
     assert audited_rate(labels).value == pytest.approx(0.5)
 
 
+def test_a_few_labels_that_are_alike_are_not_sure():
+    strata, drawn = np.repeat([0, 1], 100), np.isin(np.arange(200) % 100, np.arange(5))
+    experts = [float(s) if d else None for s, d in zip(strata, drawn, strict=True)]
+    rate = audited_rate(verified(strata.tolist(), experts, Design(strata, np.arange(200), drawn)))
+    assert rate.run_interval[1] - rate.run_interval[0] > 0.1
+
+
 def test_differences():
     x, y, judged, of, design = simulate(2)
     labels = labels_of(y, judged, design, groups=of.tolist())

@@ -20,7 +20,10 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.numbers import FOUR_DIGITS, Column, Format, Number, Table
 from hedge_tasks.runs.run_files import Run
 
-_OF_A_RUN = ("prompt", "filters", "documents")
+_OF_A_RUN = ("prompt", "documents")
+_OF_THE_DRAWS = "chosen"
+"""The threshold that a filter found on the draws."""
+
 _ENOUGH = 0.1
 """Share of the variance that draws have when more of them are not worth their price."""
 
@@ -54,6 +57,11 @@ def _but_seed(run: Run) -> dict[str, Any]:
     judges = {(str(verdict.get("judge")), str(verdict.get("version"))) for verdict in run.verdicts.values()}
     ids = {(answers.id, answers.question) for answers in run.answer_sets}
     same = {key: run.settings.get(key) for key in _OF_A_RUN}
+    filters = run.settings.get("filters")
+    if isinstance(filters, Mapping):
+        same["filters"] = {
+            name: {key: value for key, value in of.items() if key != _OF_THE_DRAWS} for name, of in filters.items()
+        }
     return {"task": run.task, "model": run.model, "ids": ids, "judges": judges, "sampling": sampling, **same}
 
 
