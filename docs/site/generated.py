@@ -22,6 +22,7 @@ from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.cli import whole_parser
 from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.detectors import NEEDS, Detector, get, names
+from hedge_tasks.detectors.base import KEPT_BY
 from hedge_tasks.io.commands import Parser
 from hedge_tasks.lmms.catalogue import list_tasks
 from hedge_tasks.models import MODELS
@@ -34,6 +35,7 @@ _DRAWS = {7: "n clean", 11: "m noisy", 18: "n clean + m noisy"}
 """What a detector asks of 7 clean and 11 noisy draws -> its price."""
 
 
+_INSIDE = "--gen_kwargs inside="
 _EXPERIMENTAL = " (experimental: only where it is named)"
 
 
@@ -84,6 +86,21 @@ def detector_pages(measured: Mapping[str, Sequence[str]]) -> Pages:
     return pages
 
 
+def _sampling(detector: Detector) -> list[str]:
+    """The run that keeps what the detector needs, and shows it where an evaluation can."""
+    inside = sorted({KEPT_BY[need] for need in detector.needs if KEPT_BY.get(need, "").startswith(_INSIDE)})
+    return [f"lmms-eval ... {option}" for option in inside] or [f"HEDGE_DETECTORS={detector.name} lmms-eval ..."]
+
+
+def _as_metric(detector: Detector) -> str:
+    if any(KEPT_BY.get(need, "").startswith(_INSIDE) for need in detector.needs):
+        return "What it looks at lies beside the run, so that it is computed of finished runs only."
+    return (
+        f"In the YAML of a task ``- metric: {detector.name}_auroc``, and ``{detector.name}_auroc_within`` for "
+        "questions of one type."
+    )
+
+
 def detector_page(detector: Detector, measured: Sequence[str] | None) -> str:
     """Formula, price, needs, source and use of one detector."""
     facts = [
@@ -97,7 +114,7 @@ def detector_page(detector: Detector, measured: Sequence[str] | None) -> str:
     use = [
         f"hedge score answers.jsonl --detectors {detector.name}",
         f"hedge detectors results --detectors {detector.name}",
-        f"HEDGE_DETECTORS={detector.name} lmms-eval ...",
+        *_sampling(detector),
     ]
     return "\n".join(
         [
@@ -108,8 +125,7 @@ def detector_page(detector: Detector, measured: Sequence[str] | None) -> str:
             ),
             *heading("Use", "-"),
             *code("bash", use),
-            f"In the YAML of a task ``- metric: {detector.name}_auroc``, and ``{detector.name}_auroc_within`` for "
-            "questions of one type.",
+            _as_metric(detector),
             "",
         ]
     )
