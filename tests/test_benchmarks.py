@@ -30,8 +30,10 @@ SMALL = {
 """Options of a case of a few seconds, and less where little is drawn."""
 
 NEEDS = {
-    "a model": "claims clustering_nli embedded_options real_answers sampling scripted_tables threshold_stability",
-    "a server or an engine": "engines guard_load large_run sampling_cost",
+    "a model": (
+        "attestation claims clustering_nli embedded_options real_answers sampling scripted_tables threshold_stability"
+    ),
+    "a server, an engine or Ray": "engines guard_load large_run ray_cost sampling_cost",
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (

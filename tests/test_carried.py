@@ -44,9 +44,9 @@ def test_lmms_evals_result_file_carries_the_finding(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(next_step, "_findings", {})
     tracker = EvaluationTracker(output_path=str(tmp_path))
     tracker.general_config_tracker.model_name_sanitized = "m"
-    for tasks, there in (({RUN.task: {}}, True), ({"another": {}}, False)):
-        tracker.save_results_aggregated(results={"results": tasks}, samples=None, datetime_str="20260101_000000")
-        written = json.loads((tmp_path / "m" / "20260101_000000_results.json").read_text())
+    for date, tasks, there in (("20260101", {RUN.task: {}}, True), ("20260102", {"another": {}}, False)):
+        tracker.save_results_aggregated(results={"results": tasks}, samples=None, datetime_str=date)
+        written = json.loads((tmp_path / "m" / f"{date}_results.json").read_text())
         assert (KEY in written) is there
         if there:
             assert written[KEY][RUN.task]["finding"] == FINDING.text

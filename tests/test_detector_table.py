@@ -16,6 +16,7 @@ from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import DrawingGain, price_advice
+from hedge_tasks.detectors.base import INSIDE
 from hedge_tasks.detectors.evidence import cosine_matrices, evidence_of, relation_matrices
 from hedge_tasks.detectors.pipeline import USUAL, detection_auroc, score_clustered
 from hedge_tasks.detectors.registry import get, names
@@ -86,7 +87,7 @@ def test_every_detector_is_in_the_table_or_left_out_with_a_reason() -> None:
     table = detector_table(RUN, SCORER, names())
     assert {row.detector for row in table.rows} | set(table.left_out) == set(names())
     of_tokens = {"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"}
-    kept = {"relations", "cosines", "claims", *of_tokens, *PASSES}
+    kept = {"relations", "cosines", "claims", *of_tokens, *PASSES, *INSIDE}
     cannot = {n for n in names() if get(n).needs & kept}
     assert set(table.left_out) == cannot | {"length"}
     assert all("there are no" in table.left_out[name] for name in cannot - {"image_ratio", "reworded_msp"})

@@ -260,7 +260,7 @@ def test_a_stock_simple_adapter_without_logprobs(tmp_path: Path) -> None:
     """lmms-eval's `dummy` says the same to everything, so there is nothing to detect and no second class."""
     run = evaluate(
         tmp_path,
-        *("--model", "dummy", "--model_args", "response=a purple balloon", "--tasks", "hedge_demo"),
+        *("--model", "dummy", "--model_args", "response=a gallbladder", "--tasks", "hedge_demo"),
         *("--limit", "8", "--gen_kwargs", "n=2"),
     )
     values = run.values("hedge_demo")

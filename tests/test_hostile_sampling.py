@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import os
-import socket
 import struct
 import subprocess
 import sys
@@ -29,7 +28,7 @@ from hedge_tasks.data.splits import image_faults
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement, samples_pairs
 from hedge_tasks.detectors.pipeline import score_answers, summarise
 from hedge_tasks.errors import DataError, DrawsFailed
-from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.files import _host, write_whole
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.plan import SamplingPlan
@@ -270,7 +269,7 @@ def test_a_sample_of_pairs_is_said_in_the_result(tmp_path: Path, capsys: pytest.
 def test_what_dead_writers_left_is_removed(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    host = "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())[:40]
+    host = _host()
     dead = tmp_path / f"run.jsonl.{host}.{process.pid}.part"
     alive = tmp_path / f"run.jsonl.{host}.{os.getppid()}.part"
     elsewhere, long_ago = tmp_path / "run.jsonl.otherhost.7.part", tmp_path / "x.json.otherhost.8.part"

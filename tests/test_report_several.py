@@ -119,10 +119,11 @@ def test_shades_end_where_the_scale_does() -> None:
 
 
 @pytest.mark.slow
-def test_two_runs_of_one_model_share_a_cell() -> None:
+def test_two_runs_of_one_model_and_task_are_a_row_each() -> None:
     again = analyse([finished_run(40, seed=5, model=FIRST)], curves=False)[0]
     panel = side_by_side([*three(), again], ["a", "b", "c", "d"])["panels"][0]
-    assert [cell.run for cell in panel.rows[0][2][0]] == [0, 3]
+    shown = {name: [[cell.run for cell in of_task] for of_task in cells] for name, _, cells in panel.rows}
+    assert shown == {"a": [[0], []], "d": [[3], []], "Qwen2.5-VL-7B-Instruct": [[], [2]], "llava-1.5": [[1], []]}
 
 
 def test_an_unreliable_run_is_told_before_it_is_compared() -> None:

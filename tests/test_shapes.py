@@ -285,7 +285,8 @@ def test_several_references_are_each_right(tmp_path: Path) -> None:
     told = [
         judge.judge([Case("1", "Which color?", "red\ncrimson", said)])[0].label for said in ("red", "Crimson.", "blue")
     ]
-    assert told == [0, 0, 1]
+    assert told == [0, 0, None]  # whether blue is crimson the judge does not know: no table of synonyms has the word
+    assert judge.judge([Case("1", "Which color?", "red\ngreen", "blue")])[0].label == 1
 
 
 def test_several_references_in_a_cell_are_asked_about(tmp_path: Path) -> None:

@@ -82,6 +82,8 @@ KEPT_BY: Mapping[str, str] = {
 _PASSES = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
 _INSIDE = frozenset({"hidden_states", "attention", "image_attention", "token_logits"})
 _OF_EACH_DRAW = frozenset({"draw_states", "draw_logits"})
+INSIDE = _INSIDE | _OF_EACH_DRAW
+"""Evidence from inside the model, which is kept beside a run and in no submission."""
 
 LEVELS = ("answer", "claim")
 """The argument of a detector's function: one answer, or all claims of one."""

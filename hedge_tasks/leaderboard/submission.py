@@ -18,6 +18,7 @@ from hedge_tasks.adjudication.outcomes import DECLINED, outcome_of
 from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, Thought
 from hedge_tasks.data.manifests import text_digest
+from hedge_tasks.detectors.base import INSIDE
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, prices_of
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer
@@ -232,7 +233,7 @@ def follows_from_numbers(name: str) -> bool:
         return False
     detector = get(name)
     ours = detector.function.__module__.startswith(_OURS)
-    return ours and name not in _READ_TEXTS and not detector.needs & (_OF_TEXTS | OF_TOKENS)
+    return ours and name not in _READ_TEXTS and not detector.needs & (_OF_TEXTS | OF_TOKENS | INSIDE)
 
 
 def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:

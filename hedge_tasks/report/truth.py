@@ -49,8 +49,9 @@ def truth_of(analysis: Analysis) -> list[tuple[str, str]]:
 def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
     """The spread over runs beside this one that differ in the seed alone; what intervals cover where there are none."""
     run = analysis.run
-    files = run_paths(run.path.parent) if run.path is not None and run.path.exists() else []
+    beside = run.path is not None and run.path.exists() and any(run.path.parent.glob("run-*.jsonl"))
     try:
+        files = run_paths(run.path.parent) if run.path is not None and beside else []
         runs = by_seed(run, (replace(read_run(file), trusted=run.trusted) for file in files))
     except DataError as error:  # a run beside this one, which nobody asked to see
         return [("intervals", COVERED), ("other seeds", f"not looked for: {error}")]
