@@ -152,7 +152,7 @@ def test_sweep_of_many_detectors_has_a_row_each(run: Path, capsys: pytest.Captur
     assert main([*sweep, "se,radflag,vase,msp,lexical,kle"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines if not line.startswith(("undefined: ", "An interval "))) < 100
-    [told] = [line.split() for line in lines if line.startswith("vase")]
+    [told, _] = [line.split() for line in lines if line.startswith("vase")]  # its row, and the share of its draws
     labels = [answers.label for answers in answer_sets()]
     fewest = min(labels.count(0), labels.count(1))
     assert told[4:] == [f"{vase['estimate']['value']:.4f}", "(4;", f"{fewest})"]
