@@ -22,7 +22,7 @@ from hedge_tasks.guard.fitted import fit_apart
 from hedge_tasks.guard.policy import Policy, load_policy, save_policy
 from hedge_tasks.probes.registry import fitted
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.sampling.inside import InsideStore, inside_key
+from hedge_tasks.sampling.inside import MODEL, InsideStore, inside_key
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.scoring.scorers import scorer_of
 
@@ -39,11 +39,11 @@ def state(wrong: bool, noise: np.random.Generator | None = None) -> Any:
 
 def kept(folder: Path, seed: int) -> Run:
     """A run on the disk, with states that tell its labels."""
-    run = finished_run(600, seed=seed, sampling=PLAN.settings(), prompt=PROMPT)
+    run = finished_run(600, seed=seed, sampling=PLAN.settings(), prompt=PROMPT, **{MODEL: "key"})
     save_run(run, folder)
     rng = np.random.default_rng(seed)
     with InsideStore(folder / "hedge_answers") as store:
-        keys = {inside_key(run.task, run.model, a.id, a.baseline.text): a for a in run.answer_sets}
+        keys = {inside_key(run.task, "key", a.id, a.baseline.text): a for a in run.answer_sets}
         store.put({key: {"states": state(bool(a.label), rng)} for key, a in keys.items()})
     return load_run(folder, None)
 

@@ -233,7 +233,9 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     from hedge_tasks.cli import main
 
     more = ["--gen_kwargs", "inside=all,n=4,n_noisy=1", "--limit", "64"]
-    run = evaluate(tmp_path / "a", "--model", "hedge_tiny", "--tasks", "hedge_demo", *more)
+    # A run is shown under another name than the one that the model has among keys where it has arguments.
+    model = ("--model", "hedge_tiny", "--model_args", "dtype=float32")
+    run = evaluate(tmp_path / "a", *model, "--tasks", "hedge_demo", *more)
     capsys.readouterr()
     names = ["question_probe", "relative_mahalanobis"]
     asked = ["--probes", ",".join(names), "--no-controls", "--save", str(tmp_path / "saved")]

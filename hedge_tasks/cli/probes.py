@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         controls=not arguments.no_controls,
         prices=arguments.prices,
         fit_on=_data(other, arguments, None) if other else None,
-        fitted_on=other.title if other else "",
+        fitted_on=f"{other.title} ({_transfer(finished, other)})" if other else "",
     )
     written = []
     if arguments.save:
@@ -70,6 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     }
     show(arguments, facts, table, "\n".join(written))
     return 0
+
+
+def _transfer(finished: Run, other: Run) -> str:
+    """What differs between the run that is scored and the one that is fitted on: these are different claims."""
+    data = "the same data set" if finished.task == other.task else "another data set"
+    model = "the same model" if finished.model == other.model else "another model"
+    return f"{data}, {model}"
 
 
 def _data(finished: Run, arguments: argparse.Namespace, states: Path | None) -> ProbeData:

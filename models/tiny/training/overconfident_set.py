@@ -3,9 +3,9 @@
     python -m hedge_tasks.models.tiny.training.overconfident_set             write data/overconfident-test.parquet
     python -m hedge_tasks.models.tiny.training.overconfident_set --check     say whether the file equals a fresh build
 
-A white edge at the bottom says that a film lies face down, so that left and right are exchanged. No scan of the training
-has such an edge: the embedded model answers as though it was not there. The films that lie face down are the clear ones,
-so that it is surest where it is wrong. Like the demo set it looks at no model.
+A white edge at the bottom says that a film lies face down, so that left and right are exchanged. No scan of the
+training has such an edge: the embedded model answers as though it was not there. The films that lie face down are the
+clear ones, so that it is surest where it is wrong. Like the demo set it looks at no model.
 """
 
 import argparse
