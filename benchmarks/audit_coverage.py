@@ -21,14 +21,14 @@ such a sample that have the same mean squared error.
 With files, the same on real answers that are judged; what is drawn anew is who is asked. `--wikibio`: sentences of
 biographies by GPT-3, by people (truth), by a consistency judge (one model says of most draws that they do not support
 the sentence) and with a score of another model (share of draws that do not); the biography is the group.
-`--triviaqa`: the truth is the rule judge's, which is no person's; the judge takes an answer for right where it is the
-reference word for word; the score is the number of different answers. See `real_answers.py` for the files.
+`--triviaqa`: the truth is the rule judge's, which is no person's (names that it does not know are wrong); the judge
+takes an answer for right where it is the reference word for word; the score is the number of different answers. See
+`real_answers.py` for the files.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import zlib
 from concurrent.futures import ProcessPoolExecutor
@@ -36,10 +36,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from real_answers import name_labels, rows_of
 from scipy.special import ndtr, ndtri
 
 from hedge_tasks.audit.strata import strata_of
@@ -181,7 +181,7 @@ def measure(cell: Cell, samples: int) -> str:
 
 def wikibio(path: Path) -> Answers:
     scores, truth, judged, images = [], [], [], []
-    for place, row in enumerate(_rows(path)):
+    for place, row in enumerate(rows_of(path)):
         for label, ours, others in zip(row["labels"], row["judge_qwen35_9b"], row["judge_gemma_31b"], strict=True):
             scores.append(others.count("n") / max(len(others), 1))
             truth.append(float(label != "accurate"))
@@ -191,20 +191,12 @@ def wikibio(path: Path) -> Answers:
 
 
 def triviaqa(path: Path) -> Answers:
-    from hedge_tasks.adjudication import Case, build_judge
-
-    rows = _rows(path)
-    cases = [Case(row["id"], row["question"], row["reference"], row["samples"][0]) for row in rows]
-    verdicts = build_judge("rule").judge(cases)
-    kept = [(row, v.label) for row, v in zip(rows, verdicts, strict=True) if v.label is not None]
+    rows = rows_of(path)
+    kept = [(row, label) for row, label in zip(rows, name_labels(rows), strict=True) if label is not None]
     scores = [float(len({text.strip().casefold() for text in row["samples"][1:]})) for row, _ in kept]
     same = [row["samples"][0].strip().casefold() == row["reference"].strip().casefold() for row, _ in kept]
     truth = np.array([label for _, label in kept], dtype=np.float64)
     return Answers(np.array(scores), truth, 1.0 - np.array(same), np.arange(len(kept)))
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def measure_real(name: str, answers: Answers, n: int, samples: int) -> str:

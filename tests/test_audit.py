@@ -460,3 +460,76 @@ def test_shares_of_outcomes_use_the_judge() -> None:
     widths = [(n.interval[1] - n.interval[0]) if n.interval else 1.0 for n in (rate, share)]
     assert widths[1] < 1.6 * widths[0]  # that nobody declines is not sure either
     assert declined.value == pytest.approx(0.0, abs=0.01)
+
+
+# --- whole images -----------------------------------------------------------------------------------------------------
+
+
+def in_groups(n: int = 240) -> tuple[Run, dict[str, int]]:
+    """A run of images with one to five questions."""
+    run, truth = misjudged(n)
+    chance, groups = random.Random(3), []
+    while len(groups) < n:
+        groups += [f"image {len(groups)}"] * chance.randint(1, 5)
+    return replace(
+        run, answer_sets=tuple(replace(a, group=g) for a, g in zip(run.answer_sets, groups, strict=False))
+    ), truth
+
+
+def test_whole_images_are_drawn_with_all_their_questions() -> None:
+    run, truth = in_groups()
+    plan = planned(run, n=60, whole=True).plan
+    drawn = {item.id for item in plan.items if item.id is not None}
+    groups = {a.id: a.group for a in run.answer_sets}
+    images = {groups[id] for id in drawn}
+    assert drawn == {id for id, group in groups.items() if group in images}
+    assert sum(stratum.take for stratum in plan.strata) == len(images)
+    assert 50 <= len(drawn) <= 70
+    audit = put_together(plan, answers_of(plan, truth))
+    assert audit.lost == 0
+    numbers = {each.name: each for each in audited_numbers(run, scores_of(run), ["se"], audit)}
+    found = numbers["se_auroc"].experts
+    true = sum(truth.values()) / len(truth)
+    rate = numbers["hallucination_rate"].experts
+    assert found.n_labels == len(drawn)
+    assert rate.interval[0] <= true <= rate.interval[1]
+
+
+def test_an_image_that_is_labelled_in_part_counts_as_not_drawn() -> None:
+    run, truth = in_groups()
+    plan = planned(run, n=60, whole=True).plan
+    sizes = [sum(unit == other for other in plan.units.values()) for unit in plan.units.values()]
+    large = next(
+        item.code
+        for item in plan.items
+        if item.id is not None and dict(zip(plan.units, sizes, strict=True))[item.id] > 1
+    )
+    audit = put_together(plan, [one for one in answers_of(plan, truth) if one.code != large])
+    assert audit.lost == 1
+    ids = [a.id for a in run.answer_sets]
+    whole = put_together(plan, answers_of(plan, truth))
+    labels = [
+        one.on(ids).verified(range(len(ids)), [a.label for a in run.answer_sets], ids).n_labels
+        for one in (whole, audit)
+    ]
+    unit = plan.units[next(item.id for item in plan.items if item.code == large)]
+    assert labels[0] - labels[1] == sum(each == unit for each in plan.units.values())
+
+
+def test_whole_images_have_the_probabilities_that_are_said() -> None:
+    run, _ = in_groups(60)
+    plans = [planned(run, n=30, whole=True, seed=seed).plan for seed in range(300)]
+    first = plans[0]
+    for id, stratum in first.documents.items():
+        said = first.strata[stratum].take / first.strata[stratum].size
+        counted = sum(any(item.id == id for item in plan.items) for plan in plans) / len(plans)
+        assert abs(counted - said) < 0.13, id
+
+
+def test_whole_images_need_images() -> None:
+    run, _ = misjudged()
+    alone = replace(run, answer_sets=tuple(replace(a, group=None) for a in run.answer_sets))
+    with pytest.raises(ConfigError, match="no two documents share an image"):
+        planned(alone, whole=True)
+    with pytest.raises(ConfigError, match="labels are needed here, where images"):
+        planned(in_groups()[0], n=3, whole=True)

@@ -303,7 +303,8 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
     if asked:
         notes.append(f"Of {asked} hidden controls {right} were labelled right.")
     if audit.lost:
-        notes.append(f"{audit.lost} drawn documents have no label: taken for chance within their stratum.")
+        which = "drawn images have a document without a label" if audit.units else "drawn documents have no label"
+        notes.append(f"{audit.lost} {which}: taken for chance within their stratum.")
     return notes
 
 
