@@ -254,7 +254,10 @@ TAKES_BACK = re.compile(
 
 # The same where "no" is no answer: "C ... no, A".
 _MARK_ALONE = re.compile(r"\W{0,3}(?:[0-9]{1,2}|[A-Za-z])")
-_NO_RATHER = re.compile(r"[.!?;,\n-]\s*no(?:pe)?\b[\s,.:;!-]+(?=[(\"'\w])", re.IGNORECASE)
+# "No ulcer is visible" takes nothing back.
+_NO_RATHER = re.compile(
+    r"[.!?;,\n-]\s*no(?:pe)?\b(?:\s*[,.:;!-]+\s*(?=[(\"'\w])|\s+(?=[(\[]?[A-Z0-9][)\].,]?(?:\s|\Z)))", re.IGNORECASE
+)
 # What was thought once: "A seemed right at first, but ...".
 _EARLIER = re.compile(r"\b(?:at first|initially|first thought|at first glance)\b", re.IGNORECASE)
 # What takes an answer back at once: "supported? No", "B is wrong", "1: false", "A is less likely than B".
@@ -300,6 +303,9 @@ _FIRST_ITEM = re.compile(r"[(\[]?1[.):]\s+(?:first|step|check|the question|misin
 _SHORT_LINE = 200
 _ENDS_WITH_LETTER = re.compile(r"[^.!?;,:\n()]{1,120}\(([A-Z])\)\W*")
 _A_FEW = 3
+_OF_ANSWER = re.compile(
+    r"\b(?:the|this) (?:candidate )?(?:answer|response|claim|statement) [^.!?;\n]{1,200}", re.IGNORECASE
+)
 _ASKED_KEYS = frozenset(["question", "prompt", "query", "options", "claim", "statement"])
 
 
@@ -335,7 +341,8 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
         # `{"verdict": "factual", "reason": "... the answer is hallucinated"}`
         whole = whole_object(found)
         reasons = [text for text in _texts_of(whole) if len(text.split()) > _A_FEW] if whole is not None else []
-        given = choices.stated("\n".join(map(plain, reasons))) if reasons else set()
+        about = [said for text in reasons for said in _OF_ANSWER.findall(plain(text))]
+        given = choices.stated("\n".join(about)) if about else set()
         said |= given if structured.value not in given else set()
     at_odds = structured.readable and (said - {structured.value} or (not said and TAKES_BACK.search(text)))
     return unreadable(CONTRADICTION) if at_odds else structured
