@@ -128,7 +128,7 @@ def table(text: str) -> list[list[str]]:
 
 
 def fields(text: str) -> dict[str, Any]:
-    """What a table of two columns or lines of "key: value" say, as an object of JSON would; nothing of another text.
+    """Fields of a table of two columns, or of lines of "key: value", as of an object of JSON; nothing of another text.
 
     Example:
         >>> fields("finding: effusion\\nstatus: present"), fields("| dog | Yes |\\n| cat | ✗ |")
