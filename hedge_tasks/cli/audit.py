@@ -127,7 +127,7 @@ def _planned(planned: Planned) -> list[Table]:
     strata = Table(
         [
             Column("stratum"),
-            Column("documents", "images" if images else None),
+            Column("documents", "images" if images else "documents"),
             Column("to_label"),
             Column("probability"),
         ],
