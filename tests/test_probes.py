@@ -250,6 +250,8 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     (tmp_path / "b" / file.name).write_bytes(file.read_bytes())
     assert main(["probes", str(tmp_path / "b" / file.name)]) != 0
     assert "inside=states" in capsys.readouterr().err
+    assert main(["probes", str(run.output), "--fit-on", str(run.output)]) != 0
+    assert "images of RUN are in it, so that nothing is held out" in capsys.readouterr().err
     assert main(["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"]) == 0
     rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)["runs"][0]["detectors"]}
     assert rows["lookback_lens (fitted)"]["labels"] == round(64 * 0.8)

@@ -146,7 +146,7 @@ class InsideStore:
         return frozenset(name for name, place in self._places(key).items() if place.file in files)
 
     def problems(self) -> list[dict[str, str]]:
-        """What is wrong with lines and arrays: place, kind and problem of each."""
+        """Return the damaged lines and arrays: place, kind and problem of each."""
         kinds = [("damaged", line) for line in self._log.dropped] + [("conflict", line) for line in self._log.conflicts]
         found = [
             {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)}
