@@ -29,7 +29,7 @@ KEYS = (
     ReviewKey("2", MEANINGS[1], "supported"),
     ReviewKey("3", NO_ANSWER, "no answer"),
 )
-CLAIM = "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer."
+CLAIM = "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer. j: you cannot tell."
 
 WIDTHS = (50, 100, 200)
 """Numbers of labels of which a plan says what they buy."""
@@ -289,7 +289,8 @@ def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[b
         name = f"labels-{rater + 1}"
         page, table = folder / f"page-{rater + 1}.html", folder / f"{name}.csv"
         # Of the run the title says nothing.
-        title = f"Audit {plan.seed}-{len(plan.items)}, share {rater + 1}"
+        share_of = f", share {rater + 1}" if max(item.raters[-1] for item in plan.items) else ""
+        title = f"Audit {plan.seed}-{len(plan.items)}{share_of}"
         items = [
             ReviewItem(a.code, _texts(a), CLAIM, [_opened(file) for file in pictures.get(a.document, ())])
             for a in share
