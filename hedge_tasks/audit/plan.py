@@ -29,7 +29,10 @@ KEYS = (
     ReviewKey("2", MEANINGS[1], "supported"),
     ReviewKey("3", NO_ANSWER, "no answer"),
 )
-CLAIM = "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer. j: you cannot tell."
+CLAIM = (
+    "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer. j: you cannot "
+    "tell."
+)
 
 WIDTHS = (50, 100, 200)
 """Numbers of labels of which a plan says what they buy."""
