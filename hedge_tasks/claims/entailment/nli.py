@@ -21,7 +21,7 @@ Counts = Callable[[Sequence[str]], list[int]]
 """Texts -> how many tokens of the model each has, special ones left out."""
 
 PREMISES = ("draw", "claim")
-"""What is the premise of a pair; the other is its hypothesis."""
+"""Either may be the premise of a pair; the other is its hypothesis."""
 
 _FEWEST_TOKENS = 16
 """Of a window: where a claim leaves less room, its support is not known."""
