@@ -33,7 +33,17 @@ GIT |= {f"GIT_{who}_{what}": "me@example.org" for who in ("AUTHOR", "COMMITTER")
 def sh(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """As a runner of GitHub runs a step: `bash -e`, with pipefail. `hedge` and `python` are forks."""
     path = f"{programs()}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    given = {**os.environ, **GIT, **PIP, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    own = folder.parent / f"{folder.name}-runner"
+    own.mkdir(exist_ok=True)
+    given = {
+        **os.environ,
+        **GIT,
+        **PIP,
+        "RUNNER_TEMP": str(own),
+        "PATH": path,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        **environment,
+    }
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
         cwd=folder,
@@ -137,9 +147,14 @@ def test_the_workflow_runs_end_to_end(repository: Path, tmp_path: Path) -> None:
     git(repository, "switch", "--quiet", "--create", "forged")
     forged = read_submission(entry)
     forged["clusterings"]["exact"]["aggregates"]["se"]["auroc"] = 0.99
-    write_submission(repository / "entries" / "-x y'.json", {**forged, "digest": digest_of(forged)})
+    content = {**forged, "digest": digest_of(forged)}
+    write_submission(repository / "entries" / "-x y'.json", content)
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message", "Better")
+    [(name, step)] = run_job(repository, "validate", git(repository, "rev-parse", "main"))
+    assert (name, step.returncode) == ("Only new entries beside entries", 1)
+    git(repository, "mv", "entries/-x y'.json", "entries/better.json")
+    git(repository, "commit", "--quiet", "--message", "Better named")
     name, step = run_job(repository, "validate", git(repository, "rev-parse", "main"))[-1]
     assert (name, step.returncode != 0) == ("Validate what is new", True)
     assert "auroc: stated 0.99" in step.stdout
@@ -194,9 +209,11 @@ def test_the_rules_are_those_of_the_base(tmp_path: Path) -> None:
     git(board, "commit", "--quiet", "--all", "--message", "Mine")
     steps = {s["name"]: s for s in workflow(board)["jobs"]["validate"]["steps"] if "run" in s}
     assert sh(steps["Take the rules from the base"]["run"], board, BASE="main").returncode == 0
-    assert "evil" not in (board / ".cache" / "base" / "requirements.txt").read_text("utf-8")
-    assert ".cache/base/requirements.txt" in steps["Install"]["run"]
-    assert all(".cache/base/manifests" in steps[name]["run"] for name in ("Validate what is new", "Build with it"))
+    assert "evil" not in (tmp_path / "board-runner" / "base" / "requirements.txt").read_text("utf-8")
+    assert "$RUNNER_TEMP/base/requirements.txt" in steps["Install"]["run"]
+    assert all(
+        "$RUNNER_TEMP/base/manifests" in steps[name]["run"] for name in ("Validate what is new", "Build with it")
+    )
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
