@@ -230,10 +230,11 @@ class AuditOf(Record):
 
 
 class AuditedDocument(Record):
-    """Its stratum, and what each expert said; nothing where it was not drawn."""
+    """Its stratum, what each expert said (nothing where it was not drawn), and the image that was drawn whole."""
 
     stratum: Count
     said: Items[Literal["hallucinated", "supported", "no answer"]]
+    unit: Count | None = None
 
 
 class Matrix(Record):
