@@ -184,7 +184,7 @@ def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
             words = " ".join(_WORDS.findall(text.casefold()))
             if isinstance(value, (int, float)) and value < _TOLD_APART and words:
                 same.setdefault(sha256_of([d["id"], words])[7:23], value)
-        yield from (f"p:{key}:{value:.4f}" for key, value in same.items())
+        yield from (f"p:{key}:{round(value, 4)}" for key, value in same.items())
 
 
 def _partition(clusters: Sequence[int]) -> list[int]:
