@@ -114,7 +114,7 @@ def _row(content: Mapping[str, Any], findings: ValidationFindings, clustering: s
 
 
 def _remarks(content: Mapping[str, Any], findings: ValidationFindings) -> list[str]:
-    """What a reader should know of the run: computed here, and where texts are missing as the submission says it."""
+    """Remarks on the run for its reader: computed here, and where texts are missing as the submission says them."""
     if findings.remarks is not None:
         return list(findings.remarks)
     return [f"The submission says: {one['text']}" for one in content["health"]["findings"]]
