@@ -488,6 +488,11 @@ def test_whole_images_are_drawn_with_all_their_questions() -> None:
     audit = put_together(plan, answers_of(plan, truth))
     assert audit.lost == 0
     numbers = {each.name: each for each in audited_numbers(run, scores_of(run), ["se"], audit)}
+    ids = [a.id for a in run.answer_sets]
+    design = audit.on(ids).verified(range(len(ids)), [a.label for a in run.answer_sets], ids).design
+    assert len(design.drawn_units) == len({*groups.values()})  # the variance is between images
+    some = audit.on(ids).some([3, 4, 5])
+    assert some.units == tuple(plan.units[id] for id in ids[3:6])
     found = numbers["se_auroc"].experts
     true = sum(truth.values()) / len(truth)
     rate = numbers["hallucination_rate"].experts
