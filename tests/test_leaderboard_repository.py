@@ -20,7 +20,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard import check, make_submission, read_submission, write_submission
 from hedge_tasks.leaderboard.export import as_lmms_eval, as_model_index
-from hedge_tasks.leaderboard.repository import commands_for, make_repository, place_of
+from hedge_tasks.leaderboard.repository import commands_for, committed_at, make_repository, merged_in, place_of
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.report.results import read_results
 from hedge_tasks.runs.run_files import save_run
@@ -296,3 +296,30 @@ def test_undefined_numbers_are_told_or_left_out() -> None:
     assert "roc_auc" not in as_model_index(sure, findings)
     told = json.loads(as_lmms_eval(sure, findings))["results"]["hedge_x"]
     assert told["se_auroc,exact"].startswith("undefined: no document is labelled hallucinated")
+
+
+def test_who_was_first_follows_the_main_line_and_no_date(tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    (board / "entries").mkdir(parents=True)
+    git(board, "init", "--quiet", "--initial-branch", "main")
+
+    def add(name: str, **environment: str) -> None:
+        (board / "entries" / name).write_text(name, "utf-8")
+        git(board, "add", ".")
+        assert sh(f"git commit --quiet --message {shlex.quote(name)}", board, **environment).returncode == 0
+
+    add("honest.json")
+    git(board, "switch", "--quiet", "--create", "theirs")
+    (board / "entries" / "0").write_text("a time?", "utf-8")
+    add("zzz.json", GIT_COMMITTER_DATE="946684800 +0000", GIT_AUTHOR_DATE="946684800 +0000")
+    git(board, "switch", "--quiet", "main")
+    add("second.json")
+    git(board, "merge", "--quiet", "--no-ff", "--no-edit", "theirs")
+    order = merged_in(board / "entries")
+    assert order["honest.json"] < order["second.json"] < order["zzz.json"] == order["0"]
+    first, merged = (committed_at(board / "entries" / name) for name in ("honest.json", "zzz.json"))
+    assert first is not None
+    assert merged is not None
+    assert merged >= first  # the merge's time, not the commit's
+    assert merged_in(tmp_path) == {}
+    assert committed_at(tmp_path / "nowhere.json") is None
