@@ -12,6 +12,7 @@ equal (200 of three answers) or heavy (sizes from 60 down to 1); `whole`: equal 
 - `unsure`: the same, but errs where the score is in the middle.
 - `follows`: sensitivity .65, specificity .90; misses what has a low score and sees what has a high one, as a judge does
   that goes by consistency.
+- `nearly right`: sensitivity .97, specificity .98, errors at random: most samples have no error in them.
 
 Of each run, labels are planned and drawn as `hedge audit plan` does. "held": how often the 95 % interval holds this
 run's own AUROC, in brackets the lower 97.5 % limit of that share by Monte Carlo; "like these": how often that of
@@ -64,7 +65,7 @@ SIZES = {
     "whole": [3] * 200,
     "heavy": [60, 60, 40, 40, 30, 30, 20, 20] + [10] * 10 + [4] * 25 + [2] * 40 + [1] * 20,
 }
-JUDGES = {"at random": (0.92, 0.85), "unsure": (0.92, 0.85), "follows": (0.65, 0.90)}
+JUDGES = {"at random": (0.92, 0.85), "unsure": (0.92, 0.85), "follows": (0.65, 0.90), "nearly right": (0.97, 0.98)}
 
 
 @dataclass(frozen=True)

@@ -488,11 +488,25 @@ def test_whole_images_are_drawn_with_all_their_questions() -> None:
     audit = put_together(plan, answers_of(plan, truth))
     assert audit.lost == 0
     numbers = {each.name: each for each in audited_numbers(run, scores_of(run), ["se"], audit)}
+    ids = [a.id for a in run.answer_sets]
+    design = audit.on(ids).verified(range(len(ids)), [a.label for a in run.answer_sets], ids).design
+    assert len(design.drawn_units) == len({*groups.values()})  # the variance is between images
+    some = audit.on(ids).some([3, 4, 5])
+    assert some.units == tuple(plan.units[id] for id in ids[3:6])
     found = numbers["se_auroc"].experts
     true = sum(truth.values()) / len(truth)
     rate = numbers["hallucination_rate"].experts
     assert found.n_labels == len(drawn)
     assert rate.interval[0] <= true <= rate.interval[1]
+
+
+def test_one_person_sees_all_questions_on_an_image() -> None:
+    run, _ = in_groups()
+    plan = planned(run, n=60, whole=True, raters=2).plan
+    groups = {a.id: a.group for a in run.answer_sets}
+    alone = {(groups[item.id], item.raters) for item in plan.items if item.id is not None and len(item.raters) == 1}
+    assert len(alone) == len({group for group, _ in alone})
+    assert {raters for _, raters in alone} == {(0,), (1,)}
 
 
 def test_an_image_that_is_labelled_in_part_counts_as_not_drawn() -> None:

@@ -152,7 +152,7 @@ def _next(files: Sequence[Path]) -> str:
     pages = ", ".join(str(file) for file in files if file.suffix == ".html")
     return (
         f"Give people {pages} (or the CSV beside it). Keep {files[0].name} from them: it knows the controls. "
-        "Then: hedge audit apply RUN LABELS..."
+        f"Then, with the files that come back: hedge audit apply RUN LABELS... --plan {files[0]}"
     )
 
 
