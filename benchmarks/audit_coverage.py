@@ -1,6 +1,7 @@
 """Does the interval of `hedge audit apply` hold the AUROC and the rate against experts?
 
     python benchmarks/audit_coverage.py [--samples 2000] [--labels 50 100 200] [--jobs 1]
+    python benchmarks/audit_coverage.py --curves auprc aurc          # AUPRC and AURC in place of the AUROC
     python benchmarks/audit_coverage.py --wikibio wikibio_gpt3_half.jsonl --triviaqa triviaqa_llama13b_500x20.jsonl
 
 Draws runs of 600 answers whose truth is known. Scores are binormal with AUROC .75, rounded to thirds of a standard
@@ -11,6 +12,7 @@ equal (200 of three answers) or heavy (sizes from 60 down to 1); `whole`: equal 
 - `unsure`: the same, but errs where the score is in the middle.
 - `follows`: sensitivity .65, specificity .90; misses what has a low score and sees what has a high one, as a judge does
   that goes by consistency.
+- `nearly right`: sensitivity .97, specificity .98, errors at random: most samples have no error in them.
 
 Of each run, labels are planned and drawn as `hedge audit plan` does. "held": how often the 95 % interval holds this
 run's own AUROC, in brackets the lower 97.5 % limit of that share by Monte Carlo; "like these": how often that of
@@ -21,14 +23,14 @@ such a sample that have the same mean squared error.
 With files, the same on real answers that are judged; what is drawn anew is who is asked. `--wikibio`: sentences of
 biographies by GPT-3, by people (truth), by a consistency judge (one model says of most draws that they do not support
 the sentence) and with a score of another model (share of draws that do not); the biography is the group.
-`--triviaqa`: the truth is the rule judge's, which is no person's; the judge takes an answer for right where it is the
-reference word for word; the score is the number of different answers. See `real_answers.py` for the files.
+`--triviaqa`: the truth is the rule judge's, which is no person's (names that it does not know are wrong); the judge
+takes an answer for right where it is the reference word for word; the score is the number of different answers. See
+`real_answers.py` for the files.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import zlib
 from concurrent.futures import ProcessPoolExecutor
@@ -36,17 +38,24 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from real_answers import name_labels, rows_of
 from scipy.special import ndtr, ndtri
 
 from hedge_tasks.audit.strata import strata_of
 from hedge_tasks.statistics import auroc, estimate_auroc
 from hedge_tasks.statistics.base import wilson
-from hedge_tasks.statistics.designs import Design, allocate
-from hedge_tasks.statistics.verified import audited_auroc, audited_rate, verified
+from hedge_tasks.statistics.curves import area_under_risk_coverage, average_precision
+from hedge_tasks.statistics.designs import Design, allocate, simple_random
+from hedge_tasks.statistics.verified import (
+    audited_auroc,
+    audited_precision,
+    audited_rate,
+    audited_risk_coverage,
+    verified,
+)
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
@@ -56,7 +65,7 @@ SIZES = {
     "whole": [3] * 200,
     "heavy": [60, 60, 40, 40, 30, 30, 20, 20] + [10] * 10 + [4] * 25 + [2] * 40 + [1] * 20,
 }
-JUDGES = {"at random": (0.92, 0.85), "unsure": (0.92, 0.85), "follows": (0.65, 0.90)}
+JUDGES = {"at random": (0.92, 0.85), "unsure": (0.92, 0.85), "follows": (0.65, 0.90), "nearly right": (0.97, 0.98)}
 
 
 @dataclass(frozen=True)
@@ -179,9 +188,57 @@ def measure(cell: Cell, samples: int) -> str:
     return f"| {' | '.join(columns)} |"
 
 
+CURVES = {
+    "auprc": (audited_precision, lambda x, y: average_precision(x, y)),
+    "aurc": (audited_risk_coverage, lambda x, y: area_under_risk_coverage(x, 1 - y)),
+}
+
+
+def measure_curve(cell: Cell, samples: int, curve: str) -> str:
+    """Return a row of the table of a curve; *alone* is the same estimate without a judge."""
+    rng = np.random.default_rng(zlib.crc32(repr((cell, curve)).encode()))
+    estimate, of_truth = CURVES[curve]
+    ours, alone, judges = [], [], []
+    for _ in range(samples):
+        answers = draw(cell, rng)
+        x, y, images = answers.scores, answers.truth, answers.images.tolist()
+        true = float(of_truth(x, y))
+        chosen = np.zeros(len(y), dtype=bool)
+        chosen[rng.choice(len(y), cell.labels, replace=False)] = True
+        judges.append(float(of_truth(x, answers.judged)) - true)
+        designs = (
+            (ours, planned(answers, cell.labels, rng), answers.judged.tolist()),
+            (alone, simple_random(chosen), [None] * len(y)),
+        )
+        for rows, design, judged in designs:
+            experts = [v if d else None for v, d in zip(y.tolist(), design.drawn, strict=True)]
+            found = estimate(x, verified(judged, experts, design, groups=images))
+            if found.value is not None and found.run_interval is not None:
+                low, high = found.run_interval
+                rows.append((found.value - true, low <= true <= high, high - low))
+    a, b = (np.array(rows, dtype=np.float64) for rows in (ours, alone))
+    held, few = float(a[:, 1].mean()), float(b[:, 1].mean())
+    columns = [
+        curve.upper(),
+        cell.groups,
+        f"{cell.prevalence}",
+        cell.judge,
+        f"{cell.labels}",
+        f"{np.mean(judges):+.3f}",
+        f"{a[:, 0].mean():+.4f}",
+        f"{held:.3f} [{wilson(held, len(a), 0.95)[0]:.3f}]",
+        f"{a[:, 2].mean():.3f}",
+        f"{few:.3f}",
+        f"{b[:, 2].mean():.3f}",
+        f"{cell.labels * float((b[:, 0] ** 2).mean() / (a[:, 0] ** 2).mean()):.0f}",
+        f"{samples - len(a)} / {samples - len(b)}",
+    ]
+    return f"| {' | '.join(columns)} |"
+
+
 def wikibio(path: Path) -> Answers:
     scores, truth, judged, images = [], [], [], []
-    for place, row in enumerate(_rows(path)):
+    for place, row in enumerate(rows_of(path)):
         for label, ours, others in zip(row["labels"], row["judge_qwen35_9b"], row["judge_gemma_31b"], strict=True):
             scores.append(others.count("n") / max(len(others), 1))
             truth.append(float(label != "accurate"))
@@ -191,20 +248,12 @@ def wikibio(path: Path) -> Answers:
 
 
 def triviaqa(path: Path) -> Answers:
-    from hedge_tasks.adjudication import Case, build_judge
-
-    rows = _rows(path)
-    cases = [Case(row["id"], row["question"], row["reference"], row["samples"][0]) for row in rows]
-    verdicts = build_judge("rule").judge(cases)
-    kept = [(row, v.label) for row, v in zip(rows, verdicts, strict=True) if v.label is not None]
+    rows = rows_of(path)
+    kept = [(row, label) for row, label in zip(rows, name_labels(rows), strict=True) if label is not None]
     scores = [float(len({text.strip().casefold() for text in row["samples"][1:]})) for row, _ in kept]
     same = [row["samples"][0].strip().casefold() == row["reference"].strip().casefold() for row, _ in kept]
     truth = np.array([label for _, label in kept], dtype=np.float64)
     return Answers(np.array(scores), truth, 1.0 - np.array(same), np.arange(len(kept)))
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def measure_real(name: str, answers: Answers, n: int, samples: int) -> str:
@@ -262,16 +311,28 @@ def main() -> None:
     parser.add_argument("--labels", type=int, nargs="+", default=[50, 100, 200])
     parser.add_argument("--images", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--prevalence", type=float, nargs="+", default=[0.1, 0.3])
+    parser.add_argument("--judges", nargs="+", choices=JUDGES, default=list(JUDGES))
+    parser.add_argument("--curves", nargs="+", choices=CURVES, help="these in place of the AUROC and the rate")
     parser.add_argument("--wikibio", type=Path)
     parser.add_argument("--triviaqa", type=Path)
     arguments = parser.parse_args()
     if arguments.wikibio or arguments.triviaqa:
         real(arguments)
         return
+    cells = [
+        Cell(*each) for each in product(arguments.images, arguments.prevalence, arguments.judges, arguments.labels)
+    ]
+    if arguments.curves:
+        titles = ["number", "images", "hallucinated", "judge", "labels", "by the judge off by", "bias", "held", "width"]
+        titles += ["alone: held", "alone: width", "worth", "undefined (alone)"]
+        print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
+        for curve, cell in product(arguments.curves, cells):
+            print(measure_curve(cell, arguments.samples, curve), flush=True)
+        return
     titles = ["images", "hallucinated", "judge", "labels", "judge's AUROC off by", "bias", "held", "like these"]
     titles += ["width", "alone: held", "alone: width", "worth", "rate: bias", "rate: held", "undefined (alone)"]
     print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
-    cells = [Cell(*each) for each in product(arguments.images, (0.1, 0.3), JUDGES, arguments.labels)]
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(partial(measure, samples=arguments.samples), cells):
             print(row, flush=True)

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 from real_answers import triviaqa
 
+from hedge_tasks.adjudication.outcomes import DECLINED, outcome_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.guard.curtailment import COUNTING, looks, needed, settled, stopped_scores
 from hedge_tasks.guard.seen import agreeing_at, columns
@@ -98,16 +99,25 @@ class Data:
         return None if self.draws is None else self.draws.shape[1] - 1
 
 
-def data_of(run: Run, scorer: Scorer, asked: Sequence[str]) -> dict[str, Data]:
-    sets = [a for a in run.answer_sets if a.label is not None]
+def data_of(run: Run, scorer: Scorer, asked: Sequence[str], declined: str) -> dict[str, Data]:
+    declining = {a.id for a in run.answer_sets if a.label is None and outcome_of(run.verdicts.get(a.id)) == DECLINED}
+    sets = [a for a in run.answer_sets if a.label is not None or a.id in declining]
     names = [a.group if a.group is not None else f"document {i}" for i, a in enumerate(sets)]
     codes = np.unique(names, return_inverse=True)[1]
-    about = (np.array([a.label for a in sets], float), codes, len(set(codes)) < len(codes))
+    declines = np.array([a.id in declining for a in sets])
+    about = (np.array([1 if a.label is None else a.label for a in sets], float), codes, len(set(codes)) < len(codes))
     found = columns(sets, scorer, list(dict.fromkeys(name.partition("~")[0] for name in asked)))
-    data = {name: Data(found[name].values, *about) for name in asked if "~" not in name}
+    # A guard lets no declined answer through: no threshold is as high.
+    kept = {
+        name: np.where(
+            declines & (declined != "wrong"), math.inf, [math.nan if s[name] is None else s[name] for s in of.scores]
+        )
+        for name, of in found.items()
+    }
+    data = {name: Data(kept[name], *about) for name in asked if "~" not in name}
     if COUNTING in {name.partition("~")[0] for name in asked}:
         n = len(sets[0].clean)
-        counts, whole = agreeing_at(sets, scorer, looks(n)), found[COUNTING].values
+        counts, whole = agreeing_at(sets, scorer, looks(n)), kept[COUNTING]
         if COUNTING in data:
             data[COUNTING] = Data(whole, *about, exact_draws(counts, scorer, n), whole)
         for name in asked:
@@ -377,6 +387,12 @@ def main() -> None:
     parser.add_argument("--filter", help="clustering filter of the runs (default: their first)")
     parser.add_argument("--risks", default="0.05,0.1,0.2")
     parser.add_argument("--confidence", type=float, default=0.9)
+    parser.add_argument(
+        "--declined",
+        choices=("not-accepted", "wrong"),
+        default="not-accepted",
+        help='"I don\'t know": never let through, as a guard does, or an answer that is wrong',
+    )
     parser.add_argument("--labels", type=int, default=500, help="of a calibration; at most 60 %% of the documents")
     parser.add_argument("--splits", type=int, default=1000)
     parser.add_argument("--json", type=Path)
@@ -392,7 +408,7 @@ def main() -> None:
             arguments.json.write_text(json.dumps([asdict(o) for o in found], indent=1))
     for run, scorer in runs_of(arguments):
         started = time.process_time()
-        for name, data in data_of(run, scorer, arguments.detectors.split(",")).items():
+        for name, data in data_of(run, scorer, arguments.detectors.split(","), arguments.declined).items():
             found += outcomes((run.task, run.model), name, data, arguments)
         if arguments.json:  # after every run: a killed one loses little
             arguments.json.write_text(json.dumps([asdict(o) for o in found], indent=1))

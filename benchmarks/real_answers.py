@@ -5,7 +5,8 @@
 
 - `--triviaqa`: 500 TriviaQA questions with 20 answers each of a 13 B text model, without log-probabilities. Every line
   has `id`, `question`, `reference` and `samples`. The first sample stands in for the baseline answer, which the file
-  lacks, and the others are the clean answers; the rule judge labels.
+  lacks, and the others are the clean answers; the rule judge labels. Most wrong answers are names that its table does
+  not know, on which it is silent: here these count as wrong.
 - `--wikibio`: 119 biographies by GPT-3 with 20 draws each and people's labels of every sentence (SelfCheckGPT's data;
   Manakul et al. 2023). Every line has `id`, `sentences`, `labels` and `samples`. A biography counts as hallucinated
   where people call at least half of its sentences majorly inaccurate. Clustered by `exact`, under which every biography
@@ -36,21 +37,31 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+UNKNOWN = "unknown-words"
+"""The rule judge is silent, as its table knows neither the answer nor the reference."""
+
+
+def name_labels(rows: Sequence[dict[str, Any]]) -> list[int | None]:
+    """Labels of first answers by the rule judge, a name that it does not know counting as wrong."""
+    cases = [Case(row["id"], row["question"], row["reference"], row["samples"][0]) for row in rows]
+    verdicts = build_judge("rule").judge(cases)
+    return [1 if v.label is None and (v.reason or "").startswith(f"{UNKNOWN}:") else v.label for v in verdicts]
+
+
 def triviaqa(path: Path) -> Run:
     rows = rows_of(path)
-    judge = build_judge("rule")
-    cases = [Case(row["id"], row["question"], row["reference"], row["samples"][0]) for row in rows]
     sets = [
         AnswerSet(
             row["id"],
             Answer(row["samples"][0]),
             tuple(map(Answer, row["samples"][1:])),
             question=row["question"],
-            label=verdict.label,
+            label=label,
         )
-        for row, verdict in zip(rows, judge.judge(cases), strict=True)
+        for row, label in zip(rows, name_labels(rows), strict=True)
     ]
-    return Run(f"TriviaQA, labelled by rule judge {judge.version}", "LLaMA-13B", tuple(sets))
+    version = build_judge("rule").version
+    return Run(f"TriviaQA, labelled by rule judge {version}, unknown names wrong", "LLaMA-13B", tuple(sets))
 
 
 def wikibio(path: Path) -> Run:

@@ -8,6 +8,8 @@ from contextlib import closing, nullcontext
 from itertools import groupby, islice
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from lmms_eval.protocol import ChatMessages
 from loguru import logger
@@ -23,6 +25,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.data.inside import Inside
+from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.base import (
@@ -474,8 +477,14 @@ class HedgeHF(ChatAdapter):
         """Arrays from inside the model while it reads a question and an answer; see `hedge_tasks.data.inside`.
 
         The text is what the tokenizer makes of it, in the spelling (with a blank in front, or none) that is likelier.
-        Attention is read one answer at a time: the weights of all layers are in the memory.
+        Attention is read one answer at a time: the weights of all layers are in the memory. A token belongs to a
+        sentence where one of its characters does, white space aside.
+
+        Raises:
+            ConfigError: sentences are asked for, and the tokenizer does not tell where tokens stand.
         """
+        if "sentences" in parts and not getattr(self._tokenizer, "is_fast", False):
+            raise ConfigError(f"sentences: the tokenizer of {self.pretrained} does not tell where tokens stand")
         found: list[Inside | str] = []
         size = 1 if "attention" in parts else self.batch_size
         with eager(self._model) if "attention" in parts else nullcontext():
@@ -488,9 +497,28 @@ class HedgeHF(ChatAdapter):
                 )
                 likely = (forced_logprobs(self._model, inputs, tokens) for tokens in (plain, indented))
                 # As `forced_logprobs` takes an answer, so that both are of the same tokens.
-                tokens = [a if sum(x) >= sum(y) else b for a, b, x, y in zip(plain, indented, *likely, strict=True)]
-                found += looked_inside(self._model, inputs, tokens, self._image_token, parts)
+                blanks = [sum(x) < sum(y) for x, y in zip(*likely, strict=True)]
+                tokens = [b if blank else a for a, b, blank in zip(plain, indented, blanks, strict=True)]
+                spans = [sentence_spans(text) if "sentences" in parts else [] for text in texts[rows]]
+                of_spans = [self._tokens_of(*each) for each in zip(texts[rows], blanks, spans, strict=True)]
+                looked = looked_inside(self._model, inputs, tokens, self._image_token, parts, of_spans)
+                found += [
+                    one if isinstance(one, str) or "sentences" not in parts else one | {"sentence_spans": _array(of)}
+                    for one, of in zip(looked, spans, strict=True)
+                ]
         return found
+
+    def _tokens_of(self, text: str, blank: bool, spans: Sequence[tuple[int, int]]) -> list[list[int]]:
+        """The tokens of each span of characters of a text, which is spelled with a blank in front, or without."""
+        if not spans:
+            return []
+        spelled = SPELLINGS[blank] + text
+        said = self._tokenizer(spelled, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        places = [(end - len(spelled[start:end].lstrip()) - blank, end - blank) for start, end in said]
+        return [
+            [t for t, (start, end) in enumerate(places) if start < behind and end > begin and end > start]
+            for begin, behind in spans
+        ]
 
     def image_attention(self, conversation: list[dict[str, Any]], text: str) -> list[tuple[int, int, float]]:
         """How much the model looks at its picture while it says a text, token by token.
@@ -670,3 +698,8 @@ def _dtype(name: str) -> Any:
     if name not in names:
         raise unknown("dtype", name, names)
     return name if name == "auto" else getattr(torch, name)
+
+
+def _array(spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.float32]:
+    """Spans as kept, shape (spans, 2); single precision holds characters up to 16 million."""
+    return np.array(spans, dtype=np.float32).reshape(-1, 2)

@@ -27,6 +27,7 @@ def looked_inside(
     tokens: Sequence[Sequence[int]],
     image_token: int | None,
     parts: frozenset[str],
+    sentences: Sequence[Sequence[Sequence[int]]] = (),
 ) -> list[Inside | str]:
     """The arrays of each row that `hedge_tasks.data.inside` describes.
 
@@ -35,7 +36,8 @@ def looked_inside(
         inputs: processed prompts, left-padded.
         tokens: of each row's answer; a row without any has no arrays.
         image_token: id of the placeholder of pictures; None where the model has none.
-        parts: of `PARTS`. Of `draws` there is one row for each answer.
+        parts: of `PARTS`. Of `draws` there is one row for each answer; `sentence_spans` are the caller's.
+        sentences: of each row, the tokens of each sentence, counted from the answer's first; for `sentences`.
 
     Returns:
         Arrays by name; a string where the answer is empty or a number overflows half precision.
@@ -49,7 +51,7 @@ def looked_inside(
         **longer,
         position_ids=positions_of(model, longer),
         use_cache=False,
-        output_hidden_states=bool(parts & {"states", "draws"}),
+        output_hidden_states=bool(parts & {"states", "sentences", "draws"}),
         output_attentions="attention" in parts,
         logits_to_keep=length + 1 if parts & {"logits", "draws"} else 1,
     )
@@ -59,6 +61,9 @@ def looked_inside(
     for i, said in enumerate(tokens):
         if not said:
             found.append("the answer is empty")
+            continue
+        if "sentences" in parts and not all(sentences[i]):
+            found.append("the tokenizer does not tell which tokens a sentence has")
             continue
         seen = torch.zeros_like(ids[i], dtype=torch.bool) if image_token is None else ids[i] == image_token
         arrays: dict[str, Array] = {}
@@ -72,6 +77,8 @@ def looked_inside(
             arrays.pop("logits", None)
         if "states" in parts:
             arrays["states"] = _of_states(output.hidden_states, i, begins, len(said), seen)
+        if "sentences" in parts:
+            arrays["sentence_states"] = _of_sentences(output.hidden_states, i, begins, sentences[i])
         if "attention" in parts:
             arrays |= _of_attention(output.attentions, i, there[i], seen, len(said))
         too_large = any(np.isinf(of).any() for of in arrays.values() if of.dtype == np.float16)
@@ -98,6 +105,14 @@ def _of_states(layers: Sequence[torch.Tensor], row: int, begins: int, n: int, se
         "mean": answer.mean(dim=1),
     }
     return _half(torch.stack([at[place] for place in PLACES], dim=1))
+
+
+def _of_sentences(layers: Sequence[torch.Tensor], row: int, begins: int, sentences: Sequence[Sequence[int]]) -> Array:
+    """States of each sentence of one row, shape (sentences, layers, sentence places, width)."""
+    depth = len(layers) - 1
+    states = torch.stack([layers[round(depth * share)][row, begins:].float().cpu() for share in DEPTHS])
+    kept = [torch.stack([states[:, places[-1]], states[:, list(places)].mean(dim=1)], dim=1) for places in sentences]
+    return _half(torch.stack(kept) if kept else states.new_empty((0, len(DEPTHS), 2, states.shape[-1])))
 
 
 def _of_logits(logits: torch.Tensor, said: torch.Tensor) -> Array:

@@ -87,7 +87,8 @@ def world(folder: Path, model: str = "org/model") -> World:
         dice = random.Random(i)
         for draw in plan.draws(document.key):
             key = definition.key(document.key, document.question, draw)
-            store.put([FinishedDraw(key, _answer(dice, i), document.id, draw.condition, draw.index)])
+            answer = _answer(dice, i, noisy=draw.condition == "noisy")
+            store.put([FinishedDraw(key, answer, document.id, draw.condition, draw.index)])
     store.close()
     store = AnswerStore(folder / "store")
     sets = [AnswerSet.read(line) for line in export(store, definition).lines]
@@ -112,9 +113,11 @@ def _stored(i: int, definition: Definition) -> StoredDocument:
     )
 
 
-def _answer(dice: random.Random, i: int) -> Answer:
+def _answer(dice: random.Random, i: int, *, noisy: bool) -> Answer:
     text = dice.choice(SIDES) if dice.random() < (i % 5) / 5 else SIDES[0]
-    return Answer(text, -round(dice.random() + 0.01, 3), 2, "stop")
+    # One text on one picture has one log-probability.
+    logprob = dice.random() if noisy else random.Random(f"{i}/{text}").random()
+    return Answer(text, -round(logprob + 0.01, 3), 2, "stop")
 
 
 def _run(sets: list[AnswerSet], model: str, prompt: Json, plan: SamplingPlan) -> Run:
@@ -535,7 +538,7 @@ TAMPERS = [
     ),
     Tamper("a log-probability too few", of_first(lambda d: d["logprobs"].pop()), "", ALL_REFUSED, **SHUT),
     # Texts
-    Tamper("answers written by hand", hand_written, "answers", (REPORTED, REPORTED, REFUSED)),
+    Tamper("answers written by hand", hand_written, "answers", (ASIDE, REPORTED, REFUSED)),
     Tamper("the answers of two documents swapped", swap_answers, "answers", (REPORTED, REPORTED, REFUSED)),
     Tamper(
         "references replaced by what the model said",

@@ -21,7 +21,7 @@ from openai_server import serve
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.leaderboard import check, read_entries, write_submission
+from hedge_tasks.leaderboard import attestation, check, read_entries, write_submission
 from hedge_tasks.leaderboard.attestation import (
     NAMESPACE,
     beacon_of,
@@ -407,6 +407,26 @@ def test_an_entry_committed_after_the_beacon_is_not_read(
         subprocess.run(["git", *command], cwd=tmp_path, check=True, timeout=60)
     assert main(["attest", str(file), "--beacon", f"9:{'ab' * 32}", "--model", "hedge_tiny"]) == 2
     assert "before the entry was committed" in capsys.readouterr().err
+
+
+def test_few_documents_or_another_model_are_no_replay(
+    honest: Drawn, statement: Attestation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, file = entry_of(honest, plan()), tmp_path / "entry.json"
+    write_submission(file, entry)
+    write_statement(place_of_statement(file), statement)
+    assert with_statement(check(entry), entry, file).answers.verified
+    monkeypatch.setattr(attestation, "FEWEST_READ", K + 1)
+    if len(honest) > K:
+        assert "have to be" in with_statement(check(entry), entry, file).answers.reason
+    monkeypatch.setattr(attestation, "FEWEST_READ", K)
+    other = entry_of(honest, plan(), model="org/best-70b")
+    told = replace_submission(statement, other)
+    assert attestation._doubts(told, other, file) == [f"another model read the answers: {statement.engine.model}"]
+
+
+def replace_submission(statement: Attestation, submission: dict[str, Any]) -> Attestation:
+    return statement.model_copy(update={"submission": submission["digest"]})
 
 
 def test_another_prompt_or_document_is_no_replay(honest: Drawn, model: Any) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import finished_run, hostile_run
+from finished_runs import finished_run, hostile_run, suite_run
 
 from hedge_tasks.adjudication.designed import (
     MEANINGS,
@@ -460,3 +460,163 @@ def test_shares_of_outcomes_use_the_judge() -> None:
     widths = [(n.interval[1] - n.interval[0]) if n.interval else 1.0 for n in (rate, share)]
     assert widths[1] < 1.6 * widths[0]  # that nobody declines is not sure either
     assert declined.value == pytest.approx(0.0, abs=0.01)
+
+
+# --- whole images -----------------------------------------------------------------------------------------------------
+
+
+def in_groups(n: int = 240) -> tuple[Run, dict[str, int]]:
+    """A run of images with one to five questions."""
+    run, truth = misjudged(n)
+    chance, groups = random.Random(3), []
+    while len(groups) < n:
+        groups += [f"image {len(groups)}"] * chance.randint(1, 5)
+    return replace(
+        run, answer_sets=tuple(replace(a, group=g) for a, g in zip(run.answer_sets, groups, strict=False))
+    ), truth
+
+
+def test_whole_images_are_drawn_with_all_their_questions() -> None:
+    run, truth = in_groups()
+    plan = planned(run, n=60, whole=True).plan
+    drawn = {item.id for item in plan.items if item.id is not None}
+    groups = {a.id: a.group for a in run.answer_sets}
+    images = {groups[id] for id in drawn}
+    assert drawn == {id for id, group in groups.items() if group in images}
+    assert sum(stratum.take for stratum in plan.strata) == len(images)
+    assert 50 <= len(drawn) <= 70
+    audit = put_together(plan, answers_of(plan, truth))
+    assert audit.lost == 0
+    numbers = {each.name: each for each in audited_numbers(run, scores_of(run), ["se"], audit)}
+    ids = [a.id for a in run.answer_sets]
+    design = audit.on(ids).verified(range(len(ids)), [a.label for a in run.answer_sets], ids).design
+    assert len(design.drawn_units) == len({*groups.values()})  # the variance is between images
+    some = audit.on(ids).some([3, 4, 5])
+    assert some.units == tuple(plan.units[id] for id in ids[3:6])
+    found = numbers["se_auroc"].experts
+    true = sum(truth.values()) / len(truth)
+    rate = numbers["hallucination_rate"].experts
+    assert found.n_labels == len(drawn)
+    assert rate.interval[0] <= true <= rate.interval[1]
+
+
+def test_an_image_that_is_labelled_in_part_counts_as_not_drawn() -> None:
+    run, truth = in_groups()
+    plan = planned(run, n=60, whole=True).plan
+    sizes = [sum(unit == other for other in plan.units.values()) for unit in plan.units.values()]
+    large = next(
+        item.code
+        for item in plan.items
+        if item.id is not None and dict(zip(plan.units, sizes, strict=True))[item.id] > 1
+    )
+    audit = put_together(plan, [one for one in answers_of(plan, truth) if one.code != large])
+    assert audit.lost == 1
+    ids = [a.id for a in run.answer_sets]
+    whole = put_together(plan, answers_of(plan, truth))
+    labels = [
+        one.on(ids).verified(range(len(ids)), [a.label for a in run.answer_sets], ids).n_labels
+        for one in (whole, audit)
+    ]
+    unit = plan.units[next(item.id for item in plan.items if item.code == large)]
+    assert labels[0] - labels[1] == sum(each == unit for each in plan.units.values())
+
+
+def test_whole_images_have_the_probabilities_that_are_said() -> None:
+    run, _ = in_groups(60)
+    plans = [planned(run, n=30, whole=True, seed=seed).plan for seed in range(300)]
+    first = plans[0]
+    for id, stratum in first.documents.items():
+        said = first.strata[stratum].take / first.strata[stratum].size
+        counted = sum(any(item.id == id for item in plan.items) for plan in plans) / len(plans)
+        assert abs(counted - said) < 0.13, id
+
+
+def test_whole_images_need_images() -> None:
+    run, _ = misjudged()
+    alone = replace(run, answer_sets=tuple(replace(a, group=None) for a in run.answer_sets))
+    with pytest.raises(ConfigError, match="no two documents share an image"):
+        planned(alone, whole=True)
+    with pytest.raises(ConfigError, match="labels are needed here, where images"):
+        planned(in_groups()[0], n=3, whole=True)
+
+
+# --- the suites -------------------------------------------------------------------------------------------------------
+
+
+def suite_of(name: str) -> dict[str, Any]:
+    return {measure.name: measure for measure in installed_measures(name)}
+
+
+def by_all(records: Any, truth: list[int | None]) -> ExpertLabels:
+    return ExpertLabels((0,) * len(records), tuple((WORDS[label],) for label in truth))
+
+
+def test_accuracy_of_shale_is_that_of_the_experts() -> None:
+    """Of all questions that were judged; an answer in which experts find none is wrong, as an unread one is."""
+    measures, chance = suite_of("shale"), random.Random(4)
+    average = next(m for m in measures.values() if type(m).__name__ == "Average")
+    shares = [m for m in measures.values() if type(m).__name__ == "RightShare"]
+    assert len(shares) > 5
+    truth = [chance.choice([0, 0, 1, None]) for _ in range(40)]
+    judged = [chance.choice([0, 1, None]) for _ in range(40)]
+    names = [part.name for part in average.parts]
+    for measure in (average, *shares[:3]):
+        records, wanted = [], []
+        for i, (label, true) in enumerate(zip(judged, truth, strict=True)):
+            right = None if label is None else 1 - label
+            known = None if label is None else int(true == 0)
+            if measure is average:
+                mine = names[i % len(names)]
+                records.append({n: {"right": right if n == mine else None, "group": i} for n in names})
+                wanted.append({n: {"right": known if n == mine else None, "group": i} for n in names})
+            else:
+                records.append({"right": right, "group": i})
+                wanted.append({"right": known, "group": i})
+        found = measure.estimate(records, None, by_all(records, truth))
+        assert found.value == pytest.approx(measure.estimate(wanted).value), measure.name
+        assert found.value != pytest.approx(measure.estimate(records).value), measure.name
+
+
+def test_accuracy_of_medhallmark_is_that_of_the_experts() -> None:
+    measure, chance = suite_of("medhallmark")["accuracy"], random.Random(6)
+    judged = [chance.choice([0, 1, None]) for _ in range(40)]
+    truth = [chance.choice([0, 1]) for _ in range(40)]
+    records = [{"value": None if label is None else float(label == 0), "group": None} for label in judged]
+    wanted = [{**r, "value": float(label == 0)} for r, label in zip(records, truth, strict=True)]
+    found = measure.estimate(records, None, by_all(records, truth))
+    assert found.value == pytest.approx(measure.estimate(wanted).value)
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "why"),
+    [
+        ("medhallmark", "medihall", "categories"),
+        ("shale", "resistance_rate", "pairs of answers"),
+        ("vope", "hal_d", "objects"),
+        ("medhallu", "f1_easy", "a part of the documents"),
+    ],
+)
+def test_numbers_that_experts_do_not_correct_say_why(suite: str, name: str, why: str) -> None:
+    measures = suite_of(suite)
+    measure = next(m for key, m in measures.items() if key.startswith(name))
+    records = [{"said": 1, "truth": 1, "row": 1, "value": 1.0, "right": 1, "group": 1}]
+    number = measure.estimate(records, None, by_all(records, [0]))
+    assert not number.defined
+    assert str(number.reason).startswith("not corrected by experts: ")
+    assert why in str(number.reason)
+
+
+def test_the_command_tells_a_suites_numbers_and_names_those_it_leaves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = suite_run(60)
+    path = save_run(run, tmp_path / "run")
+    table = tmp_path / "labels.csv"
+    table.write_text("id,label\n" + "".join(f"{a.id},{a.label}\n" for a in run.answer_sets))
+    assert main(["audit", "apply", str(path), str(table), "--random"]) == 0
+    told = capsys.readouterr().out
+    rows = [line.split()[0] for line in told.splitlines() if line.split()]
+    assert {"f1", "accuracy", "precision", "recall"} <= set(rows)
+    assert "f1_easy" not in rows
+    flat = " ".join(told.split())
+    assert "Not corrected by experts: of a part of the documents, or of another reading of the replies (f1_easy" in flat

@@ -10,6 +10,7 @@ import random
 import sys
 import time
 import types
+import zlib
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.sentences import sentence_spans, split_sentences
 from hedge_tasks.data.spans import LabelledSpan, read_spans
+from hedge_tasks.detectors.builtin.claim_support import claim_luq_contrasted
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.registry import Registration
 
@@ -489,3 +491,30 @@ def test_tokens_are_read_with_their_mean() -> None:
         row = {"id": "a", "baseline": {**said, "tokens": tokens}, "clean": ["x"]}
         with pytest.raises(DataError, match=r"tokens|log"):
             parse_answer_sets(normal_rows([("file:1", row)]))
+
+
+def test_selfcheck_nli_by_sentence_is_that_of_its_code() -> None:
+    """SelfCheckGPT asks a model of two outputs with the sentence first, and takes the mean of contradiction."""
+
+    class ByHand(Words):
+        def probabilities(self, pairs: Any) -> np.ndarray:
+            self.shown += pairs
+            rng = [np.random.default_rng(zlib.crc32(repr(pair).encode())) for pair in pairs]
+            return np.array([one.dirichlet([1, 1, 1]) for one in rng])
+
+    model = ByHand()
+    sentences, draws = ("No mass.", "A cyst.", "Fine."), ("A mass.", "No mass at all.", "A cyst.", "None.")
+    [support] = nli(model, premise="claim").support([SupportQuery(sentences, draws)])
+    assert set(model.shown) == {(sentence, draw) for sentence in sentences for draw in draws}
+    wanted = []
+    for sentence in sentences:
+        logits = np.log(ByHand().probabilities([(sentence, draw) for draw in draws]))[:, [ENTAILMENT, CONTRADICTION]]
+        chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        wanted.append(chances[:, 1].mean())
+    claims = tuple(Claim(f"a#{i}", "a", text, 0, len(text), "sentence") for i, text in enumerate(sentences))
+    found = claim_luq_contrasted(ClaimEvidence(claims, " ".join(sentences), support))
+    assert found == pytest.approx(wanted)
+    assert nli(model, premise="claim").settings()["premise"] == "claim"
+    assert "premise" not in nli(model).settings()
+    with pytest.raises(ConfigError, match="premise"):
+        nli(model, premise="clam")

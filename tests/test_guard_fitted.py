@@ -20,9 +20,11 @@ from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.calibrate import calibrate, check
 from hedge_tasks.guard.fitted import fit_apart
 from hedge_tasks.guard.policy import Policy, load_policy, save_policy
+from hedge_tasks.probes.base import looked_at
 from hedge_tasks.probes.registry import fitted
+from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run, load_run, save_run
-from hedge_tasks.sampling.inside import InsideStore, inside_key
+from hedge_tasks.sampling.inside import MODEL, InsideStore, inside_key
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.scoring.scorers import scorer_of
 
@@ -39,11 +41,11 @@ def state(wrong: bool, noise: np.random.Generator | None = None) -> Any:
 
 def kept(folder: Path, seed: int) -> Run:
     """A run on the disk, with states that tell its labels."""
-    run = finished_run(600, seed=seed, sampling=PLAN.settings(), prompt=PROMPT)
+    run = finished_run(600, seed=seed, sampling=PLAN.settings(), prompt=PROMPT, **{MODEL: "key"})
     save_run(run, folder)
     rng = np.random.default_rng(seed)
     with InsideStore(folder / "hedge_answers") as store:
-        keys = {inside_key(run.task, run.model, a.id, a.baseline.text): a for a in run.answer_sets}
+        keys = {inside_key(run.task, "key", a.id, a.baseline.text): a for a in run.answer_sets}
         store.put({key: {"states": state(bool(a.label), rng)} for key, a in keys.items()})
     return load_run(folder, None)
 
@@ -136,3 +138,44 @@ def test_nobody_is_fitted_and_calibrated_on_the_same(run: Run, tmp_path: Path, c
     assert set(told["tried"]) == {name, "radflag"}
     assert told["policy"]["detector"] == name
     assert load_policy(out).fitted is not None
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_a_guard_on_the_embedded_model_from_the_evaluation_to_the_answer(tmp_path: Path, capsys: Any) -> None:
+    """Every draw agrees on the wrong answer, and the states tell: only what is right is let through."""
+    from evaluation import evaluate
+
+    from hedge_tasks.data.pictures import open_picture
+    from hedge_tasks.models.tiny.training.overconfident_set import build_rows
+
+    more = ("--gen_kwargs", "inside=states,n=1,n_noisy=1")
+    done = evaluate(tmp_path / "a", "--model", "hedge_tiny", "--tasks", "hedge_demo_overconfident", *more)
+    capsys.readouterr()
+    out = tmp_path / "policy.json"
+    risk = ("--risk", "0.45", "--confidence", "0.8")
+    asked = ["calibrate", str(done.output), *risk, "--detectors", "image_probe", "--out", str(out)]
+    assert main([*asked, "--no-sentinels", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["fitted"].values()) == [40]
+    run = load_run(done.output, None)
+    apart = fit_apart(run, scorer_of(run, None), [fitted("image_probe")])
+    [state] = apart.states.values()
+    assert state == load_policy(out).fitted
+    held_out = {a.id: a for a in apart.run.answer_sets}
+    assert len(held_out) == len(run.answer_sets) - 40
+    source, detector = inside_source(run)(frozenset({"states"})), fitted("image_probe")
+    accepted = []
+    with Guard.load(out, model="hedge_tiny") as guard:
+        for row in [row for row in build_rows() if row["question_id"] in held_out][:16]:
+            path = tmp_path / row["image"]["path"]
+            path.write_bytes(row["image"]["bytes"])
+            verdict = guard.ask([open_picture(path)], row["question"])
+            kept_states = source[row["question_id"]]["states"][None].astype(np.float32)
+            [score] = detector.score(state.numbers(), looked_at(detector, kept_states))
+            assert verdict.score == pytest.approx(score, abs=0.02)
+            assert verdict.draws == 0
+            if verdict.accepted:
+                accepted.append(held_out[row["question_id"]].label)
+    assert len(accepted) >= 3
+    assert np.mean(accepted) < 0.45

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES
+from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
 from hedge_tasks.detectors import get
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.inside import InsideStore, inside_key
+from hedge_tasks.sampling.inside import InsideStore, inside_key, model_key
+from hedge_tasks.sampling.inside_files import compact_inside, problems_inside
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
 
@@ -161,6 +163,24 @@ def test_arrays_are_those_of_a_plain_pass_whatever_stands_beside_them(tiny: Any)
     assert isinstance(empty, str)
 
 
+@pytest.mark.framework
+def test_sentences_have_the_states_of_their_tokens(tiny: Any) -> None:
+    """A text has the states of its first sentence whatever comes after, as nobody looks ahead."""
+    asked = conversation("what is in the image?", "red")
+    first, whole = "the lesion is round.", "the lesion is round. it is in the upper left. "
+    parts = frozenset({"states", "sentences"})
+    [one, two, three] = tiny.inside([asked] * 3, [first, whole, f" {whole}"], parts)
+    assert one["sentence_spans"].tolist() == [[0, len(first)]]
+    assert [whole[int(a) : int(b)] for a, b in two["sentence_spans"]] == [first, "it is in the upper left."]
+    assert one["sentence_states"].shape == (1, *one["states"].shape[:1], len(SENTENCE_PLACES), one["states"].shape[-1])
+    for i, place in enumerate(SENTENCE_PLACES):
+        np.testing.assert_array_equal(one["sentence_states"][0, :, i], one["states"][:, PLACES.index(place)])
+    same, other = (two["sentence_states"][k].astype(float) for k in (0, 1))
+    np.testing.assert_allclose(same, one["sentence_states"][0].astype(float), rtol=5e-3, atol=5e-3)
+    assert np.abs(other - same).max() > 0.1
+    assert three["sentence_spans"].tolist() == (two["sentence_spans"] + 1).tolist()
+
+
 def test_without_a_picture_there_is_no_attention_to_it() -> None:
     heads = np.full((2, 2, len(HEADS)), 0.5)
     answers = AnswerSet("q", Answer("a"), ())
@@ -199,6 +219,41 @@ def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
         assert store.get("b") == {}
 
 
+def test_side_files_of_processes_that_have_ended_become_one(tmp_path: Path) -> None:
+    arrays = {
+        f"k{i}": {"states": np.full((2, 3), i, np.float16), "logits": np.full(4, i, np.float32)} for i in range(9)
+    }
+    for start in range(0, 9, 3):
+        with InsideStore(tmp_path) as store:
+            store.put({key: arrays[key] for key in list(arrays)[start : start + 3]})
+    with InsideStore(tmp_path) as store:  # arrays of a document may be in several files
+        store.put({"k0": {"heads": np.ones(2, np.float32)}})
+    [first, *_] = sorted(tmp_path.glob("*.bin"), key=lambda path: path.stat().st_mtime_ns)
+    whole = first.read_bytes()
+    assert problems_inside(tmp_path) == (19, [])
+    first.write_bytes(whole[:-1] + b"x")
+    [problem] = problems_inside(tmp_path)[1]
+    assert "k2/logits: its checksum is another one" in problem["problem"]
+    with pytest.raises(DataError, match="logits of a document are damaged"):
+        compact_inside(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 8
+    first.write_bytes(whole)
+    with InsideStore(tmp_path) as busy:
+        busy.put({"k9": {"logits": np.zeros(3, np.float32)}})
+        done = compact_inside(tmp_path)
+        assert (done.documents, done.replaced, len(done.left)) == (9, 4, 1)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".bin"] * 2 + [".jsonl"] * 2
+    with InsideStore(tmp_path) as store:
+        for key, of in arrays.items():
+            assert store.names(key) == of.keys() | ({"heads"} if key == "k0" else set())
+            for name, array in of.items():
+                np.testing.assert_array_equal(store.get(key)[name], array)
+        assert store.get("k9").keys() == {"logits"}
+    assert compact_inside(tmp_path).replaced == 2
+    assert len(list(tmp_path.iterdir())) == 2
+    assert problems_inside(tmp_path) == (20, [])
+
+
 class TellsInside:
     """Answers with the number of the question, and has it in mind."""
 
@@ -229,7 +284,7 @@ def ask(model: Any, store: Path | None, inside: str, n: int = 2) -> None:
     generate_samples(model, [SimpleNamespace(args=("t", {}, r, i, "task", "test")) for i, r in enumerate(requests)])
 
 
-def test_only_missing_parts_are_asked_for(tmp_path: Path) -> None:
+def test_only_missing_parts_are_asked_for(tmp_path: Path, capsys: Any) -> None:
     model = TellsInside()
     ask(model, tmp_path, "states")
     assert model.asked == [frozenset({"states"})] * 3
@@ -238,11 +293,22 @@ def test_only_missing_parts_are_asked_for(tmp_path: Path) -> None:
     assert model.asked.count(frozenset({"states", "logits"})) == 1  # the one that had none is asked for again
     assert model.asked.count(frozenset({"draws"})) == 3 * 2
     with InsideStore(tmp_path) as store:
-        found = store.get(inside_key("task", "m", "q1", "1"))
-        assert store.names(inside_key("task", "m", "q2", "2")) == set()
+        found = store.get(inside_key("task", model_key("m"), "q1", "1"))
+        assert store.names(inside_key("task", model_key("m"), "q2", "2")) == set()
     assert found["draw_states"].shape == (2, 2, 2)
     assert (found["states"] == 1).all()
     ask(model, tmp_path, "draws", n=0)  # no clean answers, nothing to look at
+    assert main(["store", "compact", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["inside"]
+    assert (told["documents"], told["replaced"]) == (2, 2)
+    assert main(["store", "verify", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["arrays_from_inside"], told["problems"]) == (2 * 4, [])
+    [file] = tmp_path.glob("*.bin")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert main(["store", "verify", str(tmp_path), "--json"]) == 1
+    [problem] = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["place"].startswith(file.name)
 
 
 def test_who_cannot_tell_or_keep_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:

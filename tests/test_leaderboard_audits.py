@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import random
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,12 @@ from hedge_tasks.adjudication.designed import MEANINGS, ExpertSaid
 from hedge_tasks.audit.plan import make_plan
 from hedge_tasks.cli import main
 from hedge_tasks.leaderboard import build_site, check, make_submission, read_entries, write_submission
+from hedge_tasks.leaderboard.attestation import AUDIT
 from hedge_tasks.leaderboard.audited_pairs import with_audits
 from hedge_tasks.leaderboard.audits import audit_of, audited_number
 from hedge_tasks.leaderboard.board import auroc_measures, board_of, cell_of, pairs_of
 from hedge_tasks.leaderboard.columns import number_of
+from hedge_tasks.leaderboard.signatures import sign
 from hedge_tasks.leaderboard.submission import digest_of, stored_scores
 from hedge_tasks.measures.audited import auroc_by_experts, compare_runs_by_experts
 from hedge_tasks.runs.audit_files import audit_of as audit_beside
@@ -111,6 +115,18 @@ def test_a_changed_audit_is_refused(submission: dict[str, Any]) -> None:
     assert "expected" in problems(lambda c: drawn(c).update(said=["maybe"]))
 
 
+def signed(folder: Path, keys: Path, *files: str) -> Path:
+    """Sign entries' audits with a new key; returns the list of known keys."""
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "me", "-f", str(keys / "key")]
+    subprocess.run(command, check=True, timeout=60)
+    for file in files:
+        sign(folder / file, keys / "key", AUDIT)
+    signers = keys / "signers"
+    signers.write_text(f"maintainer@example.org {(keys / 'key.pub').read_text()}")
+    return signers
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
 def test_the_board_ranks_audited_entries_by_experts(run: Run, submission: dict[str, Any], tmp_path: Path) -> None:
     other = audited_run(tmp_path, seed=2, model="other")
     plain = audited_run(tmp_path, seed=3, model="plain", labels=0)
@@ -118,8 +134,10 @@ def test_the_board_ranks_audited_entries_by_experts(run: Run, submission: dict[s
     folder.mkdir()
     for name, content in (("a", submission), ("b", make_submission(other)), ("c", make_submission(plain))):
         write_submission(folder / f"{name}.json", content)
-    built = read_entries(folder, cache=tmp_path / "cache", **board_rules(submission))
-    again = read_entries(folder, cache=tmp_path / "cache", **board_rules(submission))
+    unsigned = read_entries(folder, **board_rules(submission))
+    signers = signed(folder, tmp_path, "a.json", "b.json")
+    built = read_entries(folder, cache=tmp_path / "cache", signers=signers, **board_rules(submission))
+    again = read_entries(folder, cache=tmp_path / "cache", signers=signers, **board_rules(submission))
     assert not built.refused
     assert [e.columns.experts for e in built.entries] == [e.columns.experts for e in again.entries]
     a, b, c = built.entries
@@ -128,6 +146,15 @@ def test_the_board_ranks_audited_entries_by_experts(run: Run, submission: dict[s
     cells = {cell.entry.file: cell for cell in board_of([a, b, c], measure).cells}
     assert cells["a.json"].audited
     assert cells["a.json"].value != cells["a.json"].estimate.value
+    # Experts that nobody known vouches for are shown, and rank nobody.
+    said = {cell.entry.file: cell for cell in board_of(unsigned.entries, measure).cells}
+    assert said["a.json"].audited
+    assert said["a.json"].value == said["a.json"].estimate.value
+    as_judged = pairs_of(unsigned.entries, measure)
+    assert as_judged is not None
+    unsigned_pairs = board_of(unsigned.entries, measure).pairs
+    assert unsigned_pairs is not None
+    assert sorted(unsigned_pairs.difference.ravel()) == pytest.approx(sorted(as_judged.difference.ravel()))
     assert cells["c.json"].value == cells["c.json"].estimate.value
     judged = pairs_of([a, b, c], measure)
     assert judged is not None

@@ -20,7 +20,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard import check, make_submission, read_submission, write_submission
 from hedge_tasks.leaderboard.export import as_lmms_eval, as_model_index
-from hedge_tasks.leaderboard.repository import commands_for, make_repository, place_of
+from hedge_tasks.leaderboard.repository import commands_for, committed_at, make_repository, merged_in, place_of
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.report.results import read_results
 from hedge_tasks.runs.run_files import save_run
@@ -33,7 +33,17 @@ GIT |= {f"GIT_{who}_{what}": "me@example.org" for who in ("AUTHOR", "COMMITTER")
 def sh(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """As a runner of GitHub runs a step: `bash -e`, with pipefail. `hedge` and `python` are forks."""
     path = f"{programs()}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    given = {**os.environ, **GIT, **PIP, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    own = folder.parent / f"{folder.name}-runner"
+    own.mkdir(exist_ok=True)
+    given = {
+        **os.environ,
+        **GIT,
+        **PIP,
+        "RUNNER_TEMP": str(own),
+        "PATH": path,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        **environment,
+    }
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
         cwd=folder,
@@ -137,9 +147,14 @@ def test_the_workflow_runs_end_to_end(repository: Path, tmp_path: Path) -> None:
     git(repository, "switch", "--quiet", "--create", "forged")
     forged = read_submission(entry)
     forged["clusterings"]["exact"]["aggregates"]["se"]["auroc"] = 0.99
-    write_submission(repository / "entries" / "-x y'.json", {**forged, "digest": digest_of(forged)})
+    content = {**forged, "digest": digest_of(forged)}
+    write_submission(repository / "entries" / "-x y'.json", content)
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message", "Better")
+    [(name, step)] = run_job(repository, "validate", git(repository, "rev-parse", "main"))
+    assert (name, step.returncode) == ("Only new entries beside entries", 1)
+    git(repository, "mv", "entries/-x y'.json", "entries/better.json")
+    git(repository, "commit", "--quiet", "--message", "Better named")
     name, step = run_job(repository, "validate", git(repository, "rev-parse", "main"))[-1]
     assert (name, step.returncode != 0) == ("Validate what is new", True)
     assert "auroc: stated 0.99" in step.stdout
@@ -194,9 +209,11 @@ def test_the_rules_are_those_of_the_base(tmp_path: Path) -> None:
     git(board, "commit", "--quiet", "--all", "--message", "Mine")
     steps = {s["name"]: s for s in workflow(board)["jobs"]["validate"]["steps"] if "run" in s}
     assert sh(steps["Take the rules from the base"]["run"], board, BASE="main").returncode == 0
-    assert "evil" not in (board / ".cache" / "base" / "requirements.txt").read_text("utf-8")
-    assert ".cache/base/requirements.txt" in steps["Install"]["run"]
-    assert all(".cache/base/manifests" in steps[name]["run"] for name in ("Validate what is new", "Build with it"))
+    assert "evil" not in (tmp_path / "board-runner" / "base" / "requirements.txt").read_text("utf-8")
+    assert "$RUNNER_TEMP/base/requirements.txt" in steps["Install"]["run"]
+    assert all(
+        "$RUNNER_TEMP/base/manifests" in steps[name]["run"] for name in ("Validate what is new", "Build with it")
+    )
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
@@ -279,3 +296,30 @@ def test_undefined_numbers_are_told_or_left_out() -> None:
     assert "roc_auc" not in as_model_index(sure, findings)
     told = json.loads(as_lmms_eval(sure, findings))["results"]["hedge_x"]
     assert told["se_auroc,exact"].startswith("undefined: no document is labelled hallucinated")
+
+
+def test_who_was_first_follows_the_main_line_and_no_date(tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    (board / "entries").mkdir(parents=True)
+    git(board, "init", "--quiet", "--initial-branch", "main")
+
+    def add(name: str, **environment: str) -> None:
+        (board / "entries" / name).write_text(name, "utf-8")
+        git(board, "add", ".")
+        assert sh(f"git commit --quiet --message {shlex.quote(name)}", board, **environment).returncode == 0
+
+    add("honest.json")
+    git(board, "switch", "--quiet", "--create", "theirs")
+    (board / "entries" / "0").write_text("a time?", "utf-8")
+    add("zzz.json", GIT_COMMITTER_DATE="946684800 +0000", GIT_AUTHOR_DATE="946684800 +0000")
+    git(board, "switch", "--quiet", "main")
+    add("second.json")
+    git(board, "merge", "--quiet", "--no-ff", "--no-edit", "theirs")
+    order = merged_in(board / "entries")
+    assert order["honest.json"] < order["second.json"] < order["zzz.json"] == order["0"]
+    first, merged = (committed_at(board / "entries" / name) for name in ("honest.json", "zzz.json"))
+    assert first is not None
+    assert merged is not None
+    assert merged >= first  # the merge's time, not the commit's
+    assert merged_in(tmp_path) == {}
+    assert committed_at(tmp_path / "nowhere.json") is None

@@ -12,7 +12,9 @@ import pytest
 from finished_runs import board_rules, finished_run, on_board
 
 from hedge_tasks.detectors.pipeline import detection_auroc
+from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard import build_site, check, kept, make_submission, read_entries, write_submission
+from hedge_tasks.leaderboard.board import entry_page_name
 from hedge_tasks.leaderboard.comparison import Counted, Pairs, sum_pairs
 from hedge_tasks.leaderboard.detector_ranks import Priced, detector_board, priced
 from hedge_tasks.leaderboard.ranking import Place, places
@@ -221,3 +223,14 @@ def test_an_empty_leaderboard_has_a_front_page(tmp_path: Path) -> None:
     pages = {path.name: path.read_text("utf-8") for path in files}
     assert set(pages) == {"index.html", "detectors.html"}
     assert "There is no entry yet" in pages["index.html"]
+
+
+def test_two_entries_never_share_a_page(tmp_path: Path) -> None:
+    submission = make_submission(on_board(finished_run(20)), texts=True)
+    (tmp_path / "in").mkdir()
+    write_submission(tmp_path / "in" / "a.json", submission)
+    built = read_entries(tmp_path / "in", **board_rules(submission))
+    [entry] = built.entries
+    assert submission["digest"].removeprefix("sha256:") in entry_page_name(entry.content)
+    with pytest.raises(DataError, match="two entries have one page"):
+        build_site(replace(built, entries=[entry, entry]), tmp_path / "site")

@@ -18,6 +18,7 @@ from conftest import SHARED_DATA
 from hostile import attempt, dumped, mangled, mutated
 from scipy.stats import chisquare, mannwhitneyu
 
+from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.option_files import OptionQuestion, read_options
@@ -366,3 +367,18 @@ def test_an_option_that_declines_is_declined_unless_it_is_right(text: str, right
     run = run_from_options("set", "model", [OptionQuestion("q", right, logits, options=options)], OptionSampling(n=1))
     assert outcome_of(run.verdicts["q"]) == outcome
     assert run.answer_sets[0].label == {"declined": None, "supported": 0, "hallucinated": 1}[outcome]
+
+
+def test_options_without_texts_decline_where_it_is_said() -> None:
+    questions = [
+        OptionQuestion("a", "A", {"A": 0.0, "E": 50.0}),
+        OptionQuestion("b", "E", {"A": 0.0, "E": 50.0}),
+        OptionQuestion("c", "A", {"A": 0.0, "B": 50.0}),
+    ]
+    sampling = OptionSampling(n=1)
+    assert [a.label for a in run_from_options("t", "m", questions, sampling).answer_sets] == [1, 0, 1]
+    run = run_from_options("t", "m", questions, sampling, declining=("E",))
+    assert [a.label for a in run.answer_sets] == [None, 0, 1]
+    assert declined_in(run.verdicts.values()) == 1
+    with pytest.raises(ConfigError, match="option that declines"):
+        run_from_options("t", "m", questions, sampling, declining=("F",))

@@ -233,7 +233,9 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     from hedge_tasks.cli import main
 
     more = ["--gen_kwargs", "inside=all,n=4,n_noisy=1", "--limit", "64"]
-    run = evaluate(tmp_path / "a", "--model", "hedge_tiny", "--tasks", "hedge_demo", *more)
+    # A run is shown under another name than the one that the model has among keys where it has arguments.
+    model = ("--model", "hedge_tiny", "--model_args", "dtype=float32")
+    run = evaluate(tmp_path / "a", *model, "--tasks", "hedge_demo", *more)
     capsys.readouterr()
     names = ["question_probe", "relative_mahalanobis"]
     asked = ["--probes", ",".join(names), "--no-controls", "--save", str(tmp_path / "saved")]
@@ -248,6 +250,8 @@ def test_an_evaluation_keeps_states_and_the_command_fits_on_them(tmp_path: Path,
     (tmp_path / "b" / file.name).write_bytes(file.read_bytes())
     assert main(["probes", str(tmp_path / "b" / file.name)]) != 0
     assert "inside=states" in capsys.readouterr().err
+    assert main(["probes", str(run.output), "--fit-on", str(run.output)]) != 0
+    assert "images of RUN are in it, so that nothing is held out" in capsys.readouterr().err
     assert main(["detectors", str(run.output), "--json", "--detectors", "se,rauq,inside,lookback_lens"]) == 0
     rows = {row["detector"]: row for row in json.loads(capsys.readouterr().out)["runs"][0]["detectors"]}
     assert rows["lookback_lens (fitted)"]["labels"] == round(64 * 0.8)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import auroc, ratio
-from hedge_tasks.statistics.base import UndefinedStatistic
+from hedge_tasks.statistics.base import UndefinedStatistic, wilson
 from hedge_tasks.statistics.curves import area_under_risk_coverage, average_precision
 from hedge_tasks.statistics.designs import LEAST, Design, allocate, simple_random
 from hedge_tasks.statistics.verified import (
@@ -347,3 +347,45 @@ def test_by_rank_a_bad_judge_does_no_harm(audited, plain):
     values = np.array([f.value for f in found])
     assert abs(values.mean() - truth) < 3 * values.std() / math.sqrt(len(values)) + 0.005
     assert np.mean([f.run_interval[0] <= truth <= f.run_interval[1] for f in found]) > 0.87
+
+
+def agreeing(n_right=21, n_wrong=9):
+    """Labels that agree with the judge throughout, of 26 answers judged hallucinated and 94 judged supported."""
+    judged = np.array([1] * 26 + [0] * 94)
+    drawn = np.zeros(120, dtype=bool)
+    drawn[np.r_[:n_wrong, 26 : 26 + n_right]] = True
+    strata = (1 - judged).astype(np.int64)
+    return labels_of(judged, judged, Design(strata, np.arange(120), drawn))
+
+
+def test_where_all_labels_agree_with_the_judge_the_error_is_that_of_one_label_more_of_either_kind():
+    labels = agreeing()
+    expected = 0.0
+    for size, n in ((26, 9), (94, 21)):
+        of_judge = 1 / (n + 2)
+        p = 2 * of_judge / (n + 2)
+        expected += size**2 * (1 - n / size) / n * p * (1 - p) / 120**2
+    assert audited_rate(labels).run_stderr == pytest.approx(math.sqrt(expected), rel=1e-6)
+
+
+def test_a_share_and_the_rest_are_equally_sure():
+    """Supported and hallucinated answers add up to all where nobody declines, and so do the ends of their intervals."""
+    labels = agreeing()
+    n = len(labels.judged)
+    ones, counted = np.tile([1.0, 1.0], (n, 1)), np.tile([0.0, 1.0], (n, 1))
+    rate = audited_rate(labels)
+    share = audited_sums(counted, ones, counted, ratio, labels)
+    assert share.value == pytest.approx(1 - rate.value)
+    for a, b in ((share.interval, rate.interval), (share.run_interval, rate.run_interval)):
+        assert a == pytest.approx((1 - b[1], 1 - b[0]), abs=1e-6)
+
+
+def test_a_share_of_nothing_is_as_sure_as_its_labels():
+    labels = agreeing()
+    n = len(labels.judged)
+    counted, ones = np.tile([0.0, 1.0], (n, 1)), np.tile([1.0, 1.0], (n, 1))
+    declined = audited_sums(counted, counted, ones, ratio, labels)
+    weights = 1 / labels.design.probabilities[labels.design.drawn]
+    low, high = wilson(0.0, weights.sum() ** 2 / (weights**2).sum(), 0.95)
+    assert declined.value == pytest.approx(0.0, abs=1e-9)
+    assert declined.run_interval == pytest.approx((low, high), abs=1e-6)

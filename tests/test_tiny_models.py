@@ -1,16 +1,18 @@
 """The embedded models do what their model card says, and the demo data set is what its recipe makes."""
 
 import hashlib
+import io
 import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hedge_tasks.models.tiny import nli_path, vlm_path
-from hedge_tasks.models.tiny.training import demo_set, evaluate, nli, phantom, vlm
+from hedge_tasks.models.tiny.training import demo_set, evaluate, nli, overconfident_set, phantom, reports_set, vlm
 
 MODEL_FILES = sorted(file for folder in (vlm_path(), nli_path()) for file in folder.iterdir())
 BLACK = np.zeros((phantom.IMAGE_SIZE, phantom.IMAGE_SIZE), np.uint8)
@@ -90,7 +92,8 @@ class TestPhantom:
             assert (column < half) == (horizontal == "left")
 
     def test_sets_are_disjoint(self):
-        assert len({vlm.TRAIN_SEED, evaluate.HELD_OUT_SEED, demo_set.DEMO_SEED}) == 3
+        seeds = (vlm.TRAIN_SEED, evaluate.HELD_OUT_SEED, demo_set.DEMO_SEED, reports_set.REPORTS_SEED)
+        assert len({*seeds, overconfident_set.OVERCONFIDENT_SEED}) == 5
 
 
 class TestDemoData:
@@ -105,6 +108,25 @@ class TestDemoData:
         assert {t: sum(i.question_type == t for i in demo) for t in phantom.QUESTION_TYPES} == dict.fromkeys(
             phantom.QUESTION_TYPES, 20
         )
+
+
+class TestOverconfidentData:
+    def test_equals_a_fresh_build(self):
+        rows = overconfident_set.build_rows()
+        assert demo_set.differences(overconfident_set.DATA_FILE, rows) == []
+        assert overconfident_set.DATA_FILE.stat().st_size < 300_000
+
+    def test_what_lies_face_down_has_an_edge_and_left_and_right_exchanged(self):
+        rows = overconfident_set.build_rows()
+        for index, row in enumerate(rows):
+            rng, down = phantom.scan_rng(overconfident_set.OVERCONFIDENT_SEED, index), index % 2 == 1
+            of = overconfident_set.FACE_DOWN if down else overconfident_set.FACE_UP
+            [seen] = phantom.draw_scan(rng, of, n_lesions=1).quadrants
+            vertical, horizontal = seen.split()
+            assert (row["answer"].split()[1] == horizontal) is not down
+            assert row["answer"].split()[0] == vertical
+            picture = np.asarray(Image.open(io.BytesIO(row["image"]["bytes"])))
+            assert (picture[-overconfident_set.EDGE :] == 255).all() == down
 
 
 class TestVisionLanguageModel:

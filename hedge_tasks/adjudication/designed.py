@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -45,8 +45,8 @@ class PlannedStratum(Record):
 
     Attributes:
         title: for people.
-        size: documents in it.
-        take: documents to label.
+        size: documents in it; images, where these are drawn whole.
+        take: of these, how many to label.
     """
 
     title: Text
@@ -81,6 +81,7 @@ class AuditPlan(Record):
         seed: of the draw.
         strata: with their sizes.
         documents: all of the run, by id -> stratum.
+        units: by id -> number of the image with which a document is drawn; empty where documents are drawn one by one.
         items: what is asked.
     """
 
@@ -94,6 +95,7 @@ class AuditPlan(Record):
     seed: int
     strata: Items[PlannedStratum]
     documents: Objects[Stratum]
+    units: Objects[Count] = Field(default_factory=dict)
     items: Items[PlannedItem]
 
 
@@ -115,6 +117,13 @@ def read_plan(path: Path) -> AuditPlan:
     plan = AuditPlan.read(outside.parse_json(outside.read_text(path), str(path)), str(path))
     if strange := [id for id, stratum in plan.documents.items() if stratum >= len(plan.strata)]:
         raise DataError(f"{path}: documents.{strange[0]}: there is no such stratum")
+    if plan.units:
+        if plan.units.keys() != plan.documents.keys():
+            raise DataError(f"{path}: units: expected one for each document, or none at all")
+        if len({*zip(plan.units.values(), map(plan.documents.get, plan.units), strict=True)}) > len(
+            {*plan.units.values()}
+        ):
+            raise DataError(f"{path}: units: one is in two strata")
     return plan
 
 
@@ -198,11 +207,12 @@ class ExpertAudit:
     Attributes:
         strata: titles.
         of: document -> stratum, for all documents of the run.
+        units: document -> number of the image with which it was drawn; empty where documents were drawn one by one.
         said: document -> what each person said, in `MEANINGS`.
         raters: how many people there were.
         kappa: Cohen's, of two people on what both labelled; None where there are not two.
         controls: answers whose label is known, and how many of them people got right.
-        lost: documents that were drawn and have no label.
+        lost: documents (or images) that were drawn and have no label (or one of whose documents has none).
         by: who labelled, in roles and numbers such as "2 radiologists"; empty where nobody says.
     """
 
@@ -214,6 +224,7 @@ class ExpertAudit:
     controls: tuple[int, int] = (0, 0)
     lost: int = 0
     by: str = ""
+    units: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_labels(self) -> int:
@@ -227,7 +238,8 @@ class ExpertAudit:
         """
         if strange := [id for id in ids if id not in self.of]:
             raise DataError(f"the audit is of another run: it does not know the document {strange[0]!r}")
-        return ExpertLabels(tuple(self.of[id] for id in ids), tuple(self.said.get(id, ()) for id in ids))
+        units = tuple(self.units[id] for id in ids) if self.units else None
+        return ExpertLabels(tuple(self.of[id] for id in ids), tuple(self.said.get(id, ()) for id in ids), units)
 
 
 @dataclass(frozen=True)
@@ -237,19 +249,23 @@ class ExpertLabels:
     Attributes:
         strata: of each record's document.
         said: what people said of it; nothing for what was not drawn.
+        units: what each record's document was drawn with; None where documents were drawn one by one.
     """
 
     strata: tuple[int, ...]
     said: tuple[tuple[str, ...], ...]
+    units: tuple[int, ...] | None = None
 
     def some(self, kept: Sequence[int]) -> ExpertLabels:
         """Return the labels of some of the records, by their places."""
-        return ExpertLabels(tuple(self.strata[i] for i in kept), tuple(self.said[i] for i in kept))
+        units = None if self.units is None else tuple(self.units[i] for i in kept)
+        return ExpertLabels(tuple(self.strata[i] for i in kept), tuple(self.said[i] for i in kept), units)
 
     def verified(self, kept: Sequence[int], judged: Sequence[int | None], groups: Sequence[Any]) -> Verified:
         """Return the labels of some of the records with the judge's.
 
         A stratum of which nothing was labelled, as people left it out, is drawn together with the nearest one.
+        Of images that were drawn whole, those that people labelled in part count as not drawn.
 
         Args:
             kept: places of the records.
@@ -257,13 +273,18 @@ class ExpertLabels:
         """
         strata = np.array([self.strata[i] for i in kept], dtype=np.int64)
         said = [self.said[i] for i in kept]
+        units = np.arange(len(kept))
+        if self.units is not None:
+            units = codes_of([self.units[i] for i in kept], len(kept), "units")
+            in_part = {unit for unit, each in zip(units.tolist(), said, strict=True) if not each}
+            said = [() if unit in in_part else each for unit, each in zip(units.tolist(), said, strict=True)]
         drawn = np.array([bool(each) for each in said], dtype=bool)
         labelled = np.unique(strata[drawn])
         if len(labelled):
             nearest = labelled[np.abs(strata[:, None] - labelled[None]).argmin(axis=1)]
             strata = np.where(np.isin(strata, labelled), strata, nearest)
         codes = codes_of(strata.tolist(), len(strata), "strata")
-        design = Design(codes, np.arange(len(codes)), drawn)
+        design = Design(codes, units, drawn)
         answered = [_share(each, lambda m: m != NO_ANSWER) for each in said]
         experts = [
             None if not each else 0.0 if not there else _share(each, lambda m: m == MEANINGS[0]) / there
@@ -313,9 +334,17 @@ def put_together(plan: AuditPlan, said: Sequence[ExpertSaid], by: str = "") -> E
         len({each.rater for each in said}),
         _kappa([each for code, each in by_item.items() if items[code].id is not None]),
         (len(controls), sum(controls)),
-        max(0, sum(stratum.take for stratum in plan.strata) - len(documents)),
+        max(0, sum(stratum.take for stratum in plan.strata) - _complete(plan, documents)),
         by,
+        plan.units,
     )
+
+
+def _complete(plan: AuditPlan, documents: Mapping[str, object]) -> int:
+    """How many documents, or images with all of theirs, have labels."""
+    if not plan.units:
+        return len(documents)
+    return len({plan.units[id] for id in documents} - {unit for id, unit in plan.units.items() if id not in documents})
 
 
 def plan_at_random(ids: Sequence[str]) -> AuditPlan:

@@ -13,7 +13,7 @@ import numpy as np
 from hedge_tasks.adjudication.designed import FORMAT, MEANINGS, NO_ANSWER, AuditPlan, PlannedItem, PlannedStratum
 from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.audit.review import ReviewItem, ReviewKey, write_review
-from hedge_tasks.audit.strata import Strata, expected_width, strata_of
+from hedge_tasks.audit.strata import Strata, expected_width, strata_of, strata_of_images
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError
@@ -21,6 +21,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.replies.reading import SOFT
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.statistics.base import IntArray, codes_of
 from hedge_tasks.statistics.designs import LEAST
 
 KEYS = (
@@ -28,7 +29,10 @@ KEYS = (
     ReviewKey("2", MEANINGS[1], "supported"),
     ReviewKey("3", NO_ANSWER, "no answer"),
 )
-CLAIM = "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer."
+CLAIM = (
+    "Is the answer right? 1: it says something that is not so. 2: it is right. 3: it gives no answer. j: you cannot "
+    "tell."
+)
 
 WIDTHS = (50, 100, 200)
 """Numbers of labels of which a plan says what they buy."""
@@ -80,6 +84,7 @@ def make_plan(
     against: str | None = None,
     raters: int = 1,
     reference: bool = True,
+    whole: bool = False,
     seed: int = 0,
 ) -> Planned:
     """Draw documents for experts.
@@ -94,6 +99,7 @@ def make_plan(
         against: the detector to compare with, for "compare".
         raters: one or two people.
         reference: whether they see the right answer of the data set.
+        whole: whether images are drawn with all of their documents, so that fewer of them are looked at.
         seed: of the draw.
 
     Raises:
@@ -104,11 +110,14 @@ def make_plan(
     if len(scores) != len(run.answer_sets) or not scores:
         raise ConfigError("there are no documents to label")
     chance = random.Random(seed)
-    strata, widths = _strata(run, scores, detector, n, purpose, against)
+    sets = run.answer_sets
+    images = _images(sets) if whole else None
+    strata, widths = _strata(run, scores, detector, n, purpose, against, images)
+    units = np.arange(len(sets)) if images is None else images
     drawn: list[int] = []
     for stratum, take in enumerate(strata.take):
-        drawn += chance.sample(np.flatnonzero(strata.of == stratum).tolist(), take)
-    sets = run.answer_sets
+        chosen = chance.sample(np.unique(units[strata.of == stratum]).tolist(), take)
+        drawn += np.flatnonzero(np.isin(units, chosen)).tolist() if whole else chosen
     controls = _controls([a for i, a in enumerate(sets) if i not in set(drawn)], math.ceil(_CONTROLS * n), chance)
     entries: list[tuple[AnswerSet, str | None, int | None]] = [
         *((sets[i], None, None) for i in drawn),
@@ -124,7 +133,7 @@ def make_plan(
         shown = answers.baseline.text if text is None else text
         right = _cut(answers.reference) if reference and answers.reference else None
         asked[code] = Asked(code, _cut(answers.question or ""), _cut(shown), right, answers.id)
-    sizes = np.bincount(strata.of)
+    sizes = [len(np.unique(units[strata.of == stratum])) for stratum in range(len(strata.titles))]
     plan = AuditPlan(
         hedge_audit=FORMAT,
         task=run.task,
@@ -135,10 +144,11 @@ def make_plan(
         filter=filter_name,
         seed=seed,
         strata=tuple(
-            PlannedStratum(title=title, size=int(size), take=take)
+            PlannedStratum(title=title, size=size, take=take)
             for title, size, take in zip(strata.titles, sizes, strata.take, strict=True)
         ),
         documents={answers.id: int(stratum) for answers, stratum in zip(sets, strata.of, strict=True)},
+        units={} if images is None else {a.id: image for a, image in zip(sets, images.tolist(), strict=True)},
         items=tuple(items),
     )
     return Planned(plan, asked, widths)
@@ -159,15 +169,31 @@ def basis_of(verdict: Mapping[str, object] | None) -> str:
     return rule if colon and rule.isidentifier() else ""
 
 
+def _images(sets: Sequence[AnswerSet]) -> IntArray:
+    """Number of the image of each document; one without an image stands for itself."""
+    if all(answers.group is None for answers in sets):
+        raise ConfigError("--whole: no two documents share an image or another group")
+    names = [f"document {a.id}" if a.group is None else f"group {a.group}" for a in sets]
+    return codes_of(names, len(names), "groups")
+
+
 def _strata(
-    run: Run, scores: Sequence[Scores], detector: str, n: int, purpose: str, against: str | None
+    run: Run,
+    scores: Sequence[Scores],
+    detector: str,
+    n: int,
+    purpose: str,
+    against: str | None,
+    images: IntArray | None,
 ) -> tuple[Strata, dict[int, float]]:
-    """The strata of all documents; those without a score are one of their own."""
+    """The strata of all documents; those without a score are one of their own, unless images are drawn whole."""
     values = [s[detector] for s in scores]
     others = [0.0 if against is None else s[against] for s in scores]
     there = np.array([a is not None and b is not None for a, b in zip(values, others, strict=True)])
     if not there.any():
         raise ConfigError(f"no document has a score of {detector}")
+    if images is not None:
+        return _strata_of_images(run, values, others if against is not None else None, there, images, n, purpose)
     rest = int((~there).sum())
     of_rest = min(rest, max(LEAST, round(0.5 * n * rest / len(there)))) if rest else 0
     places = np.flatnonzero(there).tolist()
@@ -186,6 +212,37 @@ def _strata(
     if not rest:
         return Strata(of, found.titles, found.take), widths
     return Strata(of, (*found.titles, "without a score"), (*found.take, of_rest)), widths
+
+
+def _strata_of_images(
+    run: Run,
+    values: Sequence[float | None],
+    others: Sequence[float | None] | None,
+    there: np.ndarray,
+    images: IntArray,
+    n: int,
+    purpose: str,
+) -> tuple[Strata, dict[int, float]]:
+    """The strata of all images; a document without a score counts as one in the middle."""
+
+    def filled(of: Sequence[float | None]) -> np.ndarray:
+        x = np.array([math.nan if value is None else value for value in of], dtype=np.float64)
+        return np.where(there, x, np.median(x[there]))
+
+    x, other = filled(values), None if others is None else filled(others)
+    judged = [answers.label for answers in run.answer_sets]
+    widths = {}
+    for k in sorted({*WIDTHS, n}):
+        if k > len(judged):
+            continue
+        try:
+            found = strata_of_images(x, judged, images, k, purpose=purpose, other=other)
+        except ConfigError:
+            if k == n:
+                raise
+            continue  # too few labels for whole images
+        widths[k] = expected_width(x, judged, found, purpose, other, images)
+    return strata_of_images(x, judged, images, n, purpose=purpose, other=other), widths
 
 
 def _controls(answers: Sequence[AnswerSet], n: int, chance: random.Random) -> list[tuple[AnswerSet, str, int]]:
@@ -235,7 +292,8 @@ def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[b
         name = f"labels-{rater + 1}"
         page, table = folder / f"page-{rater + 1}.html", folder / f"{name}.csv"
         # Of the run the title says nothing.
-        title = f"Audit {plan.seed}-{len(plan.items)}, share {rater + 1}"
+        share_of = f", share {rater + 1}" if max(item.raters[-1] for item in plan.items) else ""
+        title = f"Audit {plan.seed}-{len(plan.items)}{share_of}"
         items = [
             ReviewItem(a.code, _texts(a), CLAIM, [_opened(file) for file in pictures.get(a.document, ())])
             for a in share

@@ -88,6 +88,66 @@ def strata_of(
     return Strata(of, tuple(titles), tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=least)))
 
 
+def strata_of_images(
+    scores: FloatArray,
+    judged: Sequence[int | None],
+    images: IntArray,
+    n: int,
+    *,
+    purpose: str = "auroc",
+    other: FloatArray | None = None,
+) -> Strata:
+    """Divide images, which are drawn with all of their documents, into strata; `take` counts images.
+
+    Args:
+        images: image of each document, whole numbers from 0 without gaps, shape `(n,)`.
+        n: labels; the images that are drawn have about so many documents.
+        scores, judged, purpose, other: as for `strata_of`.
+
+    Raises:
+        ConfigError: as `strata_of`.
+    """
+    if purpose not in PURPOSES:
+        raise unknown("purpose of an audit", purpose, PURPOSES)
+    chances = np.array([_HALLUCINATED[label] for label in judged])
+    needs = chances * (1 - chances) * _weights(scores, chances, purpose, other) ** 2
+    there = np.bincount(images)
+    of_image = np.sqrt(np.bincount(images, needs))
+    kinds = [{1: 0, None: 1, 0: 2}[label] for label in judged]
+    first = np.full(len(there), 2)
+    np.minimum.at(first, images, kinds)
+    of = np.zeros(len(there), dtype=np.int64)
+    titles: list[str] = []
+    whole = float(of_image.sum()) or 1.0
+    for kind, title in enumerate(("one judged hallucinated", "one without a label", "all judged supported")):
+        here = np.flatnonzero(first == kind)
+        if not len(here):
+            continue
+        labels = n / float(there.mean()) * float(of_image[here].sum()) / whole
+        parts = _parts(of_image[here], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
+        for part in np.unique(parts):
+            of[here[parts == part]] = len(titles)
+            titles.append(title if parts.max() == 0 else f"{title}, weight {part + 1} of {parts.max() + 1}")
+    sizes = np.bincount(of)
+    documents = np.bincount(of, there) / sizes
+    spreads = np.sqrt(np.bincount(of, of_image**2) / sizes / documents)
+    floor = 1.0 if purpose == "policy" else 0.5
+
+    def drawn(m: int) -> list[int]:
+        return allocate(sizes.tolist(), spreads.tolist(), m, floor=floor)
+
+    low = int(np.minimum(sizes, LEAST).sum())
+    if float((np.minimum(sizes, LEAST) * documents).sum()) > n:
+        needed = math.ceil(float((np.minimum(sizes, LEAST) * documents).sum()))
+        raise ConfigError(f"--budget {n}: about {needed} labels are needed here, where images are drawn whole")
+    high = max(low, min(n, len(there)))
+    while low < high:  # as many images as the labels are enough for
+        middle = (low + high + 1) // 2
+        fits = float(np.dot(drawn(middle), documents)) <= n + 0.5
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return Strata(of[images], tuple(titles), tuple(drawn(low)))
+
+
 def _cells(judged: Sequence[int | None], basis: Sequence[str], n: int) -> dict[str, IntArray]:
     """Documents by the judge's label and its basis; rare bases of a label are one cell."""
     names = {1: "judged hallucinated", 0: "judged supported", None: "without a label"}
@@ -152,13 +212,19 @@ def expected_rarer(judged: Sequence[int | None], n: int) -> float:
 
 
 def expected_width(
-    scores: FloatArray, judged: Sequence[int | None], strata: Strata, purpose: str, other: FloatArray | None = None
+    scores: FloatArray,
+    judged: Sequence[int | None],
+    strata: Strata,
+    purpose: str,
+    other: FloatArray | None = None,
+    images: IntArray | None = None,
 ) -> float:
     """Return the width of the 95 % interval that the labels buy for this run, if the judge errs as a plan reckons.
 
     Args:
         scores, judged, purpose, other: as for `strata_of`.
         strata: what that gave.
+        images: of each document, where these are drawn whole.
     """
     chances = np.array([_HALLUCINATED[label] for label in judged])
     n = len(scores)
@@ -170,6 +236,9 @@ def expected_width(
         effects = _effects(scores, chances)
         effects = effects if other is None else effects - _effects(other, chances)
     variances = chances * (1 - chances) * effects**2
-    sizes, take = np.bincount(strata.of), np.array(strata.take)
+    of = strata.of
+    if images is not None:
+        of = of[np.unique(images, return_index=True)[1]]
+    sizes, take = np.bincount(of), np.array(strata.take)
     means = np.bincount(strata.of, variances) / sizes
     return 2 * quantile_of(0.95) * math.sqrt(float((sizes**2 * (1 - take / sizes) * means / take).sum()))

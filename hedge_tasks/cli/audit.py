@@ -42,6 +42,11 @@ def add(commands: Parser) -> None:
     plan.add_argument("--detector", default="se", metavar="NAME", help="detector whose AUROC matters (default: se)")
     plan.add_argument("--against", metavar="NAME", help="with --for compare: the detector to compare with")
     plan.add_argument("--raters", type=int, default=1, help="people, 1 or 2 (default: 1)")
+    plan.add_argument(
+        "--whole",
+        action="store_true",
+        help="draw images (or other groups) with all of their documents: fewer to look at",
+    )
     plan.add_argument("--hide-reference", action="store_true", help="do not show the right answer of the data set")
     plan.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
     add_out(plan, "a folder (default: audit-TASK)")
@@ -86,6 +91,7 @@ def _plan(arguments: argparse.Namespace) -> int:
         against=arguments.against,
         raters=arguments.raters,
         reference=not arguments.hide_reference,
+        whole=arguments.whole,
         seed=arguments.seed,
     )
     stored, note = stored_documents(run)
@@ -116,14 +122,20 @@ def _planned(planned: Planned) -> list[Table]:
     from hedge_tasks.numbers import Column, Table
 
     plan = planned.plan
-    n = sum(stratum.take for stratum in plan.strata)
+    n = sum(item.id is not None for item in plan.items)
+    images = f", all of {sum(stratum.take for stratum in plan.strata)} images" if plan.units else ""
     strata = Table(
-        [Column("stratum"), Column("documents"), Column("to_label"), Column("probability")],
+        [
+            Column("stratum"),
+            Column("documents", "images" if images else "documents"),
+            Column("to_label"),
+            Column("probability"),
+        ],
         [
             {"stratum": s.title, "documents": s.size, "to_label": s.take, "probability": s.take / s.size}
             for s in plan.strata
         ],
-        title=f"{plan.task}: {n} of {len(plan.documents)} documents, and {len(plan.items) - n} hidden controls",
+        title=f"{plan.task}: {n} of {len(plan.documents)} documents{images}, and {len(plan.items) - n} hidden controls",
     )
     widths = Table(
         [Column("labels"), Column("width", "width of the 95 % interval")],
@@ -140,7 +152,7 @@ def _next(files: Sequence[Path]) -> str:
     pages = ", ".join(str(file) for file in files if file.suffix == ".html")
     return (
         f"Give people {pages} (or the CSV beside it). Keep {files[0].name} from them: it knows the controls. "
-        "Then: hedge audit apply RUN LABELS..."
+        f"Then, with the files that come back: hedge audit apply RUN LABELS... --plan {files[0]}"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedge_tasks.measures.claim_probes import ClaimProbes
     from hedge_tasks.measures.kept_units import KeptNumbers
     from hedge_tasks.measures.unit_table import UnitTable
     from hedge_tasks.numbers import Cell, Table
@@ -106,6 +107,25 @@ def claim_text(measured: UnitTable) -> str:
     for table in (_curve(measured), _whole_answers(measured)):
         lines += ["", str(table)] if table else []
     return "\n".join([*lines, *_left_out(measured.left_out)])
+
+
+def probe_controls(probes: ClaimProbes) -> tuple[dict[str, Any], list[str]]:
+    """The controls of fitted detectors, for JSON and in words: both have to be near 0.5."""
+    from hedge_tasks.numbers import FOUR_DIGITS, Column, Table
+
+    facts = {
+        name: {"shuffled": control.mean, "foreign": probes.foreign[name]} for name, control in probes.shuffled.items()
+    }
+    columns = [
+        Column("detector"),
+        Column("shuffled", "shuffled labels", format=FOUR_DIGITS),
+        Column("foreign", "another image's states", format=FOUR_DIGITS),
+    ]
+    table = Table(
+        columns, [{"detector": name, **of} for name, of in facts.items()], "controls, near 0.5 where all is well"
+    )
+    missing = [f"{probes.missing} labelled claims are no sentence with states"] if probes.missing else []
+    return facts, ["", str(table), *missing, *_left_out(probes.left_out)]
 
 
 def _whole_answers(measured: UnitTable) -> Table | str:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from hedge_tasks.claims.entailment import Entailment
     from hedge_tasks.claims.label_functions import LabelFunction
     from hedge_tasks.data.spans import LabelledSpan
+    from hedge_tasks.measures.claim_probes import ClaimProbes
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.scoring.claim_files import KeptSupport
-    from hedge_tasks.scoring.claims import Supported, SupportPrice, SupportSource
+    from hedge_tasks.scoring.claims import ScoredClaims, Supported, SupportPrice, SupportSource
 
 
 def add(commands: Parser) -> None:
@@ -40,6 +41,9 @@ def add(commands: Parser) -> None:
     group.add_argument("--graph", action="store_true", help="claims of all draws as well, for degree and closeness")
     group.add_argument("--ccp", action="store_true", help="alternatives of the claims' tokens as well, for claim_ccp")
     add_detectors(group, "all detectors of claims")
+    group.add_argument(
+        "--probes", action="store_true", help="detectors fitted on the sentences' hidden states as well, with controls"
+    )
     group.add_argument(
         "--judge-singles",
         type=int,
@@ -75,7 +79,7 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.asking.account import asked
     from hedge_tasks.claims.label_functions import function_labels
-    from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, unlabelled_text
+    from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, probe_controls, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.measures.kept_units import has_labels
@@ -107,6 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
         spans = function_labels(finished.answer_sets, [one.decomposed for one in supported], function)
     scored = score_claims(finished, supported, teller, price, settings, detectors, spans, by)
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
+    probes = _probes(arguments, finished, scored) if arguments.probes else None
+    scored = probes.scored if probes else scored
     measured = unit_table(scored, **options) if has_labels(scored) else None
     if arguments.out:
         write_claim_scores(arguments.out, scored)
@@ -115,6 +121,9 @@ def run(arguments: argparse.Namespace) -> int:
     written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
     text = claim_text(measured) if measured else unlabelled_text(scored)
     facts = claim_facts(scored, measured)
+    if probes is not None:
+        controls, lines = probe_controls(probes)
+        facts, text = {**facts, "controls": controls}, "\n".join([text, *lines])
     if arguments.judge_singles:
         # The judge itself: what is kept knows nothing of its calls.
         judge_of_claims: Any = _chosen(arguments, finished)[1]  # of --support judge, see _check
@@ -125,6 +134,15 @@ def run(arguments: argparse.Namespace) -> int:
     cost, cost_lines = asked(*askers, judge)
     show(arguments, {**facts, **cost}, "\n".join([text, *cost_lines, *written]))
     return 0
+
+
+def _probes(arguments: argparse.Namespace, finished: Run, scored: ScoredClaims) -> ClaimProbes:
+    from hedge_tasks.measures.claim_probes import SENTENCES, with_probes
+    from hedge_tasks.probes.registry import FITTED_CLAIMS
+    from hedge_tasks.runs.kept_inside import inside_source
+
+    inside = inside_source(finished)(SENTENCES)
+    return with_probes(scored, inside, [*FITTED_CLAIMS.values()], silent=arguments.silent, errors=arguments.errors)
 
 
 def _check(arguments: argparse.Namespace) -> None:

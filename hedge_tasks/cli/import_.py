@@ -62,6 +62,12 @@ def add(commands: Parser) -> None:
     add_out(options, "folder of the run files", default=Path("hedge_runs"))
     options.add_argument("--task", help="name of the data set (default: that of the file)")
     options.add_argument("--model", help="name of the model, where the file does not tell (default: the file's name)")
+    options.add_argument(
+        "--declining",
+        default="",
+        metavar="LABELS",
+        help='options that say "I don\'t know" or the like, such as E,F, where the file has no texts of options',
+    )
     options.add_argument("--n", type=int, default=10, help="samples per question (default: 10)")
     options.add_argument("--temperature", type=float, default=1.0, help="of the draws (default: 1)")
     options.add_argument("--baseline-temperature", type=float, default=0.1, help="of the baseline (default: 0.1)")
@@ -177,18 +183,20 @@ def _options(arguments: argparse.Namespace) -> int:
     if arguments.model is not None and set(models) != {""}:
         raise ConfigError(f"--model: {arguments.file} names its models itself: {', '.join(sorted(models))[:300]}")
     task = arguments.task or arguments.file.stem
+    declining = [label.strip() for label in arguments.declining.split(",") if label.strip()]
     written = []
     for model, questions in models.items():
         name = model or arguments.model or arguments.file.stem
-        run = run_from_options(task, name, questions, sampling, arguments.file.name)
+        run = run_from_options(task, name, questions, sampling, arguments.file.name, declining)
         path = save_run(run, arguments.out)
         groups = count_groups([answers.group for answers in run.answer_sets])
         wrong = sum(answers.label or 0 for answers in run.answer_sets)
-        written.append(
-            {"model": name, "file": str(path), "questions": len(questions), "groups": groups, "wrong": wrong}
-        )
+        declined = sum(answers.label is None for answers in run.answer_sets)
+        about = {"questions": len(questions), "groups": groups, "wrong": wrong, "declined": declined}
+        written.append({"model": name, "file": str(path), **about})
     lines = [
-        f"{w['model']}: {w['questions']} questions of {w['groups']} groups, {w['wrong']} wrong, {w['file']}"
+        f"{w['model']}: {w['questions']} questions of {w['groups']} groups, {w['wrong']} wrong, {w['declined']} "
+        f"declined, {w['file']}"
         for w in written
     ]
     show(arguments, {"task": task, "n": sampling.n, "runs": written}, "\n".join(lines))

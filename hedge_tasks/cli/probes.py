@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     finished = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     data = _data(finished, arguments, arguments.states)
     other = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
+    transfer = _transfer(finished, other) if other else ""
     n, m = (min(getattr(s, key) for s in data.scores) for key in ("n_clean", "n_noisy"))
     found = probe_table(
         data,
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         controls=not arguments.no_controls,
         prices=arguments.prices,
         fit_on=_data(other, arguments, None) if other else None,
-        fitted_on=other.title if other else "",
+        fitted_on=f"{other.title} ({transfer})" if other else "",
     )
     written = []
     if arguments.save:
@@ -70,6 +71,26 @@ def run(arguments: argparse.Namespace) -> int:
     }
     show(arguments, facts, table, "\n".join(written))
     return 0
+
+
+def _transfer(finished: Run, other: Run) -> str:
+    """Say what differs between the run that is scored and the one that is fitted on: these are different claims.
+
+    Raises:
+        ConfigError: documents of the one are in the other, and so are their images.
+    """
+    from hedge_tasks.errors import ConfigError
+
+    images = [{a.group if a.group is not None else a.id for a in one.answer_sets} for one in (finished, other)]
+    if finished.task == other.task and images[0] & images[1]:
+        shared = len(images[0] & images[1])
+        raise ConfigError(
+            f"--fit-on: {shared} of {len(images[0])} images of RUN are in it, so that nothing is held out; without it "
+            "every document is scored by what has not seen its image"
+        )
+    data = "the same data set" if finished.task == other.task else "another data set"
+    model = "the same model" if finished.model == other.model else "another model"
+    return f"{data}, {model}"
 
 
 def _data(finished: Run, arguments: argparse.Namespace, states: Path | None) -> ProbeData:

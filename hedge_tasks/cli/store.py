@@ -153,31 +153,42 @@ def _report_added(arguments: argparse.Namespace, added: int, conflicts: int) -> 
 def _compact(arguments: argparse.Namespace) -> int:
     from hedge_tasks.sampling.archive import store_place
     from hedge_tasks.sampling.compaction import compact
+    from hedge_tasks.sampling.inside_files import compact_inside
 
     folder = store_place(arguments.store)
     done = compact(folder, everything=arguments.all)
     text = f"{folder}: {count_of(done.rows, 'record')} of {count_of(done.replaced, 'file')} in "
     text += count_of(done.segments, "new segment") if done.segments else "no new segment: there was nothing to do"
-    show(arguments, {"store": str(folder), **vars(done)}, text, *(f"{name}: {why}" for name, why in done.left.items()))
+    inside = compact_inside(folder, everything=arguments.all)
+    if inside.replaced:
+        text += f"\narrays from inside of {count_of(inside.documents, 'document')}: one file of {inside.replaced}"
+    left = {**done.left, **inside.left}
+    facts = {"store": str(folder), **vars(done), "left": left, "inside": inside}
+    show(arguments, facts, text, *(f"{name}: {why}" for name, why in left.items()))
     return 0
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     from hedge_tasks.numbers import Column, Table
     from hedge_tasks.sampling import archive
+    from hedge_tasks.sampling.inside_files import problems_inside
 
     store = archive.open_store(arguments.store)
     kinds = [("damaged", line) for line in store.dropped] + [("conflict", line) for line in store.conflicts]
     problems = [
         {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)} for kind, line in kinds
     ]
+    arrays, wrong = problems_inside(store.folder) if store.folder is not None else (0, [])
+    problems += wrong
     facts = {
         "store": str(store.folder),
         "answers": len(store),
         "without_definition": archive.orphans(store),
+        "arrays_from_inside": arrays,
         "problems": problems,
     }
     columns = [Column("place"), Column("kind"), Column("problem")]
-    title = f"{store.folder}: {count_of(len(store), 'answer')}, {count_of(len(problems), 'problem')}"
+    of_inside = f" and {count_of(arrays, 'array')} from inside" if arrays else ""
+    title = f"{store.folder}: {count_of(len(store), 'answer')}{of_inside}, {count_of(len(problems), 'problem')}"
     show(arguments, facts, Table(columns, problems, title))
     return PROBLEMS_FOUND if problems else 0

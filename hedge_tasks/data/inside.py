@@ -13,12 +13,16 @@ PARTS: Mapping[str, str] = {
     "states": "hidden states of the baseline answer at a few depths and places",
     "attention": "where each head looks while the baseline answer is said",
     "logits": "summaries of the next-token distribution at each token of the baseline answer",
+    "sentences": "hidden states of each sentence of the baseline answer, at the same depths",
     "draws": "hidden state and logits of each clean answer, by a pass each",
 }
 """Parts that can be kept, and asked for with `inside`."""
 
 PLACES = ("question", "image", "first", "last", "mean")
 """Last token before the answer, last token of the picture, first and last of the answer, mean over the answer."""
+
+SENTENCE_PLACES = ("last", "mean")
+"""Last token of a sentence, mean over its tokens."""
 
 DEPTHS = (0.5, 0.75, 1.0)
 """Shares of the model's depth at which states are kept."""
@@ -36,6 +40,7 @@ ARRAYS: Mapping[str, tuple[str, ...]] = {
     "states": ("states",),
     "attention": ("heads", "previous", "image_shares"),
     "logits": ("logits",),
+    "sentences": ("sentence_states", "sentence_spans"),
     "draws": ("draw_states", "draw_logits"),
 }
 """Arrays of each part:
@@ -46,6 +51,8 @@ ARRAYS: Mapping[str, tuple[str, ...]] = {
   layer that looks there most (Vazhentsev et al. 2025, 2505.20045); NaN for the first token.
 - `image_shares`: (tokens,), on image tokens, the mean over layers and heads.
 - `logits`: (tokens, columns).
+- `sentence_states`: (sentences, layers, sentence places, width), half precision.
+- `sentence_spans`: (sentences, 2), first character of each in the answer, and the one behind its last.
 - `draw_states`: (n, width), half precision, at the last token in the middle of the model.
 - `draw_logits`: (n, columns), the mean over tokens.
 """

@@ -51,12 +51,19 @@ def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> RunByExp
 
 
 def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
-    """Return labelled documents of which every document of the run had the same probability of being one."""
+    """Return labelled documents of which every document of the run had the same probability of being one.
+
+    Images that were drawn whole are kept whole.
+    """
     chance = random.Random(seed)
+    units: dict[str, list[str]] = defaultdict(list)
+    for id in sorted(audit.of):
+        units[f"image {audit.units[id]}" if audit.units else id].append(id)
     labelled: dict[int, list[str]] = defaultdict(list)
-    for id in audit.said:
-        labelled[audit.of[id]].append(id)
-    sizes = Counter(audit.of.values())
+    for unit, ids in units.items():
+        if all(id in audit.said for id in ids):
+            labelled[audit.of[ids[0]]].append(unit)
+    sizes = Counter(audit.of[ids[0]] for ids in units.values())
     there = sorted(sizes)
     if any(not labelled[h] for h in there):
         return frozenset()
@@ -68,7 +75,7 @@ def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
         take = math.floor(left)
         left -= take
         kept += chance.sample(sorted(labelled[h]), min(take, len(labelled[h])))
-    return frozenset(kept)
+    return frozenset(id for unit in kept for id in units[unit])
 
 
 def _share(labelled: int, size: int) -> float:

@@ -32,6 +32,7 @@ from hedge_tasks.leaderboard.attestation_records import (
 )
 from hedge_tasks.leaderboard.attestation_tests import outcomes_of, verdict_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.leaderboard.repository import committed_at
 from hedge_tasks.leaderboard.signatures import signer_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
@@ -39,6 +40,12 @@ from hedge_tasks.numbers import PERCENT, format_value
 
 NAMESPACE = "hedge-attestation"
 """Of its signature, so that a signature of something else is none of it."""
+
+AUDIT = "hedge-audit"
+"""Of the signature of an entry whose experts somebody vouches for."""
+
+FEWEST_READ = 12
+"""Documents, fewer than which are no replay, but where an entry has no more."""
 
 ENDING = ".attestation"
 """Of a statement's file, in place of the entry's `.json`."""
@@ -199,6 +206,8 @@ def with_statement(
         signer = signer_of(path, NAMESPACE, signers) if signers is not None else None
     except HedgeError as error:
         faults, signer, statement = [str(error)], None, None
+    if statement is not None and not faults and statement.verdict == "replayed":
+        faults = _doubts(statement, submission, entry)
     if faults or statement is None:
         return replace(findings, answers=PartStatus(False, f"the statement beside it is refused: {faults[0]}"[:500]))
     if signers is not None and signer is None:
@@ -212,6 +221,22 @@ def with_statement(
             set_aside=(*findings.set_aside, f"its answers are not its model's by the attestation: {told}"),
         )
     return replace(findings, answers=PartStatus(statement.verdict == "replayed", told))
+
+
+def with_signed_audit(findings: ValidationFindings, entry: Path, signers: Path | None) -> ValidationFindings:
+    """Findings on an entry with whether somebody known here vouches for the experts of its audit.
+
+    The signature is of the entry's file, in the namespace `AUDIT`: `ssh-keygen -Y sign -n hedge-audit -f KEY ENTRY`.
+    Without it the numbers against experts are shown, and rank nobody.
+    """
+    if findings.audit is None or signers is None:
+        return findings
+    by = signer_of(entry, AUDIT, signers)
+    if by is None:
+        return findings
+    return replace(
+        findings, audit=PartStatus(True, f"{findings.audit.reason.partition(';')[0]}; {by} vouches for them")
+    )
 
 
 def in_words(statement: Attestation) -> str:
@@ -256,6 +281,26 @@ def _faults(statement: Attestation, submission: Mapping[str, Any]) -> Iterator[s
             yield f"tests.{name}: its numbers do not follow (stated {stated}, computed {computed})"
     if (verdict := verdict_of(tests)) != statement.verdict:
         yield f"verdict: stated {statement.verdict!r}, computed {verdict!r}"
+
+
+def _doubts(statement: Attestation, submission: Mapping[str, Any], entry: Path) -> list[str]:
+    """Why a statement that holds in itself says nothing of this entry."""
+    found = []
+    k, of = len(statement.documents), statement.documents_of_entry
+    if k < min(FEWEST_READ, of):
+        found.append(f"{k} of {of} documents were read again, and at least {min(FEWEST_READ, of)} have to be")
+    merged = committed_at(entry)
+    if statement.beacon.time is not None and merged is not None and statement.beacon.time <= merged:
+        found.append("its beacon was public before the entry came in, which could choose the documents")
+    asked, said = (_bare(text) for text in (statement.engine.model, str(submission["entry"]["model"])))
+    if asked and said and asked not in said and said not in asked:
+        found.append(f"another model read the answers: {statement.engine.model[:100]}")
+    return found
+
+
+def _bare(model: str) -> str:
+    """Last part of a model's name or path, as letters and digits."""
+    return "".join(c for c in model.split(" (")[0].rstrip("/").rpartition("/")[2].casefold() if c.isalnum())
 
 
 def _document_faults(found: AttestedDocument, document: Mapping[str, Any]) -> Iterator[str]:

@@ -49,8 +49,9 @@ def record_of(
 
 
 def in_document(audit: ExpertAudit, id: str) -> dict[str, Any]:
-    """Return what a submission says of one document: its stratum, and what each person said."""
-    return {"stratum": audit.of[id], "said": list(audit.said.get(id, ()))}
+    """Return what a submission says of one document: its stratum, what each person said, and the image drawn whole."""
+    drawn_with = {"unit": audit.units[id]} if audit.units else {}
+    return {"stratum": audit.of[id], "said": list(audit.said.get(id, ())), **drawn_with}
 
 
 def check_audit(
@@ -68,6 +69,12 @@ def check_audit(
     if has < len(documents):
         return None, [f"audit: {has} of {len(documents)} documents say their stratum"]
     stated = submission["audit"]
+    units = [document["audit"].get("unit") for document in documents]
+    if None in units and set(units) != {None}:
+        return None, ["documents[].audit.unit: of some documents only"]
+    pairs = {(unit, document["audit"]["stratum"]) for unit, document in zip(units, documents, strict=True)}
+    if None not in units and len(pairs) > len(set(units)):
+        return None, ["documents[].audit.unit: one is in two strata"]
     if any(document["audit"]["stratum"] >= len(stated["strata"]) for document in documents):
         return None, ["documents[].audit.stratum: there is no such stratum"]
     audit = audit_of(submission)
@@ -90,6 +97,7 @@ def audit_of(submission: Mapping[str, Any]) -> ExpertAudit:
         {document["id"]: tuple(of) for document in documents if (of := document["audit"]["said"])},
         stated["people"],
         by=stated["by"],
+        units={d["id"]: unit for d in documents if (unit := d["audit"].get("unit")) is not None},
     )
 
 
@@ -98,7 +106,8 @@ def labels_of(submission: Mapping[str, Any]) -> ExpertLabels | None:
     if "audit" not in submission:
         return None
     of = [document["audit"] for document in submission["documents"]]
-    return ExpertLabels(tuple(one["stratum"] for one in of), tuple(tuple(one["said"]) for one in of))
+    units = None if of[0].get("unit") is None else tuple(one["unit"] for one in of)
+    return ExpertLabels(tuple(one["stratum"] for one in of), tuple(tuple(one["said"]) for one in of), units)
 
 
 def audited_number(content: Mapping[str, Any], clustering: str | None, name: str) -> Number | None:

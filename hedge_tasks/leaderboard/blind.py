@@ -21,6 +21,9 @@ _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
 _SCORE_TOLERANCE = 1e-3
 """Of a classifier's probabilities: versions of its library end their search at other digits."""
 
+_ANOTHER = 0.05
+"""Mean difference of a classifier's probabilities that no other version explains."""
+
 _NUMBERS = ("auroc", "stderr", "low", "high")
 
 
@@ -140,6 +143,8 @@ def _scores_again(submission: Mapping[str, Any], sets: Sequence[AnswerSet]) -> t
         return {name: PartStatus(False, NO_TEXTS) for name in stated}, []
     ours, _ = blind_scores(sets, [a.label for a in sets])
     parts, wrong = {}, []
+    if with_texts and (missing := sorted(ours.keys() - stated.keys())):
+        wrong.append(f"documents[].blind: {missing[0]} is left out")
     for name, values in stated.items():
         if not with_texts and name != LENGTH:
             parts[name] = PartStatus(False, NO_TEXTS)
@@ -147,9 +152,16 @@ def _scores_again(submission: Mapping[str, Any], sets: Sequence[AnswerSet]) -> t
             parts[name] = PartStatus(True, "computed again from the texts" if with_texts else "tokens are counted")
         elif name == LENGTH:
             wrong.append(f"documents[].blind.{name}: not the lengths of the answers")
+        elif _far(ours.get(name, [None] * len(sets)), values):
+            wrong.append(f"documents[].blind.{name}: not this classifier's scores, whatever the version of its library")
         else:
             parts[name] = PartStatus(False, "another classifier here: its library may be of another version")
     return parts, wrong
+
+
+def _far(ours: Sequence[float | None], theirs: Sequence[float | None]) -> bool:
+    both = [abs(a - b) for a, b in zip(ours, theirs, strict=True) if a is not None and b is not None]
+    return [a is None for a in ours] != [b is None for b in theirs] or sum(both) > _ANOTHER * max(len(both), 1)
 
 
 def _near(ours: float | None, theirs: float | None) -> bool:

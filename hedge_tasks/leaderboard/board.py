@@ -111,8 +111,13 @@ class EntryNumber:
 
     @property
     def shown(self) -> Number:
-        """The number that counts: against experts, where there is one."""
-        return self.experts if self.experts is not None and self.experts.defined else self.estimate
+        """The number that counts: against experts, where somebody known here has signed that they gave the labels."""
+        return self.experts if self.experts is not None and self.counts_experts else self.estimate
+
+    @property
+    def counts_experts(self) -> bool:
+        """Whether the number against experts is the one that counts."""
+        return self.audited and is_signed(self.entry)
 
     @property
     def value(self) -> float | None:
@@ -138,6 +143,11 @@ RATE = BoardNumber("rate", HALLUCINATION_RATE.title, HALLUCINATION_RATE.higher_i
 PRICE = BoardNumber("price", "price: answers a question", False)
 
 
+def is_signed(entry: Entry) -> bool:
+    """Whether somebody known here vouches for the experts of an entry's audit."""
+    return entry.findings.audit is not None and entry.findings.audit.verified
+
+
 def slug(text: str, identity: str) -> str:
     """A name for a file: what is readable of a text, and a digest that tells it from others."""
     readable = _UNSAFE.sub("-", text).strip("-").lower()[:60].strip("-") or "unnamed"
@@ -151,7 +161,7 @@ def task_page(task: str, measure: BoardNumber | None = None) -> str:
 
 def entry_page_name(content: Mapping[str, Any]) -> str:
     """Name of an entry's page."""
-    return f"entry-{slug(content['entry']['name'], '')[:-9]}-{content['digest'][7:15]}.html"
+    return f"entry-{slug(content['entry']['name'], '')[:-9]}-{content['digest'].removeprefix('sha256:')}.html"
 
 
 def measures_of(entries: Sequence[Entry]) -> list[BoardNumber]:
@@ -298,7 +308,8 @@ def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
     pairs = pairs_of([cell.entry for cell in cells], measure) if cells else None
     if pairs is None:
         return Board(cells, None)
-    pairs = with_audits(pairs, [cell.entry.columns for cell in cells], measure.key)
+    columns = [c.entry.columns if is_signed(c.entry) else replace(c.entry.columns, experts=None) for c in cells]
+    pairs = with_audits(pairs, columns, measure.key)
     values = [cell.value for cell in cells]
     placed = places(values, pairs, higher_is_better=measure.higher_is_better)
     return Board([replace(cell, place=place) for cell, place in zip(cells, placed, strict=True)], pairs)

@@ -21,6 +21,9 @@ _TELLING = 3
 _FEWEST_TELLING = 10
 _BOTH_EVEN, _ALL_EVEN, _SELDOM = 0.8, 0.4, 1e-4
 _MOST_COPIES = 0.5
+_ONE_TEXT = 0.1
+"""Nats a token by which one text may differ on one picture: batches and kernels of half precision change hundredths."""
+_MOST_OTHERWISE = 0.2
 _DIGITS = 4
 
 
@@ -88,6 +91,7 @@ def standing_of(
     if edition is None:
         return Standing("", None, seed)
     told = [*differences(edition, rules), *_of_seed(edition, seed), *_of_draws(edition, answer_sets)]
+    told += [*_of_baseline(answer_sets), *_of_tokens(edition, answer_sets)]
     told += [*_of_records(edition, settings), *_of_pictures(submission, manifests), *_contradicted(submission)]
     return Standing(hash_of(edition, rules), edition.hash, seed, edition.seeds, tuple(told))
 
@@ -161,8 +165,48 @@ def _of_records(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
     decoding = found.get("decoding")
     if not isinstance(decoding, Mapping) or decoding.get("asked") != edition.sampling.get("decoding"):
         yield "the record of the decoding is left out"
+    elif decoding.get("restricted") and not _restricts(edition):
+        yield "the record says that the answers were constrained, cut or contrasted"
     if edition.sampling.get("probe") and not isinstance(found.get("probe"), Mapping):
         yield "the record of the probe is left out"
+
+
+def _restricts(edition: Edition) -> bool:
+    """Whether the edition itself asks for draws that are no samples of the model's distribution."""
+    asked = edition.sampling
+    cut = any(asked.get(name) is not None for name in ("top_p", "top_k", "min_p", "contrast"))
+    return cut or bool(asked.get("guided")) or bool(asked.get("until"))
+
+
+def _of_tokens(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Numbers of tokens: whoever tells log-probabilities knows them, and no draw can be tested without."""
+    if not edition.sampling.get("n"):
+        return
+    without = sum(
+        any(a.mean_logprob is not None and a.n_tokens is None for a in (one.baseline, *one.clean, *one.noisy))
+        for one in answer_sets
+    )
+    if without:
+        yield f"answers with a log-probability have no number of tokens in {without} documents"
+
+
+def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """One text has one log-probability on one picture: the baseline answer's is that of the same text drawn clean."""
+    told = []
+    for one in answer_sets:
+        mine = one.baseline
+        same = [
+            a.mean_logprob
+            for a in one.clean
+            if a.mean_logprob is not None and (a.text, a.n_tokens) == (mine.text, mine.n_tokens) and mine.text
+        ]
+        if same and mine.mean_logprob is not None:
+            told.append(min(abs(mine.mean_logprob - logprob) for logprob in same) > _ONE_TEXT)
+    if len(told) >= _FEWEST_TELLING and sum(told) > _MOST_OTHERWISE * len(told):
+        yield (
+            f"the baseline answer has another log-probability than the same text drawn again in {sum(told)} of "
+            f"{len(told)} documents"
+        )
 
 
 def _of_pictures(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:

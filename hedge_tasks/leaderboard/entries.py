@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import subprocess
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +14,14 @@ from typing import Any
 
 from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.leaderboard.attestation import with_statement
+from hedge_tasks.leaderboard.attestation import with_signed_audit, with_statement
 from hedge_tasks.leaderboard.columns import columns_of
 from hedge_tasks.leaderboard.detector_ranks import priced
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.entry_finding import finding_in
 from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
+from hedge_tasks.leaderboard.repository import merged_in
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import FindEdition, FindManifests, check, read_submission
 from hedge_tasks.measures.curves import rate_of, supported_of
@@ -38,6 +39,13 @@ _SAME_MODEL = 0.2
 """Share of an entry's log-probabilities, to three decimals, that another one has of the same questions, from which on
 one model wrote both: of different ones some hundredths are equal by chance."""
 
+_SAME_TEXTS = 0.6
+_CLOSE = 0.02
+"""Nats a token by which log-probabilities of one text differ in two runs of one model, and seldom in two models."""
+_TOLD_APART = -0.2
+"""Above it, texts are about as likely whoever answers."""
+
+_WORDS = re.compile(r"\w+")
 _OF_FEW_ANSWERS = 200
 _CERTAIN = -0.02
 """Above it, log-probabilities are near 0 whoever answers."""
@@ -121,6 +129,7 @@ def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callab
 def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
     content = read_submission(file)
     findings = with_statement(check(content, **options), content, file, signers)
+    findings = with_signed_audit(findings, file, signers)
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]
@@ -134,7 +143,7 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
         rate=rate,
         supported=supported_of(sets),
         answers=_answer_digests(content),
-        html=entry_page(content, findings, file.name, rate, finding_in(content, sets)),
+        html=entry_page(content, findings, file.name, rate, *finding_in(content, sets, findings)),
     )
 
 
@@ -169,6 +178,13 @@ def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
         known = {round(v, 3) for v in clean if isinstance(v, (int, float)) and v < _CERTAIN}
         if len(known) >= _TELLING:
             yield from (f"l:{sha256_of([d['id'], value])[7:23]}" for value in known)
+        said = (d.get("texts") or {}).get("answers") or ()
+        same: dict[str, float] = {}
+        for text, value in zip(said, d["logprobs"][: 1 + d["n_clean"]], strict=False):
+            words = " ".join(_WORDS.findall(text.casefold()))
+            if isinstance(value, (int, float)) and value < _TOLD_APART and words:
+                same.setdefault(sha256_of([d["id"], words])[7:23], value)
+        yield from (f"p:{key}:{round(value, 4)}" for key, value in same.items())
 
 
 def _partition(clusters: Sequence[int]) -> list[int]:
@@ -235,13 +251,22 @@ def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
     for lead in leads:
         if lead.task != entry.task or _place_key(lead) == _place_key(entry):
             continue
-        fewer, shared = _shared(entry, lead, "l:")
-        if fewer >= _FEWEST_LOGPROBS and shared >= _SAME_MODEL * fewer:
-            return (
-                f"{shared} of {fewer} log-probabilities are those of {lead.file}, there of {clean(lead.model)[:100]}: "
-                "one model has one place, whatever it is called"
-            )
+        tests = ((_SAME_MODEL, _shared(entry, lead, "l:")), (_SAME_TEXTS, _close_pairs(entry, lead)))
+        for least, (fewer, shared) in tests:
+            if fewer >= _FEWEST_LOGPROBS and shared >= least * fewer:
+                return (
+                    f"{shared} of {fewer} log-probabilities are those of {lead.file}, there of "
+                    f"{clean(lead.model)[:100]}: one model has one place, whatever it is called"
+                )
     return None
+
+
+def _close_pairs(entry: Entry, other: Entry) -> tuple[int, int]:
+    """Equal texts on the same picture that both have, and how many of them are about as likely in both: noise on
+    log-probabilities, or a full stop more, hides no model."""
+    mine, theirs = (dict(one[2:].split(":") for one in of.answers if one.startswith("p:")) for of in (entry, other))
+    both = mine.keys() & theirs.keys()
+    return len(both), sum(abs(float(mine[key]) - float(theirs[key])) <= _CLOSE for key in both)
 
 
 def _place_key(entry: Entry) -> tuple[str, str]:
@@ -250,7 +275,8 @@ def _place_key(entry: Entry) -> tuple[str, str]:
 
 def _model_key(model: str) -> str:
     """A declared model, however its name is written."""
-    return " ".join(unicodedata.normalize("NFKC", model).casefold().split()).strip("/")
+    bare = "".join(c for c in unicodedata.normalize("NFKD", model).casefold() if unicodedata.category(c) != "Mn")
+    return "".join(c for c in bare if c.isalnum())
 
 
 def _aside(entry: Entry, reason: str) -> Entry:
@@ -259,30 +285,11 @@ def _aside(entry: Entry, reason: str) -> Entry:
 
 
 def _in_order(folder: Path) -> list[Path]:
-    """The files, the earliest committed first where the folder is in a git repository; names decide among equals."""
+    """The files, the earliest merged first where the folder is in a git repository; names decide among equals.
+
+    The order is that of the main line of the history. Times of commits are their authors' to write.
+    """
     files = sorted(folder.glob("*.json"))
-    log = [
-        "git",
-        "log",
-        "--no-renames",
-        "--diff-filter=A",
-        "--format=%x00%ct",
-        "--name-only",
-        "-z",
-        "--relative",
-        "--",
-        ".",
-    ]
-    try:
-        done = subprocess.run([*log, "--", "."], cwd=folder, capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return files  # no git, or no repository: then nobody can say who was first
-    added: dict[str, int] = {}
-    when = 0
-    for part in (piece.strip() for piece in done.stdout.split("\0")):
-        if part.isdecimal():
-            when = int(part)
-        elif part:
-            added[part] = when  # the log goes backwards, so the first time counts
+    added = merged_in(folder)
     # What is not committed comes after all that is.
     return sorted(files, key=lambda file: (added.get(file.name, math.inf), file.name))

@@ -24,7 +24,6 @@ from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
-from hedge_tasks.runs.setting_verdicts import power_text
 
 PACKAGE = "hedge_tasks.leaderboard"
 
@@ -35,6 +34,7 @@ def entry_page(
     file: str,
     rate: Number | None,
     finding: RunFinding | None = None,
+    why_none: str = "",
 ) -> str:
     """The page as HTML.
 
@@ -43,7 +43,8 @@ def entry_page(
         findings: what its validation found.
         file: name of the file that it was read from.
         rate: share of hallucinated answers.
-        finding: of the run, where the submission tells it.
+        finding: of the run, from what was computed again.
+        why_none: why there is none.
     """
     clusterings = content["clusterings"]
     metrics = [
@@ -63,15 +64,16 @@ def entry_page(
         summary=content["summary"],
         rate=rate,
         finding=finding,
+        why_none=why_none,
         protocol=protocol_of(content),
         weights=weights_of(content),
         parameters=parameters_of(content),
         task_page=task_page(content["entry"]["task"]),
         facts=flat_settings({**content["entry"], **content["summary"], "digest": content["digest"], "file": file}),
         aside=aside,
-        remarks=[f["text"] for f in content["health"]["findings"] if not any(f["text"] in told for told in aside)],
+        remarks=[text for text in _remarks(content, findings) if not any(text in told for told in aside)],
         parts=list(_parts(content, findings)),
-        sampled=list(_sampled(content)),
+        sampled=list(findings.sampled if findings.sampled is not None else _sampled(content)),
         suite=[
             (title, higher, measured_of(content["suite"][name]), findings.suite[name])
             for name, (title, higher, _) in suite_titles([content]).items()
@@ -111,12 +113,19 @@ def _row(content: Mapping[str, Any], findings: ValidationFindings, clustering: s
     }
 
 
+def _remarks(content: Mapping[str, Any], findings: ValidationFindings) -> list[str]:
+    """Remarks on the run for its reader: computed here, and where texts are missing as the submission says them."""
+    if findings.remarks is not None:
+        return list(findings.remarks)
+    return [f"The submission says: {one['text']}" for one in content["health"]["findings"]]
+
+
 def _sampled(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(setting, verdict, what says so) of every setting of the sampling."""
+    """(setting, verdict, what says so) of every setting of the sampling, as a submission without texts says it."""
     for one in content["health"]["settings"]:
         asked = "" if "asked" not in one else f" {one['asked']:g}"
-        told = [power_text(one["power"])] if one.get("power") else []
-        yield one["setting"] + asked, one["state"], "; ".join([*told, *([one["evidence"]] if one["evidence"] else [])])
+        state = "self-reported" if one["state"] == "verified" else one["state"]
+        yield one["setting"] + asked, state, f"the submission says: {one['evidence']}" if one["evidence"] else ""
 
 
 def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator[tuple[str, str, bool | None, str]]:

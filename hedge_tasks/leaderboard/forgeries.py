@@ -299,6 +299,67 @@ def _stolen_with_noise(board: Honest) -> list[Json]:
     return [matched(submission)]
 
 
+def _stolen_with_stops(board: Honest) -> list[Json]:
+    """Stolen with a full stop behind one noisy answer of each document, and thousandths on the log-probabilities."""
+    submission = copy.deepcopy(board.submission())
+    submission["entry"] |= {"name": "mine", "model": "org/mine"}
+    for document in submission["documents"]:
+        said = document["texts"]["answers"]
+        noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in said}
+        document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], said, strict=True)]
+        said[-1] += "."
+    return [matched(submission)]
+
+
+def _renamed_with_noise(board: Honest) -> list[Json]:
+    """Draws of the honest model with another seed and thousandths on the log-probabilities, under another name."""
+    [submission] = _renamed_seeds(board)
+    submission = copy.deepcopy(submission)
+    for document in submission["documents"]:
+        said = document["texts"]["answers"]
+        noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in said}
+        document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], said, strict=True)]
+    return [matched(submission)]
+
+
+def _replied(s: Json) -> None:
+    """The judge is shown another answer than was scored: the reference, wherever the answer is wrong."""
+    for document in s["documents"]:
+        document["texts"]["reply"] = document["texts"]["reference"]
+        document["label"] = 0
+
+
+def _told_baseline(s: Json) -> None:
+    for document in s["documents"]:
+        document["logprobs"][0] = -2.0 if document["label"] == 1 else -0.2
+
+
+def _uncounted(s: Json) -> None:
+    for document in s["documents"]:
+        document.pop("n_tokens")
+
+
+def _unblind(s: Json) -> None:
+    for document in s["documents"]:
+        document.pop("blind", None)
+    s["blind"] = {name: {"rows": [], "not_better": []} for name in s["blind"]}
+
+
+def _weak_blind(s: Json) -> None:
+    """Classifiers that know nothing."""
+    for document in s["documents"]:
+        for name in document.get("blind", {}):
+            if name != "length" and document["blind"][name] is not None:
+                document["blind"][name] = 0.5
+    scores = {name: stored_scores(s, name) for name in s["clusterings"]}
+    s["blind"] = blind.record_of(s, scores)
+
+
+def _own_word(s: Json) -> None:
+    row = {"setting": "answers replayed by the maintainers", "state": "verified", "evidence": "seen"}
+    s["health"]["settings"].append(row)
+
+
 def _stolen_reworded(board: Honest) -> list[Json]:
     """Stolen without its texts, log-probabilities rounded, under another name."""
     submission = copy.deepcopy(make_submission(board.runs["org/honest"], texts=False))
@@ -414,6 +475,30 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("a name that is turned round", _named("\u202eenim"), GONE),
     Forgery("a name with invisible characters", _named("mi\u200bne"), GONE),
     Forgery("a badge in the model's name", _named("org/mine recomputed", "model"), GONE),
+    Forgery("a badge in small capitals", _named("ᴠᴇʀɪꜰɪᴇᴅ ʙʏ ᴛʜᴇ ʙᴏᴀʀᴅ"), GONE),
+    Forgery("a badge with a dotless i", _named("Mine verıfıed"), GONE),
+    Forgery("a badge with a letter of phonetics", _named("Mine replɑyed"), GONE),
+    Forgery("a badge in other words", _named("Mine, validated and confirmed"), GONE),
+    Forgery("a badge in German", _named("Mine (verifiziert)"), GONE),
+    Forgery("a name that is drawn as nothing", _named("\u1160"), GONE),
+    Forgery("a joiner in the model's name", _named("org/ho\u034fnest", "model"), GONE),
+    Forgery("a model's name all in Cyrillic letters", _named("org/ауа-8b", "model"), GONE),
+    Forgery("a date that says a badge", _named("replayed ✓ official, rank 1", "created"), GONE),
+    Forgery("a note that says a badge", _named("Verified and replayed by the maintainers", "note"), GONE),
+    Forgery("a setting that is verified by its own word", _bare(_own_word), GONE),
+    # What a run always has
+    Forgery("a reply that nobody gave", _edited(_replied), GONE),
+    Forgery("a log-probability of the baseline answer that knows the label", _edited(_told_baseline), APART),
+    Forgery("counts of tokens left out", _edited(_uncounted), EITHER),
+    Forgery(
+        "a record that says the draws were constrained",
+        _edited(lambda s: s["settings"]["sampled"]["decoding"].update(restricted=True)),
+        APART,
+    ),
+    Forgery("blind baselines left out", _bare(_unblind), GONE),
+    Forgery("blind baselines that know nothing", _bare(_weak_blind), GONE),
+    Forgery("an entry with full stops and noise", _stolen_with_stops, EITHER),
+    Forgery("another seed of a model under another name, with noise", _renamed_with_noise, EITHER),
     # What is loaded
     Forgery("a module to be imported", _edited(_imported), EITHER),
 )

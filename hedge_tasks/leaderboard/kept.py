@@ -173,7 +173,7 @@ def _arrays(columns: EntryColumns) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {f"parts{i}": parts, f"groups{i}": groups}
     held_out = {name: np.flatnonzero(of).tolist() for name, of in columns.held_out.items()}
     told = {"grouped": columns.grouped, "held_out": held_out, "scores": [list(key) for key, _ in scores]}
-    experts = None if columns.experts is None else [columns.experts.strata, columns.experts.said]
+    experts = None if columns.experts is None else [columns.experts.strata, columns.experts.said, columns.experts.units]
     return {**told, "suite": [name for name, _ in suite], "experts": experts}, arrays
 
 
@@ -185,6 +185,8 @@ def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> EntryColumns
     first = (arrays["ids"], arrays["keys"], arrays["labels"], arrays["groups"])
     experts = None
     if told["experts"] is not None:
-        strata, said = told["experts"]
-        experts = ExpertLabels(tuple(strata), tuple(tuple(one) for one in said))
+        strata, said, units = told["experts"]
+        experts = ExpertLabels(
+            tuple(strata), tuple(tuple(one) for one in said), None if units is None else tuple(units)
+        )
     return EntryColumns(*first, told["grouped"], held_out, scores, suite, experts)

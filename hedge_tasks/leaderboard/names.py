@@ -7,8 +7,12 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_SAID = ("verified", "official", "recomputed", "replayed", "certified", "attested", "audited", "endorsed", "reproduced")
-"""Words of the board's own, refused in whatever disguise."""
+_SAID = (
+    *("verified", "verifiz", "verifié", "verifie", "verificad", "verificat", "official", "recomputed", "replayed"),
+    *("certified", "zertifiz", "certificad", "attested", "audited", "endorsed", "reproduced", "validated", "confirmed"),
+    *("proofread", "vetted", "peer reviewed"),
+)
+"""Words of the board's own, and what others would take for them, refused in whatever disguise."""
 
 _SAID_ALONE = (
     *("proved", "proven", "approved", "authentic", "checked", "trusted", "winner", "sota"),
@@ -31,6 +35,13 @@ _LOOKS_LIKE = str.maketrans(
 )
 _UPRIGHT = "1|!"
 """Read as i, and as l."""
+
+_BLOCKS = (
+    (0x0370, 0x03FF), (0x0400, 0x045F), (0x05D0, 0x05EA), (0x0620, 0x064A), (0x0904, 0x0939), (0x093E, 0x094D),
+    (0x0985, 0x09B9), (0x0E01, 0x0E4E), (0x3041, 0x3096), (0x30A1, 0x30FA), (0x30FC, 0x30FC), (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7A3),
+)  # fmt: skip
+"""Greek, Cyrillic, Hebrew, Arabic, Devanagari, Bengali, Thai, Japanese, Chinese and Korean letters."""
 
 _OTHERS = re.compile(r"[^a-z]+")
 
@@ -59,15 +70,32 @@ def name_fault(text: str) -> str | None:
         marks = marks + 1 if category == "Mn" else 0
         if marks > _MARKS_IN_A_ROW:
             return "too many marks on one letter"
+    if (strange := next((c for c in text if not _is_plain(c)), None)) is not None:
+        return f"the character {strange!a} looks like another one, or like none"
     if unicodedata.normalize("NFKC", text) != unicodedata.normalize("NFC", text):
         return "written in characters that look like others"
     for word in re.findall(r"\w+", text):
+        if not word.isascii() and word.casefold().translate(_LOOKS_LIKE).isascii():
+            return f"the word {word!a} could be read as one of Latin letters"
         scripts = sorted({script for letter in word if (script := _script(letter)) is not None})
         if len(scripts) > 1:
             return f"a word of {' and '.join(script.capitalize() for script in scripts)} letters looks like another one"
     if (said := _said(text)) is not None:
         return f"{said!r} is for the board to say"
     return None
+
+
+def _is_plain(character: str) -> bool:
+    """Whether a character is itself alone: ASCII, a Latin letter with marks, or of a script unlike Latin.
+
+    Blocks of letters that are drawn as nothing (Hangul fillers) or as Latin ones (phonetic, small capitals) are out.
+    """
+    if character.isascii():
+        return True
+    bare = unicodedata.normalize("NFD", character)
+    if bare[0].isascii() and bare[0].isalpha() and len(bare) <= _MARKS_IN_A_ROW:
+        return True
+    return any(first <= ord(character) <= last for first, last in _BLOCKS)
 
 
 def _script(letter: str) -> str | None:
@@ -94,8 +122,14 @@ def _said(text: str) -> str | None:
 def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every text of a submission that a table shows, with its place."""
     entry = submission["entry"]
-    for key in ("name", "model", "task"):
-        yield f"entry.{key}", entry[key]
+    for key in ("name", "model", "task", "note"):
+        if key in entry:
+            yield f"entry.{key}", entry[key]
+    audit = submission.get("audit")
+    if audit is not None:
+        yield "audit.by", audit["by"] or "nobody"
+        for i, one in enumerate(audit["strata"]):
+            yield f"audit.strata[{i}].title", one["title"]
     for name, of in submission["clusterings"].items():
         yield "clusterings", name
         for detector, about in of["detectors"].items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from hedge_tasks.adjudication import Case, build_judge, reliability
 from hedge_tasks.adjudication.base import JUDGES
-from hedge_tasks.adjudication.reply_judge import ReplyJudge
+from hedge_tasks.adjudication.reply_judge import ReplyJudge, reads_replies
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.said import RELATIONS, LooksUp
 from hedge_tasks.data.answers import AnswerSet
@@ -70,6 +70,17 @@ def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def reply_problems(submission: Mapping[str, Any]) -> list[str]:
+    """Replies where the judge of the settings reads none: it would judge what nobody scored and no model is asked."""
+    if reads_replies(submission["labels"]["judge"]):
+        return []
+    return [
+        f"documents[{i}].texts.reply: this judge reads the answer itself, and no reply besides"
+        for i, document in enumerate(submission["documents"])
+        if "reply" in document.get("texts", {})
+    ]
+
+
 def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[PartStatus, list[str]]:
     """Have the judge label the baseline answers again, where no model and nobody has to be asked: the rule judge, and
     judges of closed questions, who read the reply.
@@ -128,7 +139,7 @@ def asks_nobody(name: str) -> bool:
 
 def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
     """Return what the judge saw: of closed questions the reply before it was read."""
-    reply = document["texts"].get("reply", answers.baseline.text)
+    reply = document["texts"].get("reply", answers.baseline.text)  # `check` refuses one that the judge has no use for
     return Case(
         answers.id, answers.question or "", answers.reference or "", reply, cut=answers.baseline.finish == "length"
     )

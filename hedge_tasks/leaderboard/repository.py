@@ -18,6 +18,10 @@ from hedge_tasks.leaderboard.board import slug
 ENTRIES = "entries"
 WORKFLOW = ".github/workflows/leaderboard.yml"
 
+_SIGNERS = (
+    "# Keys whose statements (`hedge attest --sign`) and audits count, a line each, as in allowed_signers:\n"
+    "# maintainer@example.org ssh-ed25519 AAAA...\n"
+)
 _IGNORED = "site/\n.cache/\n/changed\n/not-new\n/entries-changed\n"
 
 
@@ -37,6 +41,7 @@ def make_repository(folder: Path, *, title: str = "HEDGE leaderboard") -> list[P
         f"{ENTRIES}/.gitkeep": "",
         "manifests/.gitkeep": "",
         "editions/.gitkeep": "",
+        "signers": _SIGNERS,
     }
     for name, text in texts.items():
         path = folder / name
@@ -85,15 +90,35 @@ def commands_for(path: Path, submission: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def merged_in(folder: Path) -> dict[str, int]:
+    """When each file of a folder came into the main line of its git repository: 0 is the first commit that has any.
+
+    By the place of commits on the line of first parents, not by their dates, which are their authors' to write. A
+    folder that is in no repository has none.
+    """
+    # An empty field stands in front of each commit's paths, and no path is empty.
+    log = ["git", "log", "--first-parent", "-m", "--reverse", "--no-renames", "--diff-filter=A", "--format=%x00"]
+    log += ["--name-only", "-z", "--relative", "--", "."]
+    try:
+        done = subprocess.run(log, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found: dict[str, int] = {}
+    for number, commit in enumerate(done.stdout.split("\0\0\n")):
+        # The last time that it was added counts.
+        found |= dict.fromkeys(filter(None, commit.split("\0")), number)
+    return found
+
+
 def committed_at(path: Path) -> int | None:
-    """Second since 1970 at which a file was first committed in its git repository; None where it was not."""
-    log = ["git", "log", "--no-renames", "--diff-filter=A", "--format=%ct", "--", path.name]
+    """Second since 1970 at which a file last came into the main line of its git repository; None where it did not."""
+    log = ["git", "log", "--first-parent", "-m", "--no-renames", "--diff-filter=A", "--format=%ct", "--", path.name]
     try:
         done = subprocess.run(log, cwd=path.parent, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     times = [int(line) for line in done.stdout.split() if line.isdecimal()]
-    return min(times, default=None)
+    return times[0] if times else None
 
 
 def _template(name: str) -> str:

@@ -21,6 +21,7 @@ Metric = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,80}$")]
 Finish = Literal["stop", "length", "filtered"]
 Plain = bool | int | float | ShortText | None
 LogProbability = Annotated[float, Field(le=0)] | Literal["-inf"] | None
+_TIME = r"^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})?)?$"
 NotThere: Any = Field(default=None)
 """Of a key that may be left out, and is not null."""
 
@@ -29,7 +30,7 @@ class SubmittedEntry(Record):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     task: Annotated[str, Field(min_length=1, max_length=200)]
     model: ShortText
-    created: Annotated[str, Field(max_length=40)]
+    created: Annotated[str, Field(max_length=40, pattern=_TIME)]
     url: Annotated[str, Field(pattern=r"^https://[^\s\"'<>]+$", max_length=500)] = NotThere
     weights: Annotated[Literal["open", "closed"], Field(description="Whether anybody can have the weights.")] = NotThere
     parameters: Annotated[float, Field(gt=0, le=100_000, description="Of the model, in billions.")] = NotThere
@@ -229,10 +230,11 @@ class AuditOf(Record):
 
 
 class AuditedDocument(Record):
-    """Its stratum, and what each expert said; nothing where it was not drawn."""
+    """Its stratum, what each expert said (nothing where it was not drawn), and the image that was drawn whole."""
 
     stratum: Count
     said: Items[Literal["hallucinated", "supported", "no answer"]]
+    unit: Count | None = None
 
 
 class Matrix(Record):

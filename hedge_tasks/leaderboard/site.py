@@ -27,6 +27,8 @@ def build_site(built: ReadEntries, out: Path, progress: Callable[[str], None] = 
         out.mkdir(parents=True, exist_ok=True)
         for name, text in _pages(built.entries, progress):
             path = out / name
+            if path in written:
+                raise DataError(f"{name}: two entries have one page")
             path.write_text(text, "utf-8")
             written.append(path)
     except OSError as error:

@@ -29,6 +29,7 @@ from hedge_tasks.leaderboard.recomputation import (
     cluster_again,
     health_again,
     judge_again,
+    reply_problems,
     settings_again,
     text_problems,
 )
@@ -50,6 +51,7 @@ from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
 from hedge_tasks.numbers import PERCENT, format_value
 from hedge_tasks.runs.editions import Edition, edition_for
 from hedge_tasks.runs.health import Health
+from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, power_text
 
 LARGEST = 512 << 20
 """Bytes of a submission."""
@@ -86,6 +88,8 @@ class ValidationFindings:
         claims: of the support of claims, and by detector of claims, whether they are verified; empty without claims.
         audit: of the labels of experts; None without an audit.
         blind: by blind baseline, whether its scores are verified.
+        remarks: what a reader should know of the run by its own answers, computed here; None where texts are missing.
+        sampled: (setting, state, evidence) of its sampling, likewise.
         answers: whether the answers were replayed; see `hedge_tasks.leaderboard.attestation`.
     """
 
@@ -101,6 +105,8 @@ class ValidationFindings:
     blind: Mapping[str, PartStatus] = field(default_factory=dict)
     standing: Standing | None = None
     answers: PartStatus = field(default_factory=lambda: PartStatus(False, NOT_REPLAYED))
+    remarks: tuple[str, ...] | None = None
+    sampled: tuple[tuple[str, str, str], ...] | None = None
 
     @property
     def ranked(self) -> bool:
@@ -158,7 +164,7 @@ def check(
         some = ", ".join(repr(id[:80]) for id in coverage.foreign[:3])
         found.append(f"documents: {len(coverage.foreign)} are none of the task's, such as {some}")
     answer_sets = [answer_set_of(document) for document in documents]
-    found += text_problems(documents)[:_MOST]
+    found += [*text_problems(documents), *reply_problems(submission)][:_MOST]
     labels, wrong = judge_again(submission, answer_sets)
     found += wrong[:_MOST]
     again = {
@@ -179,7 +185,8 @@ def check(
     found += wrong
     blind, wrong = check_blind(submission, answer_sets, stated)
     found += wrong
-    unreliable, wrong = _unreliable(submission, answer_sets)
+    health = health_again(submission, answer_sets)
+    unreliable, wrong = _unreliable(submission, answer_sets, health)
     standing = standing_of(submission, edition, known_documents, answer_sets)
     aside = [_part_of_task(coverage), standing.told, unreliable]
     return ValidationFindings(
@@ -194,7 +201,18 @@ def check(
         audit,
         blind,
         standing,
+        remarks=tuple(one.text for one in health.findings) if isinstance(health, Health) else None,
+        sampled=tuple(map(_told, health.setting_verdicts)) if isinstance(health, Health) else None,
     )
+
+
+def _told(verdict: SettingVerdict) -> tuple[str, str, str]:
+    """Setting, state, and what says so; what follows from the submission's own record alone is only said."""
+    asked = "" if verdict.asked is None else f" {verdict.asked:g}"
+    said = verdict.state == "verified" and verdict.by is None
+    parts = [power_text(verdict.power)] if verdict.power else []
+    parts += [f"by its own record: {verdict.evidence}" if said else verdict.evidence] if verdict.evidence else []
+    return verdict.setting + asked, "self-reported" if said else verdict.state, "; ".join(parts)
 
 
 def _part_of_task(coverage: Coverage) -> str | None:
@@ -206,9 +224,10 @@ def _part_of_task(coverage: Coverage) -> str | None:
     return f"partial: {coverage.matched} of {coverage.of} documents ({format_value(coverage.share, PERCENT)}){foreign}"
 
 
-def _unreliable(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> tuple[str | None, list[str]]:
+def _unreliable(
+    submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], health: Health | str | None
+) -> tuple[str | None, list[str]]:
     """Why the run is unreliable, by its own account or ours; a run that hides it, or a state of a setting, is wrong."""
-    health = health_again(submission, answer_sets)
     stated, ours = submission["health"]["unreliable"], health.unreliable if isinstance(health, Health) else health
     wrong = list(_other_states(submission, settings_again(submission, answer_sets, health)))
     if ours and not stated:
@@ -218,6 +237,10 @@ def _unreliable(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
 
 
 def _other_states(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Iterator[str]:
+    every = Counter(one["setting"] for one in submission["health"]["settings"])
+    yield from (f"health.settings: {name[:80]!r} is there {n} times" for name, n in every.items() if n > 1)
+    if strange := sorted(every.keys() - set(SETTINGS)):
+        yield f"health.settings: {strange[0][:80]!r} is no setting of the sampling"
     stated = {one["setting"]: one["state"] for one in submission["health"]["settings"]}
     for setting, state in ours.items():
         if stated.get(setting) != state:

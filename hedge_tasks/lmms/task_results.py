@@ -31,7 +31,7 @@ from hedge_tasks.lmms.filters import (
     ScoreFilter,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
-from hedge_tasks.lmms.identity import display_name, output_folder
+from hedge_tasks.lmms.identity import display_name, model_identity, output_folder
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
@@ -48,6 +48,7 @@ from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import FOLDER
+from hedge_tasks.sampling.inside import MODEL, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
@@ -294,6 +295,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             METRICS: list(self._metric_fn_list),
             **({"read_by": _name_of(type(self))} if not self._answers_are_free() else {}),
             "cost": self._results.cost,
+            **({MODEL: model_key(model_identity(self._args))} if plan.inside else {}),
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +36,11 @@ from hedge_tasks.statistics.verified import (
 
 RATES = ("hallucination_rate", "supported_share", "declined_share")
 """Numbers of the model that follow from labels."""
+
+_OF_DETECTORS = ("_auroc", "_auprc", "_aurc")
+
+_NAMED = 6
+"""Numbers that a line names."""
 
 _LEAST = 5
 """Labels of a kind of question, or of a rule, that a number of the judge needs."""
@@ -149,7 +154,9 @@ def compare_runs_by_experts(
 def audited_numbers(
     run: Run, scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit
 ) -> list[AuditedNumber]:
-    """Return the AUROC of each detector, the rates of the model and what follows from labels of its suite, both ways.
+    """Return the AUROC of each detector, the rates of the model and the numbers of its suite, both ways.
+
+    Numbers that experts do not correct say why.
 
     Args:
         scores: of the run's documents.
@@ -172,9 +179,7 @@ def audited_numbers(
             found.append(AuditedNumber(of.name, *[Number.undefined(str(error), unit=of.unit)] * 2))
             continue
         records, groups = [d.record for d in documents], [d.group for d in documents]
-        by_experts = of.estimate(records, groups, of_run)
-        if by_experts.defined or of.name in RATES:
-            found.append(AuditedNumber(of.name, of.estimate(records, groups), by_experts))
+        found.append(AuditedNumber(of.name, of.estimate(records, groups), of.estimate(records, groups, of_run)))
     return found
 
 
@@ -276,14 +281,25 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
         Column("worth", "worth labels", format=WHOLE),
     ]
     rows: list[dict[str, Cell]] = []
+    refused: dict[str, list[str]] = defaultdict(list)
     for each in numbers:
         experts = each.experts
+        if not experts.defined and each.name not in RATES and not each.name.endswith(_OF_DETECTORS):
+            if each.judge.defined:
+                refused[str(experts.reason)].append(each.name)
+            continue
         more: dict[str, Cell] = {}
         if isinstance(experts, Audited) and experts.value is not None:
             more = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
         rows.append({"number": each.name, "judge": each.judge, "experts": experts, **more})
     columns[3] = Column("run", "this run alone", show="interval")
-    return Table(columns, rows, notes=audit_notes(audit))
+    why = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
+    return Table(columns, rows, notes=[*audit_notes(audit), *why])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:_NAMED])} and {more} more"
 
 
 def audit_notes(audit: ExpertAudit) -> list[str]:
@@ -303,7 +319,8 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
     if asked:
         notes.append(f"Of {asked} hidden controls {right} were labelled right.")
     if audit.lost:
-        notes.append(f"{audit.lost} drawn documents have no label: taken for chance within their stratum.")
+        which = "drawn images have a document without a label" if audit.units else "drawn documents have no label"
+        notes.append(f"{audit.lost} {which}: taken for chance within their stratum.")
     return notes
 
 

@@ -57,6 +57,7 @@ class Measure:
         also: other names that `hedge compare` takes for it.
         of_samples: whether it is about sampled answers, so that a run without samples has none.
         passes: forced passes that it rests on, such as "forced_options"; see `hedge_tasks.detectors.base.NEEDS`.
+        beyond_experts: why labels of experts (whether an answer is hallucinated) do not correct it, where they do not.
         follows_label: whether `fault` leaves one record for each label and kind of verdict: verified labels then verify
             the number.
     """
@@ -74,6 +75,7 @@ class Measure:
     also: tuple[str, ...] = ()
     of_samples: bool = False
     passes: tuple[str, ...] = ()
+    beyond_experts: str = "made of more than labels"
     follows_label: bool = False
 
     def __post_init__(self) -> None:
@@ -128,7 +130,7 @@ class Measure:
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
         """Return the number by the labels of experts; see `estimate`."""
-        return Number.undefined("it is made of more than labels, which experts do not correct", unit=self.unit)
+        return Number.undefined(f"not corrected by experts: {self.beyond_experts}", unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
         """Return the difference of two runs, paired by document; None where no document counts in both.

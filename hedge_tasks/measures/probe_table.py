@@ -336,19 +336,31 @@ def _fitted_row(
     if found.shuffled is not None:
         row = replace(row, shuffled=found.shuffled.mean)
     if controls and fit_on is None:
-        row = replace(row, foreign=_foreign(data, detector, states, targets, seed))
+        foreign = foreign_auroc(detector, states, targets, data.labels, data.groups, seed=seed)
+        row = replace(row, foreign=foreign)
     if prices and fit_on is None:
         row = replace(row, prices=_prices(data, detector, states, targets, seed))
     return row, found.column(detector.name)
 
 
-def _foreign(data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int) -> float:
-    """ROC-AUC with the states of another image's document, the mean over draws of these."""
+def foreign_auroc(
+    detector: FittedDetector,
+    states: FloatArray,
+    targets: IntArray,
+    labels: IntArray,
+    groups: Sequence[str],
+    *,
+    seed: int = 0,
+) -> float:
+    """ROC-AUC with the states of another image's document, the mean over draws of these.
+
+    Arguments as of `hedge_tasks.probes.crossfit.cross_fitted`.
+    """
     rng, areas = np.random.default_rng([seed, 2]), []
     for _ in range(_CONTROLS):
-        elsewhere, folds = states[_of_another(data.groups, rng)], int(rng.integers(1 << 30))
-        values = cross_fitted(detector, elsewhere, targets, data.labels, data.groups, repeats=1, seed=folds)
-        areas.append(_area(values, data.labels))
+        elsewhere, folds = states[_of_another(groups, rng)], int(rng.integers(1 << 30))
+        values = cross_fitted(detector, elsewhere, targets, labels, groups, repeats=1, seed=folds)
+        areas.append(_area(values, labels))
     return float(np.mean(areas))
 
 

@@ -19,6 +19,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.detector_table import DetectorNumbers, differences
 from hedge_tasks.measures.unit_numbers import TEXT, best_of, best_way, flagged, is_blind, names_in, top_unit, with_text
 from hedge_tasks.numbers import Number
+from hedge_tasks.probes.registry import FITTED_CLAIMS
 from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
 from hedge_tasks.statistics import StratifiedAuroc
 
@@ -135,6 +136,9 @@ def unit_table(
     else:  # also where it says the same of every unit: that is a finding about the wording
         columns[TEXT] = labelled(units, TEXT)
         left_out.pop(TEXT, None)
+    for name, error in scored.fitting_errors.items():
+        if name in columns:
+            columns[name] = replace(columns[name], extra_stderr=error)
     rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
     answer_rows, answer_label = _answer_rows(scored, units, columns)
     weights = [one.covered for one in scored.decomposed]
@@ -142,7 +146,12 @@ def unit_table(
         scored,
         counted,
         columns,
-        tuple(rows),
+        tuple(
+            replace(row, passes=1, labels=scored.fitted_on, fitted=True)
+            if row.detector in scored.fitting_errors
+            else row
+            for row in rows
+        ),
         {**scored.left_out, **left_out},
         best,
         answer_rows,
@@ -162,6 +171,8 @@ def about_detector(detector: str, n: int, m: int) -> About:
     """
     if detector == TEXT:
         return About("Text classifier", 0, True)
+    if detector in FITTED_CLAIMS:
+        return About(FITTED_CLAIMS[detector].title, 0, False)
     known = get(detector)
     return About(known.label, known.draws(n, m), known.blind)
 

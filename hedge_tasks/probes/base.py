@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.data.inside import ARRAYS, HEADS, PLACES
+from hedge_tasks.data.inside import ARRAYS, HEADS, PLACES, SENTENCE_PLACES
 from hedge_tasks.errors import DataError
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -35,15 +35,16 @@ class FittedDetector:
 
     Attributes:
         name, title: as of every detector.
-        place: that it looks at: of `states` one of `hedge_tasks.data.inside.PLACES`, of `heads` one of `HEADS`.
+        place: that it looks at: of `states` one of `hedge_tasks.data.inside.PLACES`, of `sentence_states` one of
+            `SENTENCE_PLACES`, of `heads` one of `HEADS`.
         target: one of `TARGETS`.
         fit: from states of shape (n, layers, width), targets 0 or 1 of shape (n,) and groups of shape (n,) to arrays.
         score: from these arrays and states of shape (m, layers, width) to numbers of shape (m,), the higher the more
             likely the answer is hallucinated.
         source: paper, and equation where it has one.
         before: whether it can be told before the model has said anything.
-        array: that it looks at, one of `hedge_tasks.data.inside.ARRAYS`: `states` or `heads`, which are one layer as
-            wide as there are heads in all.
+        array: that it looks at, one of `hedge_tasks.data.inside.ARRAYS`: `states`, `sentence_states`, or `heads`, which
+            are one layer as wide as there are heads in all.
     """
 
     name: str
@@ -65,8 +66,9 @@ class FittedDetector:
 
 def looked_at(detector: FittedDetector, array: FloatArray) -> FloatArray:
     """The place of an array that a detector looks at, shape (n, layers, width)."""
-    if detector.array == "states":
-        return array[:, :, PLACES.index(detector.place)]
+    places = {"states": PLACES, "sentence_states": SENTENCE_PLACES}
+    if detector.array in places:
+        return array[:, :, places[detector.array].index(detector.place)]
     return array[..., HEADS.index(detector.place)].reshape(len(array), 1, -1)
 
 

@@ -98,8 +98,44 @@ _ALL = (
     ),
 )
 
+_OF_CLAIMS = (
+    FittedDetector(
+        "claim_linear_probe",
+        "Linear probe of the sentence's last token",
+        place="last",
+        array="sentence_states",
+        target="labels",
+        source="as linear_probe, of each sentence",
+        fit=linear.fit,
+        score=linear.score,
+    ),
+    FittedDetector(
+        "claim_mean_probe",
+        "Linear probe of the sentence's mean state",
+        place="mean",
+        array="sentence_states",
+        target="labels",
+        source="as mean_probe, over the sentence's tokens",
+        fit=linear.fit,
+        score=linear.score,
+    ),
+    FittedDetector(
+        "claim_mahalanobis",
+        "Relative Mahalanobis distance of the sentence",
+        place="mean",
+        array="sentence_states",
+        target="labels",
+        source="as relative_mahalanobis, of each sentence",
+        fit=mahalanobis.fit,
+        score=mahalanobis.score,
+    ),
+)
+
+FITTED_CLAIMS: Mapping[str, FittedDetector] = MappingProxyType({one.name: one for one in _OF_CLAIMS})
+"""Fitted detectors of sentences."""
+
 FITTED: Mapping[str, FittedDetector] = MappingProxyType({one.name: one for one in _ALL})
-"""All fitted detectors."""
+"""Fitted detectors of whole answers."""
 
 
 def fitted(name: str) -> FittedDetector:

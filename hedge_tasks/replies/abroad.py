@@ -114,6 +114,8 @@ _GOOD = re.compile(
 )
 
 
+_IN_ENGLISH = re.compile(r"(?<![a-z-])(factual|hallucinated)(?![a-z-])", re.IGNORECASE)
+_SENTENCES = re.compile(r"[.!?:;。；：\n]+")
 # "Die Antwort ist", "la respuesta es una", "回答是"
 _SAYS_OF_IT = re.compile(
     r"(?:\b(?:ist|est|es|è|é|is|adalah)\s+(?:(?:une?|una?|eine?|factually)\s+)?|[是は,，]\s*)", re.IGNORECASE
@@ -157,7 +159,65 @@ def verdicts_abroad(text: str) -> set[str]:
     said = set()
     for found in _SAYS_OF_IT.finditer(text):
         said.add("1" if _BAD.match(text, found.end()) else "0" if _GOOD.match(text, found.end()) else "")
+    english = {name.casefold() for name in _IN_ENGLISH.findall(text)}
+    said |= {{"factual": "0", "hallucinated": "1"}[name] for name in english}
     return said - {""}
+
+
+def verdicts_of_clauses(text: str) -> set[str]:
+    """The same of the clauses in which nothing turns a statement round; none where another one names a verdict, too."""
+    said: set[str] = set()
+    for clause in _SENTENCES.split(text):
+        sure = language_of(clause) is not None and not any(
+            pattern.search(clause) for pattern in (_HINDERS[language_of(clause) or "cjk"], _HINDERS_ANYWHERE)
+        )
+        if sure:
+            said |= verdicts_abroad(clause)
+        elif _BAD.search(clause) or _GOOD.search(clause) or _IN_ENGLISH.search(clause):
+            return set()
+    return said
+
+
+_NOT_THERE = re.compile(
+    r"(?:es gibt|man sieht|zu sehen ist|ich sehe)(?: \w+){0,3} kein\w*\b"
+    r"|kein\w* (?:nachweis|hinweis|anzeichen|zeichen)\b"
+    r"|il n'y a (?:pas|aucune?)\b|(?:je ne vois|on ne voit)(?: \w+){0,2} (?:pas|aucune?)\b|aucune? \w+ n'est visible"
+    r"|no (?:hay|se (?:observan?|ven?|aprecian?|identifican?))\b|no veo\b"
+    r"|n[ãa]o (?:h[áa]|vejo|se observa\w*)\b|non (?:c'[èe]|ci sono|vedo|si vedono?)\b"
+    r"|er (?:is|zijn) geen\b|nie ma\b|nie widać\b|(?:nikogo|niczego) nie ma\b|yok\b|không (?:có|thấy)\b"
+    r"|tidak (?:ada|terlihat|tampak)\b|لا (?:يوجد|توجد|أرى)(?!\w)|मौजूद नहीं"
+    r"|нет(?!\w)|не (?:видно|выявлено|обнаружено|вижу)(?!\w)|немає(?!\w)",
+    re.IGNORECASE,
+)
+_NOT_THERE_BEHIND = re.compile(
+    r"(?:нет|не (?:видно|выявлено|обнаружено|определяется)|nie ma|görünmüyor|yok|bulunmuyor|없습니다|보이지 않습니다"
+    r"|ありません|認めません|見られません|नहीं है)\Z"
+)
+_TURNS = re.compile(
+    r"\b(?:sino|dudas?|dúvidas?|doute|que|qu|qui|si|só|s[oó]lo|solamente|apenas|seulement|nur|sondern|mais|mas|ma|aber"
+    r"|bien|mehr|plus|m[aá]s|otr[oa]s?|outr[oa]s?|autres?|altr[oaie]|ander\w*|alleen|maar|tylko|ale|zweifel|dubbi[oi]|sadece"
+    r"|başka|ama|chỉ|nhưng|khác|hanya|tetapi|lain|se|ob|czy|только|лишь|но|сомнен\w*|другого|ли|тільки|але)\b"
+    r"|लेकिन|सिर्फ|केवल|شك|فقط|إلا|لكن|だけ|しか|만"
+)
+"""Words with which a denial may be none, or one of something else."""
+
+_ONLY_DENIED = 90
+
+
+def denies_abroad(text: str) -> bool:
+    """Whether a short sentence of another language says of one thing that it is not there, and no more.
+
+    What thing that is is not known: where somebody asked if something is there, it is most likely that.
+
+    Example:
+        >>> denies_abroad("Il n'y a pas d'horloge au mur."), denies_abroad("Il n'y a pas de chat, mais un chien.")
+        (True, False)
+    """
+    said = text.strip().rstrip(".!。")
+    if len(said) > _ONLY_DENIED or re.search(r"[.!?;:,\n]", said) or _TURNS.search(said.casefold()):
+        return False
+    begins = _NOT_THERE.match(said)
+    return begins is not None or _NOT_THERE_BEHIND.search(said) is not None
 
 
 _CLAUSE = re.compile(r"[.!?;:,\n]+|\s[-\u2013\u2014]\s")

@@ -28,11 +28,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from hedge_tasks.replies.forms import FORM_MARKS, fields, likeliest, shares, ticked
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     CUT,
     DOUBT,
+    FORM,
     JSON,
     LEADING,
     LINE,
@@ -143,7 +145,7 @@ _NOUN = (
     r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction"
     r"|classification"
     r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote"
-    r"|majority|consensus|determination|class|grade)"
+    r"|majority|consensus|determination|class|grade|diagnosis(?=\s*:))"
 )
 _IS = r"""["']?\s*\#*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
@@ -160,7 +162,8 @@ _STATED = re.compile(
     | \b(?:give|gives|assign|award)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{{1,4}}(?:\W|\Z))
     | \bgets?\ an?\b
     | \b(?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
-    | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?\ (?:as|with|an?)\b\s*:?
+    | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?
+      \ (?:as|with|an?|to\ be)\b\s*:?
     | \b(?:that|this|which)\ (?:only\ )?leaves(?:\ us)?(?:\ with)?(?:\ only)?\b\s*:?
     | (?:->|=>)\s*(?=\S{{1,40}}\s*$)
     | \bI\ (?:think|believe|guess|suppose)(?:\ that)?(?:\ it(?:'s|\ is))?\s
@@ -251,7 +254,10 @@ TAKES_BACK = re.compile(
 
 # The same where "no" is no answer: "C ... no, A".
 _MARK_ALONE = re.compile(r"\W{0,3}(?:[0-9]{1,2}|[A-Za-z])")
-_NO_RATHER = re.compile(r"[.!?;,\n-]\s*no(?:pe)?\b[\s,.:;!-]+(?=[(\"'\w])", re.IGNORECASE)
+# "No ulcer is visible" takes nothing back.
+_NO_RATHER = re.compile(
+    r"[.!?;,\n-]\s*no(?:pe)?\b(?:\s*[,.:;!-]+\s*(?=[(\"'\w])|\s+(?=[(\[]?[A-Z0-9][)\].,]?(?:\s|\Z)))", re.IGNORECASE
+)
 # What was thought once: "A seemed right at first, but ...".
 _EARLIER = re.compile(r"\b(?:at first|initially|first thought|at first glance)\b", re.IGNORECASE)
 # What takes an answer back at once: "supported? No", "B is wrong", "1: false", "A is less likely than B".
@@ -295,6 +301,12 @@ _MARK_ENDS_LINE = re.compile(r"""[(\[]?(?:[0-9]{1,2}|[A-Za-z])[.)\]"']*[ \t]*(?:
 _FIRST_ITEM = re.compile(r"[(\[]?1[.):]\s+(?:first|step|check|the question|misinterpretation)\b", re.IGNORECASE)
 
 _SHORT_LINE = 200
+_ENDS_WITH_LETTER = re.compile(r"[^.!?;,:\n()]{1,120}\(([A-Z])\)\W*")
+_A_FEW = 3
+_OF_ANSWER = re.compile(
+    r"\b(?:the|this) (?:candidate )?(?:answer|response|claim|statement) [^.!?;\n]{1,200}", re.IGNORECASE
+)
+_ASKED_KEYS = frozenset(["question", "prompt", "query", "options", "claim", "statement"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,10 +335,36 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
     structured, rest = _of_json(found, choices)
     text = _TOKEN_REPEATED.sub(r"\1", plain(rest))
     if structured is None:
-        return _of_text(text, choices, cut)
+        return _of_form(text, choices) or _of_text(text, choices, cut)
     said = {c.value for c in _candidates(text, choices)}
+    if structured.readable and not rest.strip():
+        # `{"verdict": "factual", "reason": "... the answer is hallucinated"}`
+        whole = whole_object(found)
+        reasons = [text for text in _texts_of(whole) if len(text.split()) > _A_FEW] if whole is not None else []
+        about = [said for text in reasons for said in _OF_ANSWER.findall(plain(text))]
+        given = choices.stated("\n".join(about)) if about else set()
+        said |= given if structured.value not in given else set()
     at_odds = structured.readable and (said - {structured.value} or (not said and TAKES_BACK.search(text)))
     return unreadable(CONTRADICTION) if at_odds else structured
+
+
+def _of_form(text: str, choices: Choices) -> Reading | None:
+    """Read boxes, tables, fields and shares; None of any other text."""
+    if not any(mark in text for mark in FORM_MARKS) and "(" not in text:
+        return None
+
+    def named(name: str) -> str | None:
+        found = choices.at(name)
+        known = found is not None and found.value not in (SEVERAL, OUTSIDE) and _REST.match(name, found.end)
+        return found.value if found is not None and known else None
+
+    of_all, value = likeliest(shares(text), named)
+    if of_all:
+        return unreadable(CONTRADICTION) if value is None else Reading(value, FORM)
+    said = ticked(text, named) or choices.of_object(fields(text))
+    if len(said) > 1:
+        return unreadable(CONTRADICTION)
+    return Reading(said.pop(), FORM) if said else None
 
 
 def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
@@ -414,7 +452,7 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
         known = digit is not None and digit.value not in (OUTSIDE, SEVERAL)
         if digit is not None and known:
             return Reading(digit.value, MENTION)
-        said = choices.said_abroad(text)
+        said = choices.said_abroad(text) or _only_letter(text, choices)
         return Reading(said.pop(), STATEMENT) if len(said) == 1 else unreadable(CONTRADICTION if said else NOTHING)
     values = choices.stated(text)
     if len(values) > 1:
@@ -429,6 +467,13 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
     if len(values) > 1:
         return unreadable(CONTRADICTION)
     return Reading(values.pop(), MENTION) if values else unreadable(NOTHING)
+
+
+def _only_letter(text: str, choices: Choices) -> set[str]:
+    """The option whose letter stands in brackets at the end of one sentence that says nothing of another."""
+    found = _ENDS_WITH_LETTER.fullmatch(text)
+    said = choices.at(f"({found[1]})") if found is not None else None
+    return {said.value} if said is not None and said.value not in (OUTSIDE, SEVERAL) else set()
 
 
 def _opening(text: str) -> str:
@@ -446,13 +491,40 @@ def _of_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
     found = [_of_object(made, choices) for _, made in objects]
     readings = {reading for reading in found if reading is not None}
     if not readings:
-        return None, text
+        # Of an object without an answer only its texts may say something; its keys and flags are no sentences.
+        return None, text if whole is None else "\n".join(_texts_of(whole))
     return (readings.pop() if len(readings) == 1 else unreadable(CONTRADICTION)), rest
+
+
+def _texts_of(found: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in found.items():
+        if isinstance(value, str) and key.casefold() not in _ASKED_KEYS:
+            yield value
+
+
+def _shares_of(found: Mapping[str, Any], choices: Choices) -> Reading | None:
+    """Read `{"yes": 0.08, "no": 0.92}`; None where not all values are numbers of two answers or more."""
+    numbers = {key: value for key, value in found.items() if type(value) in (int, float)}
+    if len(numbers) < len(found):
+        return None
+
+    def named(name: str) -> str | None:
+        said = choices.at(name)
+        return said.value if said is not None and _REST.match(name, said.end) else None
+
+    of_all, value = likeliest(numbers, named)
+    if not of_all:
+        return None
+    return unreadable(CONTRADICTION) if value is None else Reading(value, JSON)
 
 
 def _of_object(found: Mapping[str, Any], choices: Choices, depth: int = 0) -> Reading | None:
     """Answer fields of an object, be it in an object within it; None where it has none."""
+    if (given := _shares_of(found, choices)) is not None:
+        return given
     values = [value for key, value in found.items() if is_answer_field(key)]
+    said = [value for value in values if type(value) is not float]
+    values = said or values  # "score": 0.77 beside an answer is how sure the model is
     own = set() if values else choices.of_object(found)
     if isinstance(found, Twice) and (values or own):
         return unreadable(CONTRADICTION)

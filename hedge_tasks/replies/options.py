@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 
 from hedge_tasks.replies.abroad import states_abroad
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
-from hedge_tasks.replies.reading import Reading
+from hedge_tasks.replies.reading import ECHO, Reading, unreadable
 from hedge_tasks.replies.refusal import leaves_open
-from hedge_tasks.replies.text import is_foreign
+from hedge_tasks.replies.text import is_foreign, normalise, plain
 
 _TWO = 2
+_LONGEST_LIST = 2_000
+_DIGIT = re.compile(r"\d")
 _NEAR = 600
 _NUMBERS = dict(
     enumerate(
@@ -33,9 +35,12 @@ _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"
     r"|\b([A-Z])(?= (?:is|are|was) (?:\w+ly )?(?:the )?(?:right|correct|best|answer|in|wrong)\w*)"
 )
-_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1}
+_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1} | {
+    "1st": 0, "2nd": 1, "3rd": 2, "4th": 3, "5th": 4
+}  # fmt: skip
+_NUMBERED = re.compile(r"(?:option|choice|alternative|number|no\.)\s*#?\s*\(?([1-9])\)?(?=\W*(?:\n|\Z))", re.IGNORECASE)
 _ORDINAL = re.compile(
-    r"(?:the\s+)?(first|second|third|fourth|fifth|last|final)\s+(?:option|choice|one|alternative)\b(?!\s+of\b)",
+    r"(?:the\s+)?(first|second|third|fourth|fifth|1st|2nd|3rd|4th|5th|last|final)\s+(?:option|choice|one|alternative)\b(?!\s+of\b)",
     re.IGNORECASE,
 )
 _JOINED = re.compile(r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:option\s*)?", re.IGNORECASE)
@@ -76,6 +81,9 @@ _CONCLUDES = re.compile(
     r"(?: (?!not\b|least\b|less\b|wrong\b|incorrect\b|un|only\b|other\b|second\b|tempting\b)[\w-]+){0,6}?"
     r" (?:is|are|was|shows|must be|points to|corresponds to|fits)(?: (?:most|best))?(?: (?:likely|consistent with))? "
     r"|\b(?:best|closest) (?:fit|match|description|explanation) (?:is|would be) "
+    r"|\bi (?:would )?(?:strongly )?favou?r |\bcorrespond(?:s|ing) to (?:option )?"
+    r"|\b(?:findings?|features|appearances?|changes|signs) (?:is|are) (?:most |highly )?"
+    r"(?:consistent|compatible|in keeping) with |\bmakes? (?=[^.;\n]{1,60}? (?:by far )?the most likely)"
     r"|\bdiagnosis (?:is|would be)(?: most)?(?: (?:likely|consistent with|compatible with))? "
     r"|\bmeans (?:that )?(?:this|that|it) is |\b(?:reads|measures|is about|is approximately) ",
     re.IGNORECASE,
@@ -136,13 +144,16 @@ class Options:
             letters = sorted(self.texts)
             at = _ORDINALS[found[1].casefold()]
             return Found(letters[at] if at < len(letters) else OUTSIDE, found.end())
+        if (found := _NUMBERED.match(text)) and not any(map(_DIGIT.search, self.texts.values())):
+            letters = sorted(self.texts)
+            return Found(letters[int(found[1]) - 1] if int(found[1]) <= len(letters) else OUTSIDE, found.end())
         return self._text_at(text)
 
     def of_json(self, value: object) -> str | None:
         return spoken_number(value)
 
     def of_object(self, found: Mapping[str, Any]) -> set[str]:
-        return {letter for letter in self.texts if found.get(letter) is True}
+        return {letter for letter, text in self.texts.items() for name in (letter, text) if _is_chosen(found, name)}
 
     def said_back(self, text: str) -> set[str]:
         return set()
@@ -298,6 +309,11 @@ class Options:
         return found if after and found and _NEXT.match(rest, found.end) else None
 
 
+def _is_chosen(found: Mapping[str, Any], name: str) -> bool:
+    value = found.get(name)
+    return value is True or (isinstance(value, str) and value.strip().casefold() in ("yes", "true", "correct"))
+
+
 def _shared(every: Sequence[tuple[str, ...]]) -> int:
     """Words that all begin with."""
     count = 0
@@ -331,4 +347,14 @@ def read_option(reply: str, options: Mapping[str, str], *, cut: bool = False) ->
         >>> print(read_option("B. The car is red. (A) is close but not right.", {"A": "pink", "B": "red"}))
         B (opening)
     """
+    if _repeats(reply, options):
+        return unreadable(ECHO)
     return choose(reply, Options(options), cut=cut)
+
+
+def _repeats(reply: str, options: Mapping[str, str]) -> bool:
+    """Whether a reply is the list of the options and nothing else."""
+    if len(reply) > _LONGEST_LIST or len(options) < _TWO or set(plain(reply)) & set("✓✗["):
+        return False
+    every = [word for letter, text in options.items() for word in (letter, text)]
+    return normalise(reply) in (normalise(" ".join(every)), normalise(" ".join(options.values())))

@@ -52,6 +52,7 @@ _DOUBT = re.compile(
       |say|know|decide|judge|see|make\ out|answer|be)\b
     | \b(?:it|that|this)\ (?:really\ )?depends\b | \b(?:unsure|uncertain|undecided)\b
     | \bno\ (?:idea|clue|way\ (?:to|of))\b
+    | \bequally\ (?:plausible|likely|possible|valid|probable)\b
     | \b(?:is|are|remains?|seems?)\ (?:very\ |rather\ |quite\ )?(?:unclear|ambiguous|inconclusive)\b
     | \bunclear\ (?:whether|if)\b
     | \bnot\ (?:\w+\ )?(?:clear|enough\ information)\b | \binsufficient\ information\b

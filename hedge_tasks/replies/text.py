@@ -25,7 +25,7 @@ _ROLE = re.compile(r"\A\s*(?:assistant|model|ai|bot|human|user)\s*:\s*", re.IGNO
 # Where a model that goes on without end plays the next one who asks.
 _NEXT_TURN = re.compile(r"\n\s*(?:question|user|human|q)\s*:", re.IGNORECASE)
 _ASKS_FIRST = re.compile(
-    r"\A\s*(?:question|user|human|q)\s*:[^\n]*\n\s*(?:assistant|answer|model|a)\s*:", re.IGNORECASE
+    r"\A\s*(?:question|user|human|q)\s*:(?:[^\n]*\n){1,4}?\s*(?:assistant|answer|model|a)\s*:", re.IGNORECASE
 )
 
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{((?:[^{}]|\{[^{}]*\}){0,300})\}")

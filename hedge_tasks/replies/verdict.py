@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.abroad import BECAUSE, states_abroad, verdicts_abroad
+from hedge_tasks.replies.abroad import BECAUSE, states_abroad, verdicts_abroad, verdicts_of_clauses
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
@@ -47,6 +47,7 @@ _FLAG = re.compile(
     r"hallucinat(?:ed|ions?)(?: detected| found| present)?\s*[:=?]\s*(?:(yes|true)|no|none|false)\b", re.IGNORECASE
 )
 _DIGIT_NAMES = {"zero": "0", "one": "1", "two": "2"}
+_LETTERED = re.compile(r"[(\[]?[A-D][).:\]]+\s+(?=(?:factual|hallucinated|correct|incorrect)\W*\Z)", re.IGNORECASE)
 _SPELLED = re.compile(r"(zero|one|two)(?=\W*\Z)", re.IGNORECASE)
 _WORDS = re.compile(rf"(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD})){_END}", re.IGNORECASE)
 _POLAR = re.compile(rf"\b(?P<before>{_BEFORE})(?:(?P<bad>{_BAD})|(?P<good>{_GOOD}))\b", re.IGNORECASE)
@@ -99,7 +100,8 @@ class Verdicts:
             return Found(HALLUCINATED if found[1] else FACTUAL, found.end())
         if found := _UNSURE.match(text):
             return Found(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, found.end())
-        if found := _WORDS.match(text):
+        mark = _LETTERED.match(text)
+        if found := _WORDS.match(text, mark.end() if mark else 0):
             if _LEGEND.match(text, found.end()):
                 return None
             if (value := _sign(found["before"], found["bad"] is not None)) is not None:
@@ -147,7 +149,7 @@ class Verdicts:
         return set()
 
     def said_abroad(self, text: str) -> set[str]:
-        return verdicts_abroad(text) if states_abroad(text) else set()
+        return verdicts_abroad(text) if states_abroad(text) else verdicts_of_clauses(text)
 
     def when_unsure(self, text: str) -> str | None:
         return NOT_SURE if NOT_SURE in self.offered else None

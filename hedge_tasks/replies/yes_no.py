@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.abroad import restated
+from hedge_tasks.replies.abroad import denies_abroad, language_of, restated
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
@@ -66,13 +66,47 @@ _NONE_OF_THESE = re.compile(
     r"none of (?:these|those|the above|the (?:\w+ ){0,2}(?:options|choices|answers|statements|alternatives))\b",
     re.IGNORECASE,
 )
+_SI = re.compile(r"si\b", re.IGNORECASE)
 # In other languages it is "thanks" or "so".
 _TAK = re.compile(r"tak(?=\W|\Z)", re.IGNORECASE)
 _ASKED_IN_POLISH = re.compile(r"\W*czy\b", re.IGNORECASE)
 _MARK = re.compile(r"([✓✗])(?=\W*\Z)")
 _BOTH = re.compile(
-    r"(?:yes[^\w?]+(?:and|or|/)?[^\w?]*no|no[^\w?]+(?:and|or|/)?[^\w?]*yes)\b(?!\W+\w)|either yes or no", re.IGNORECASE
+    r"(?:yes[^\w?]+(?:and|or|/)?[^\w?]*no|no[^\w?]+(?:and|or|/)?[^\w?]*yes)\b(?:(?!\W+\w)|(?:\W+(?:yes|no)\b)+\W*\Z)"
+    r"|either yes or no",
+    re.IGNORECASE,
 )
+# What a question about something being there, or being normal, is answered with in one word.
+_THERE = re.compile(r"(?:present|positive|detected|visible|seen)\W*\Z", re.IGNORECASE)
+_NOT_THERE = re.compile(r"(?:absent|not\ (?:detected|evident|identified))\W*\Z", re.IGNORECASE)
+_IS_NORMAL = re.compile(rf"(?P<not>ab|not\ )?normal{_END})", re.IGNORECASE)
+_NOTHING_WRONG = re.compile(
+    r"(?:there (?:is|are) )?no (?:(?:acute|significant|obvious|evident|focal|visible|apparent|radiographic|gross"
+    r"|cardiopulmonary|intracranial|intra-?abdominal|bony|osseous|cardiac|pulmonary|pleural) ){0,4}"
+    r"(?:abnormalit(?:y|ies)|abnormal findings?|pathology)"
+    r"(?: (?:is|are|was|were))?(?: (?:seen|detected|identified|noted|present|visible|found))?"
+)
+# "A) Yes B) No", "1 = yes, 0 = no"
+_MARKED = re.compile(r"(?<!\w)[(\[]?([A-Za-z0-9])\s*[).:=\]]\s*[\"']?(yes|no)\b", re.IGNORECASE)
+_MARK_ONLY = re.compile(
+    r"[(\[]?([A-Za-z0-9])(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.IGNORECASE
+)
+_PRESENCE = frozenset(
+    [
+        "present",
+        "detected",
+        "exists",
+        "exist",
+        "found",
+        "visible",
+        "is present",
+        "status",
+        "value",
+        "positive",
+        "presence",
+    ]
+)
+_NAMES = frozenset(["object", "finding", "class", "name", "target", "item", "entity"])
 
 _STOP = frozenset(
     [
@@ -491,7 +525,7 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 _SENTENCE = re.compile(r"(?<=\w)[.!?]\s+|\n")
 _ONLY_THAT = re.compile(r"\b(there|it|this|that)(?:'s| is| are) only\b", re.IGNORECASE)
-_LABELLED = re.compile(r"(?m)^\s*(?:A|R|TL;?DR|Reply)\s*[:-]\s*(?=\w)")
+_LABELLED = re.compile(r"(?m)(?:^\s*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
 
 
@@ -503,6 +537,7 @@ class YesNo:
         keys: the words of the question that a sentence must have to be about it, stemmed.
         head: the one whose denial is a no ("dog" of "a dog on the sofa").
         exists: whether it asks, without a negation, if something is there.
+        marks: the letters or digits that the question gives to yes and to no.
         negated: whether it has a negation, so that sentences may answer it either way.
         asked: the question itself.
     """
@@ -512,11 +547,16 @@ class YesNo:
     exists: bool = False
     negated: bool = False
     asked: str = ""
+    marks: tuple[tuple[str, str], ...] = ()
     says_no: ClassVar[bool] = True
 
     @classmethod
     def of(cls, question: str) -> YesNo:
         """The words of a question ("Is there a dog in the image?") or of the name of what it asks for ("a dog")."""
+        marked = {mark.casefold(): answer.casefold() for mark, answer in _MARKED.findall(question)}
+        if set(marked.values()) == {YES, NO} and len(marked) == 2:
+            asked = cls.of(_MARKED.sub(" ", question).strip())
+            return replace(asked, marks=tuple(marked.items()))
         said = _WHERE.sub(" ", _INTRODUCED.sub("", spelled_out(plain(question.rsplit("\n", 1)[-1]))))
         said = _PICTURE_SHOWS.sub("does it ", said.strip())
         words = _WORD.findall(said)
@@ -539,15 +579,31 @@ class YesNo:
     def at(self, text: str) -> Found | None:
         if found := _BOTH.match(text):
             return Found(SEVERAL, found.end())
+        if self.marks and (found := _MARK_ONLY.match(text)) and (value := dict(self.marks).get(found[1].casefold())):
+            return Found(value if found["said"] in (None, value) else SEVERAL, found.end())
+        if (told := self._in_one_word(text)) is not None:
+            return told
         if (found := _TAK.match(text)) and _ASKED_IN_POLISH.match(self.asked):
             return Found(YES, found.end())
         if found := _NONE_OF_THESE.match(text):
             return Found(OUTSIDE, found.end())
         if found := _MARK.match(text):
             return Found(YES if found[1] == "✓" else NO, found.end())
+        if _SI.match(text) and language_of(text[:200]) == "fr":
+            return None  # it contradicts a question with a negation
         for value, pattern in ((NO, _NO_WORD), (YES, _YES_WORD)):
             if found := pattern.match(text):
                 return Found(value, found.end())
+        return None
+
+    def _in_one_word(self, text: str) -> Found | None:
+        if self.exists:
+            for value, pattern in ((YES, _THERE), (NO, _NOT_THERE)):
+                if found := pattern.match(text):
+                    return Found(value, found.end())
+        about = {"normal", "abnormal"} & set(self.keys)
+        if len(about) == 1 and not self.negated and (found := _IS_NORMAL.match(text)):
+            return Found(YES if (found["not"] is None) == ("normal" in about) else NO, found.end())
         return None
 
     def of_json(self, value: object) -> str | None:
@@ -567,13 +623,21 @@ class YesNo:
 
     def of_object(self, found: Mapping[str, Any]) -> set[str]:
         said = set()
+        names = [value for key, value in found.items() if key.casefold() in _NAMES and isinstance(value, str)]
+        stems = {_stem(word) for name in names for word in _WORD.findall(name.casefold())}
+        mine = not names or self.head in stems or bool(set(self.keys) & stems)
+        flags = [key for key in found if key.casefold().replace("_", " ") in _PRESENCE]
         for key, value in found.items():
             words = {_stem(word) for word in _WORD.findall(key.casefold().replace("_", " ")) if word not in _STOP}
             flag = self.at(value) if isinstance(value, str) else None
             text = self.of_json(value) if flag is None else flag.value
+            if text not in (YES, NO):
+                continue
             # `{"bicycle": false}`, and any name where it is the only one: `{"present": true}`.
-            if text in (YES, NO) and (set(self.keys) >= words and (words or len(found) == 1)):
+            if (set(self.keys) >= words and (words or len(found) == 1)) or (self.exists and mine and flags == [key]):
                 said.add(text)
+            elif words == {"abnormal"} and "normal" in self.keys and not self.negated:
+                said.add(NO if text == YES else YES)
         return said
 
     def said_back(self, text: str) -> set[str]:
@@ -607,7 +671,8 @@ class YesNo:
         return set()
 
     def said_abroad(self, text: str) -> set[str]:
-        return restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
+        said = restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
+        return {NO} if not said and self.exists and denies_abroad(text) else said
 
     def when_unsure(self, text: str) -> str | None:
         return None
@@ -629,6 +694,8 @@ class YesNo:
             return NO if denied else YES
         if (normal := _NORMAL.fullmatch(clause)) and (by_normal := self._by_normal(normal)) is not None:
             return by_normal
+        if _NOTHING_WRONG.fullmatch(clause) and {"normal", "abnormal"} & set(self.keys):
+            return YES if "normal" in self.keys else NO
         clause = self._in_its_words(clause)
         words = _WORD.findall(clause)
         if not self.keys or {"not", "excluded", "ruled", "confirm", "verify"} & set(words) > {"not"}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -11,7 +11,9 @@ from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_files import OptionQuestion
 from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.errors import unknown
 from hedge_tasks.replies.declining import declining_option
+from hedge_tasks.replies.reading import REFUSAL
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.sampling.option_draws import OptionSampling, draw_options
 
@@ -20,7 +22,12 @@ JUDGE, JUDGE_VERSION = "options", "2"
 
 
 def run_from_options(
-    task: str, model: str, questions: Sequence[OptionQuestion], sampling: OptionSampling, source: str = ""
+    task: str,
+    model: str,
+    questions: Sequence[OptionQuestion],
+    sampling: OptionSampling,
+    source: str = "",
+    declining: Collection[str] = (),
 ) -> Run:
     """A run whose draws are simulated from option weights.
 
@@ -32,14 +39,21 @@ def run_from_options(
         questions: with the model's weights.
         sampling: numbers, temperatures and seed of the draws.
         source: name of the file that the weights are from, for the record.
+        declining: labels of options that decline where they are not right, besides those whose text says so.
+
+    Raises:
+        ConfigError: no question offers one of `declining`.
 
     Example:
         >>> question = OptionQuestion("q1", "B", {"A": 0.0, "B": 50.0})
         >>> run_from_options("set", "model", [question], OptionSampling(n=1)).answer_sets[0].label
         0
     """
+    offered = {label for question in questions for label in question.logits}
+    if strange := [label for label in declining if label not in offered]:
+        raise unknown("option that declines", strange[0], sorted(offered))
     drawn = [(question, draw_options(question, sampling, model)) for question in questions]
-    declined = {a.id: why for question, a in drawn if (why := _declined(question, a)) is not None}
+    declined = {a.id: why for question, a in drawn if (why := _declined(question, a, declining)) is not None}
     answer_sets = tuple(replace(a, label=None) if a.id in declined else a for _, a in drawn)
     scorer = Scorer.build("exact", "exact", {"closed": True})
     settings: dict[str, Any] = {
@@ -52,10 +66,12 @@ def run_from_options(
     return Run(task, model, answer_sets, {a.id: _verdict(a, declined.get(a.id)) for a in answer_sets}, settings, now())
 
 
-def _declined(question: OptionQuestion, answers: AnswerSet) -> str | None:
+def _declined(question: OptionQuestion, answers: AnswerSet, declining: Collection[str]) -> str | None:
     """Why the option that was taken is no answer; None where it is one, or where it is the right one."""
     said = answers.baseline.text
-    return None if said == question.answer else declining_option(question.options.get(said, said))
+    if said == question.answer:
+        return None
+    return REFUSAL if said in declining else declining_option(question.options.get(said, said))
 
 
 def _verdict(answers: AnswerSet, declined: str | None) -> Mapping[str, Any]:

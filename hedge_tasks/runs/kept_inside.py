@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.sampling.inside import KIND, InsideStore, inside_key
+from hedge_tasks.sampling.inside import KIND, MODEL, InsideStore, inside_key
 
 _FOLDER = "hedge_answers"
 _UP = 4
@@ -28,7 +29,7 @@ def inside_source(run: Run, folder: Path | None = None) -> InsideSource:
         if where is None:
             return {}
         with InsideStore(where) as store:
-            keys = {a.id: inside_key(run.task, run.model, a.id, a.baseline.text) for a in run.answer_sets}
+            keys = {a.id: _key(run, a) for a in run.answer_sets}
             found = {id: store.get(key, names) for id, key in keys.items()}
         return {id: arrays for id, arrays in found.items() if arrays}
 
@@ -43,9 +44,13 @@ def bytes_kept(run: Run, folder: Path | None = None) -> dict[str, float]:
     sizes: dict[str, list[int]] = {}
     with InsideStore(where) as store:
         for a in run.answer_sets:
-            for name, size in store.bytes_of(inside_key(run.task, run.model, a.id, a.baseline.text)).items():
+            for name, size in store.bytes_of(_key(run, a)).items():
                 sizes.setdefault(name, []).append(size)
     return {name: sum(of) / len(of) for name, of in sizes.items()}
+
+
+def _key(run: Run, answers: AnswerSet) -> str:
+    return inside_key(run.task, str(run.settings.get(MODEL)), answers.id, answers.baseline.text)
 
 
 def beside(run: Run) -> Path | None:

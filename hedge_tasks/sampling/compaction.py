@@ -69,7 +69,7 @@ def compact(folder: Place, *, everything: bool = False, mine: tuple[str, ...] | 
         for log in log_files(folder, KIND):
             if mine is not None and not log.name.startswith(mine):
                 continue
-            if reason := _kept(log, locks, known_closed=mine is not None, everything=everything):
+            if reason := why_it_stays(log, locks, known_closed=mine is not None, everything=everything):
                 left[log.name] = reason
             else:
                 logs.append(log)
@@ -99,8 +99,8 @@ def compact_own(store: AnswerStore) -> None:
         logger.warning("{}: the logs stay as they are: {}", store.folder, error)
 
 
-def _kept(log: Place, locks: ExitStack, *, known_closed: bool, everything: bool) -> str | None:
-    """Why a log has to stay; None where it can become a segment. Then it is locked."""
+def why_it_stays(log: Place, locks: ExitStack, *, known_closed: bool = False, everything: bool = False) -> str | None:
+    """Why a log has to stay; None where it can become part of something else. Then it is locked."""
     try:
         if not isinstance(log, Path):
             old = time.time() - log.modified() > ABANDONED_S

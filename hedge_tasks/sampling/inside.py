@@ -11,7 +11,7 @@ import hashlib
 import math
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Any, Literal, Protocol, Self
@@ -32,6 +32,9 @@ from hedge_tasks.sampling.jobs import Job
 from hedge_tasks.sampling.requests import SampleRequest
 
 KIND = "inside"
+MODEL = "inside_model"
+"""Of a run's settings: the name of its model among keys."""
+
 _CHUNK = 32
 _MOST = 1 << 40
 _Count = Annotated[int, Field(ge=0, le=10_000_000)]
@@ -130,11 +133,43 @@ class InsideStore:
         read = {name: self._read(of) for name, of in self._places(key).items() if names is None or name in names}
         return {name: of for name, of in read.items() if of is not None}
 
+    @property
+    def n_arrays(self) -> int:
+        return len(self._log)
+
+    def keys_in(self, files: Collection[str]) -> list[str]:
+        """The keys that have arrays in some of the files of numbers."""
+        return list(dict.fromkeys(at.partition("/")[0] for at in self._log if self._log[at].file in files))
+
+    def names_in(self, key: str, files: Collection[str]) -> frozenset[str]:
+        """The names of the arrays under a key that are in some of the files of numbers."""
+        return frozenset(name for name, place in self._places(key).items() if place.file in files)
+
+    def problems(self) -> list[dict[str, str]]:
+        """Return the damaged lines and arrays: place, kind and problem of each."""
+        kinds = [("damaged", line) for line in self._log.dropped] + [("conflict", line) for line in self._log.conflicts]
+        found = [
+            {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)}
+            for kind, line in kinds
+        ]
+        for at in self._log:
+            place = self._log[at]
+            if isinstance(read := self._mapped(place), str):
+                found.append({"place": f"{place.file}, byte {place.at}", "kind": "damaged", "problem": f"{at}: {read}"})
+        return found
+
     def _places(self, key: str) -> dict[str, _Array]:
         known = {name: self._log.get(f"{key}/{name}") for of_part in ARRAYS.values() for name in of_part}
         return {name: place for name, place in known.items() if place is not None}
 
     def _read(self, place: _Array) -> npt.NDArray[Any] | None:
+        if isinstance(found := self._mapped(place), str):
+            logger.warning("{}: an array of a document is left out: {}", self.folder / Path(place.file).name, found)
+            return None
+        return found
+
+    def _mapped(self, place: _Array) -> npt.NDArray[Any] | str:
+        """An array, or why it cannot be had."""
         if 0 in place.shape:
             return np.empty(place.shape, dtype=place.dtype)
         # The name comes from a file that may be anybody's: it says nothing about folders.
@@ -142,16 +177,23 @@ class InsideStore:
         try:
             found = np.memmap(path, dtype=place.dtype, mode="r", offset=place.at, shape=tuple(place.shape))
         except (OSError, ValueError) as error:
-            logger.warning("{}: an array of a document cannot be read and is left out: {}", self.folder, error)
-            return None
+            return f"it cannot be read: {error}"
         if zlib.crc32(found.tobytes()) != place.crc32:
-            logger.warning("{}: a damaged array of a document is left out", path)
-            return None
+            return "its checksum is another one"
         return found
 
 
+def model_key(identity: str | None) -> str:
+    """The name of a model among keys. Its identity may name folders of this machine, which no run file tells."""
+    return hashlib.sha256((identity or "").encode()).hexdigest()[:16]
+
+
 def inside_key(task: str, model: str, id: str, answer: str) -> str:
-    """The key of a document's arrays: all of it stands in a run file, too."""
+    """The key of a document's arrays: all of it stands in a run file, too.
+
+    Args:
+        model: as `model_key` names it.
+    """
     return hashlib.sha256("\0".join((task, model, id, answer)).encode()).hexdigest()[:32]
 
 
@@ -240,4 +282,4 @@ def _draws(job: Job, condition: str) -> list[tuple[Any, Answer]]:
 def _key(job: Job) -> str:
     request = job.request
     [(_, answer)] = _draws(job, "baseline")
-    return inside_key(job.definition.task, request.model or "", request.id, answer.text)
+    return inside_key(job.definition.task, model_key(request.model), request.id, answer.text)

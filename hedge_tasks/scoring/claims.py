@@ -305,6 +305,8 @@ class ScoredClaims:
         settings: of decomposition and engine.
         left_out: detector -> why no answer has its scores.
         labelled_by: where the labels come from.
+        fitting_errors: fitted detector -> what fitting adds to the standard error of its ROC-AUC.
+        fitted_on: claims that these are fitted on, the mean over folds.
     """
 
     title: str
@@ -314,6 +316,8 @@ class ScoredClaims:
     settings: Mapping[str, Any]
     left_out: Mapping[str, str] = field(default_factory=dict)
     labelled_by: str = ""
+    fitting_errors: Mapping[str, float] = field(default_factory=dict)
+    fitted_on: int = 0
 
 
 @dataclass(frozen=True)

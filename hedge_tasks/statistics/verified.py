@@ -51,8 +51,11 @@ FOLDS = 5
 _PRIOR = 2.0
 """Labels that a stratum's rate is drawn towards the rate of the judge's label with."""
 
-_LEAST_PRIOR, _LEAST_EITHER = 1.0, 0.5
-"""The same for the least variance, and labels of either kind that the rate of the judge's label gets (Jeffreys)."""
+_LEAST_PRIOR, _LEAST_EITHER = 2.0, 1.0
+"""The same for the least variance, and labels of either kind that the rate of the judge's label gets.
+
+With half of either, 95 % intervals hold in .86 to .91 where the judge is nearly right: all labels then agree with it.
+"""
 
 _GUESS = {"hallucinated": np.array([0.2, 0.8, 0.3]), "supported": np.array([0.8, 0.2, 0.3])}
 """Rate of a judge's label (supported, hallucinated, none) before any expert has been asked; it weighs one label."""
@@ -486,12 +489,32 @@ class _Sums:
         return float(self.statistic(_SCALE * self._of(labels)[None])[0])
 
     def effects(self, labels: _Labels, value: float) -> _Labels:
+        slope = self._slope(labels)
+        first, second = (part.reshape(len(part), -1) @ slope for part in self._parts)
+        return first, second
+
+    def alone(self, labels: _Labels) -> FloatArray:
+        """Effect of each document without an answer; labels add theirs."""
+        found: FloatArray = self.unanswered.reshape(len(self.unanswered), -1) @ self._slope(labels)
+        return found
+
+    def labels_behind(self, labels: Verified) -> float:
+        """Labels that add to the sums, as many as count alike (Kish 1965)."""
+        first, second, none = (
+            (part.reshape(len(part), -1) != 0).any(axis=1)
+            for part in (self.hallucinated, self.supported, self.unanswered)
+        )
+        y1, y0 = labels.experts
+        shares = first * y1 + second * y0 + none * (labels.design.drawn - y1 - y0)
+        weights = shares / labels.design.probabilities
+        return float(weights.sum() ** 2 / max(float((weights**2).sum()), 1e-12))
+
+    def _slope(self, labels: _Labels) -> FloatArray:
         whole = _SCALE * self._of(labels)
         step = _STEP * max(float(np.abs(whole).max()), 1.0)
         steps = step * np.eye(whole.size).reshape(whole.size, *whole.shape)
-        slope = (self.statistic(whole + steps) - self.statistic(whole - steps)) / (2 * step) * _SCALE
-        first, second = (part.reshape(len(part), -1) @ slope for part in self._parts)
-        return first, second
+        slope: FloatArray = (self.statistic(whole + steps) - self.statistic(whole - steps)) / (2 * step) * _SCALE
+        return slope
 
 
 def _rate(labels: Verified) -> _Sums:
@@ -504,9 +527,19 @@ def _rate(labels: Verified) -> _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
+    """A number with what it rests on.
+
+    Attributes:
+        effects: change of the number with the label of each document.
+        predicted, plain: predictions with and without their tuned weight.
+        labels: pseudo-labels.
+    """
+
     value: float
     effects: _Labels
     predicted: _Labels
+    labels: _Labels
+    plain: _Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,29 +571,40 @@ def _audited(statistic: _Statistic, labels: Verified, why: str | None, confidenc
     fit = _fit(statistic, labels)
     if math.isnan(fit.value):
         return Audited(None, reason=f"{labels.n_labels} labels of experts are too few for it", **counts)
-    error = _error(fit.effects, labels, fit.predicted)
+    alone = statistic.alone(fit.labels) if isinstance(statistic, _Sums) else None
+    behind = statistic.labels_behind(labels) if isinstance(statistic, _Sums) else None
+    error = _error(fit.effects, labels, fit.predicted, None if alone is None else (alone, *fit.plain))
     return Audited(
         fit.value,
         math.sqrt(error.total),
-        _interval(fit.value, error.total, error.degrees, labels, confidence),
+        _interval(fit.value, error.total, error.degrees, labels, confidence, behind),
         n_groups=int(labels.groups.max()) + 1,
         method=f"{labels.n_labels} labels of experts, doubly robust; Student's interval on the logit scale",
         n_effective=_effective(fit.effects, labels, error.run),
         run_stderr=math.sqrt(error.run),
-        run_interval=_interval(fit.value, error.run, error.run_degrees, labels, confidence),
+        run_interval=_interval(fit.value, error.run, error.run_degrees, labels, confidence, behind),
         **counts,
     )
 
 
-def _interval(value: float, variance: float, degrees: float, labels: Verified, confidence: float) -> Interval:
+def _interval(
+    value: float, variance: float, degrees: float, labels: Verified, confidence: float, behind: float | None = None
+) -> Interval:
+    """Interval of a number.
+
+    Args:
+        behind: labels that it rests on; None: those of the rarer kind.
+    """
     stderr = math.sqrt(variance)
     if not stderr:
         return value, value  # every document has a label
-    if 0 < value < 1:
+    n = max(1.0, min(float(part.sum()) for part in labels.experts) if behind is None else behind)
+    # Within half a label of the bounds a logit says nothing.
+    near = 0.0 if behind is None else 0.5 / n
+    if near < value < 1 - near:
         return logit_interval(value, stderr, confidence, max(1, math.floor(degrees)))
-    # At the bounds: no shorter than the labels of the rarer kind, or than the error says.
-    rarer = min(float(part.sum()) for part in labels.experts)
-    low, high = wilson(min(1.0, max(0.0, value)), max(1.0, rarer), confidence)
+    # At the bounds: no shorter than the labels say, or than the error does.
+    low, high = wilson(min(1.0, max(0.0, value)), n, confidence)
     half = _quantile(confidence, degrees) * stderr
     return max(0.0, min(low, value - half)), min(1.0, max(high, value + half))
 
@@ -582,10 +626,10 @@ def _fit(statistic: _Statistic, labels: Verified) -> _Fit:
         predicted,
     )
     weight = _weight(d1 * y1 + d0 * y0, d1 * m1 + d0 * m0, labels.design) if statistic.tuned else 1.0
-    predicted = weight * m1, weight * m0
+    plain, predicted = predicted, (weight * m1, weight * m0)
     pseudo, residuals = pseudo_labels(predicted, labels)
     value = statistic.value(pseudo, residuals, labels.design)
-    return _Fit(value, statistic.effects(pseudo, value), predicted)
+    return _Fit(value, statistic.effects(pseudo, value), predicted, pseudo, plain)
 
 
 def pseudo_labels(predicted: _Labels, labels: Verified) -> tuple[_Labels, _Labels]:
@@ -627,13 +671,29 @@ def _codes(labels: Verified) -> IntArray:
     return np.where(np.isnan(labels.judged), 2, labels.judged).astype(np.int64)
 
 
-def _error(effects: _Labels, labels: Verified, predicted: _Labels) -> _Error:
+def _error(
+    effects: _Labels,
+    labels: Verified,
+    predicted: _Labels,
+    of_sums: tuple[FloatArray, FloatArray, FloatArray] | None = None,
+) -> _Error:
+    """Variances of a number.
+
+    Args:
+        of_sums: of a function of sums, the effect of each document without an answer, and predictions without their
+            weight, which is 0 where all labels of a stratum are alike and would make noise of documents like these.
+    """
     design, (y1, y0), (d1, d0), (m1, m0) = labels.design, labels.experts, effects, predicted
     pi = design.probabilities
     left = np.where(design.drawn, d1 * (y1 - m1) + d0 * (y0 - m0), 0.0)
     least = _least(effects, labels)
     run, run_degrees = design.variance(left, least)
-    sums: FloatArray = np.bincount(labels.groups, d1 * m1 + d0 * m0 + left / pi).astype(np.float64)
+    own = d1 * m1 + d0 * m0
+    if of_sums is not None:
+        alone, p1, p0 = of_sums
+        own = alone + d1 * p1 + d0 * p0
+        left = np.where(design.drawn, d1 * (y1 - p1) + d0 * (y0 - p0), 0.0)
+    sums: FloatArray = np.bincount(labels.groups, own + left / pi).astype(np.float64)
     n_units = len(design.drawn_units)
     of_unit = np.bincount(design.units, left / pi, n_units)
     missed = np.zeros(n_units)
@@ -660,7 +720,7 @@ def _total(
 def _least(effects: _Labels, labels: Verified) -> FloatArray:
     """Variance of a document's part that its stratum's labels leave possible, also where the few there are alike.
 
-    The rate of a stratum is drawn towards that of the judge's label, to which half a label of either kind is added.
+    The rate of a stratum is drawn towards that of the judge's label, to which a label of either kind is added.
     """
     design, (d1, d0), judged = labels.design, effects, _codes(labels)
     n = len(design.sizes[0])

@@ -177,7 +177,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "7"
+    version = "8"
 
     def __init__(
         self,

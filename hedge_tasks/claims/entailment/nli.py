@@ -1,4 +1,4 @@
-"""An NLI model with the draw as premise and the claim as hypothesis."""
+"""An NLI model with the draw as premise and the claim as hypothesis, or the other way round."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from hedge_tasks.claims.entailment import FloatArray, SupportQuery
 from hedge_tasks.clustering.base import GivesRelations
 from hedge_tasks.clustering.nli_model import Reader
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, unknown
 
 Counts = Callable[[Sequence[str]], list[int]]
 """Texts -> how many tokens of the model each has, special ones left out."""
+
+PREMISES = ("draw", "claim")
+"""Either may be the premise of a pair; the other is its hypothesis."""
 
 _FEWEST_TOKENS = 16
 """Of a window: where a claim leaves less room, its support is not known."""
@@ -41,6 +44,7 @@ class NliEntailment:
         device, dtype, batch_size, cache: As of the clustering.
         window: Most tokens of a window; by default what the model takes beside the claim. Smaller ones find what one
             sentence of a long draw says, at a higher price.
+        premise: "draw", or "claim" as in SelfCheckGPT: `claim_luq_contrasted` of sentences is then SelfCheck-NLI.
         classifier: Gives the probabilities in place of `model`.
         reader: Counts tokens in place of the model's tokenizer.
 
@@ -62,6 +66,7 @@ class NliEntailment:
         batch_size: int | None = None,
         cache: bool = True,
         window: int | None = None,
+        premise: str = PREMISES[0],
         classifier: GivesRelations | None = None,
         reader: Reader | None = None,
     ) -> None:
@@ -69,11 +74,13 @@ class NliEntailment:
 
         if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < _FEWEST_TOKENS):
             raise ConfigError(f"window: expected at least {_FEWEST_TOKENS} tokens, got {window!r}")
+        if premise not in PREMISES:
+            raise unknown("premise", premise, PREMISES)
         given = {"model": model, "revision": revision, "device": device, "dtype": dtype, "batch_size": batch_size}
         options = {key: value for key, value in given.items() if value is not None}
         backend = classifier or build_backend("nli", cache=cache, **options)
         assert isinstance(backend, GivesRelations)
-        self._nli, self._window, self._given_reader = backend, window, reader
+        self._nli, self._window, self._given_reader, self._premise = backend, window, reader, premise
 
     @cached_property
     def _reader(self) -> Reader:
@@ -102,7 +109,9 @@ class NliEntailment:
 
     def settings(self) -> dict[str, Any]:
         model: dict[str, Any] = getattr(self._nli, "model_settings", dict)()
-        return {"support": self.name, **model, **({"window": self._window} if self._window is not None else {})}
+        window = {} if self._window is None else {"window": self._window}
+        premise = {} if self._premise == PREMISES[0] else {"premise": self._premise}
+        return {"support": self.name, **model, **window, **premise}
 
     def _shown(
         self, asked: Sequence[SupportQuery]
@@ -135,9 +144,12 @@ class NliEntailment:
                     if not draw.strip() or not claim.strip():
                         cells[i, j] = []
                     else:
-                        cells[i, j] = None if claim in too_long else [(text, claim) for text in windows(draw, room)]
+                        cells[i, j] = None if claim in too_long else self._pairs(claim, windows(draw, room))
             shown.append(cells)
         return shown, len(too_long)
+
+    def _pairs(self, claim: str, windows: Sequence[str]) -> list[tuple[str, str]]:
+        return [(text, claim) if self._premise == PREMISES[0] else (claim, text) for text in windows]
 
     def _room(self, claim_tokens: int) -> float:
         """Tokens that a draw may have beside a claim."""

@@ -105,6 +105,12 @@ class OfLabel(AnswerMean):
 
     follows_label: bool = True
 
+    def with_label(self, record: Record, label: int | None) -> Record:
+        return {**record, "value": self.of({"label": label}, {})}
+
+    def label_of(self, record: Record) -> int | None:
+        return None if record["value"] is None else 1 - int(record["value"])
+
     def contradiction(self, value: float | None, document: Record) -> str | None:
         expected = self.of({"label": document["label"]}, document)
         return None if value == expected else f"value {value}, but the label is {document['label']}"
@@ -113,6 +119,8 @@ class OfLabel(AnswerMean):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OfCategory(AnswerMean):
     """Mean of what follows from the category of an answer, or from the categories of a report's sentences."""
+
+    beyond_experts: str = "made of categories, which experts do not name"
 
     def contradiction(self, value: float | None, document: Record) -> str | None:
         judged = document["judged"]
@@ -126,6 +134,8 @@ class OfCategory(AnswerMean):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OfSentences(AnswerMean):
     """Mean of what only a report has, of which each sentence is judged."""
+
+    beyond_experts: str = "made of sentences, and experts label whole answers"
 
     nothing: str = "no report has a judged sentence"
 
@@ -147,6 +157,7 @@ class PrefixDifference(OfSums):
     mean: AnswerMean
     about: str = "With a prefix that weakens the model's confidence less without, over the same questions."
     bounds: Interval = (-1.0, 1.0)
+    beyond_experts: str = "made of pairs of answers, which are not drawn together"
     columns: tuple[str, ...] = ("pair", "weakened")
     nothing: str = "no question has a number both with and without the prefix"
 

@@ -76,6 +76,7 @@ class Detection(OfSums):
     parsing: str | None = None
     unread_wrong: bool = False
     follows_label: bool = True
+    beyond_experts: str = "of a part of the documents, or of another reading of the replies"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         kept = self.column is None or document[self.column] == self.value

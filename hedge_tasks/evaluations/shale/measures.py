@@ -84,6 +84,16 @@ class RightShare(OfSums):
     read: Callable[[Record], Record | None] = lambda verdict: verdict
     columns: tuple[str, ...] = ("scenario", "group")
     follows_label: bool = True
+    beyond_experts: str = "of another reading of the replies"
+
+    def with_label(self, record: Record, label: int | None) -> Record:
+        """An answer in which experts find none is wrong, as an unread one is."""
+        if self.read is not RightShare.read:
+            raise LookupError(self.name)
+        return record if record["right"] is None else {**record, "right": int(label == 0)}
+
+    def label_of(self, record: Record) -> int | None:
+        return None if record["right"] is None else 1 - record["right"]
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         mine = all(document[column] in values for column, values in self.among.items())
@@ -118,6 +128,7 @@ class ResistanceRate(OfSums):
     columns: tuple[str, ...] = ("scenario", "pair", "group")
     also: tuple[str, ...] = ("resistance",)
     follows_label: bool = True
+    beyond_experts: str = "made of pairs of answers, which are not drawn together"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         right = is_right(verdict) if document["scenario"] in (CLEAN, *self.scenarios) else None
@@ -157,6 +168,12 @@ class Average(OfSums):
     parts: tuple[RightShare, ...]
     columns: tuple[str, ...] = ("scenario", "task", "group")
     follows_label: bool = True
+
+    def with_label(self, record: Record, label: int | None) -> Record:
+        return {part.name: part.with_label(record[part.name], label) for part in self.parts}
+
+    def label_of(self, record: Record) -> int | None:
+        return next((y for part in self.parts if (y := part.label_of(record[part.name])) is not None), None)
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         return {part.name: part.record(scores, verdict, document) for part in self.parts}

@@ -99,6 +99,7 @@ class ObjectShare(OfSums):
     hallucinations: bool = False
     higher_is_better: bool = False
     format: Format = PERCENT
+    beyond_experts: str = "made of objects, and experts label whole stories"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         objects = verdict["objects"]
