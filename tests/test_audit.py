@@ -500,6 +500,15 @@ def test_whole_images_are_drawn_with_all_their_questions() -> None:
     assert rate.interval[0] <= true <= rate.interval[1]
 
 
+def test_one_person_sees_all_questions_on_an_image() -> None:
+    run, _ = in_groups()
+    plan = planned(run, n=60, whole=True, raters=2).plan
+    groups = {a.id: a.group for a in run.answer_sets}
+    alone = {(groups[item.id], item.raters) for item in plan.items if item.id is not None and len(item.raters) == 1}
+    assert len(alone) == len({group for group, _ in alone})
+    assert {raters for _, raters in alone} == {(0,), (1,)}
+
+
 def test_an_image_that_is_labelled_in_part_counts_as_not_drawn() -> None:
     run, truth = in_groups()
     plan = planned(run, n=60, whole=True).plan

@@ -124,11 +124,14 @@ def make_plan(
         *((answers, text, label) for answers, text, label in controls),
     ]
     items, asked = [], {}
+    blocks: dict[str, int] = {}
     width = len(str(len(entries)))
     for i, (answers, text, label) in enumerate(_shuffled(entries, chance), start=1):
         code = f"a{i:0{width}d}"
         both = raters == 2 and (label is not None or chance.random() < _SHARED)
-        share = tuple(range(raters)) if both or raters == 1 else (i % 2,)
+        # One person sees all questions on an image.
+        block = blocks.setdefault(_block(answers), len(blocks))
+        share = tuple(range(raters)) if both or raters == 1 else (block % 2,)
         items.append(PlannedItem(code=code, id=None if label is not None else answers.id, label=label, raters=share))
         shown = answers.baseline.text if text is None else text
         right = _cut(answers.reference) if reference and answers.reference else None
@@ -173,8 +176,11 @@ def _images(sets: Sequence[AnswerSet]) -> IntArray:
     """Number of the image of each document; one without an image stands for itself."""
     if all(answers.group is None for answers in sets):
         raise ConfigError("--whole: no two documents share an image or another group")
-    names = [f"document {a.id}" if a.group is None else f"group {a.group}" for a in sets]
-    return codes_of(names, len(names), "groups")
+    return codes_of([_block(answers) for answers in sets], len(sets), "groups")
+
+
+def _block(answers: AnswerSet) -> str:
+    return f"document {answers.id}" if answers.group is None else f"group {answers.group}"
 
 
 def _strata(
@@ -263,9 +269,7 @@ def _shuffled(
     """In random order, but the questions on one image together, which is then looked at once."""
     groups: dict[str, list[tuple[AnswerSet, str | None, int | None]]] = {}
     for entry in entries:
-        answers = entry[0]
-        key = f"document {answers.id}" if answers.group is None else f"group {answers.group}"
-        groups.setdefault(key, []).append(entry)
+        groups.setdefault(_block(entry[0]), []).append(entry)
     blocks = list(groups.values())
     chance.shuffle(blocks)
     for block in blocks:

@@ -119,7 +119,7 @@ def strata_of_images(
     of = np.zeros(len(there), dtype=np.int64)
     titles: list[str] = []
     whole = float(of_image.sum()) or 1.0
-    for kind, title in enumerate(("one judged hallucinated", "one without a label", "all judged supported")):
+    for kind, title in enumerate(("any judged hallucinated", "any without a label", "all judged supported")):
         here = np.flatnonzero(first == kind)
         if not len(here):
             continue

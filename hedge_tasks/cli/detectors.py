@@ -158,7 +158,7 @@ def _needs() -> Table:
     """The price of every detector, and the way to have a run keep its evidence."""
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.numbers import Cell, Column, Table
-    from hedge_tasks.probes.registry import FITTED
+    from hedge_tasks.probes.registry import FITTED, FITTED_CLAIMS
 
     n = 10
     rows: list[dict[str, Cell]] = [
@@ -174,7 +174,7 @@ def _needs() -> Table:
             "labels": "yes" if one.target == "labels" else "no, draws",
             "kept": f"--gen_kwargs inside={one.part}",
         }
-        for one in FITTED.values()
+        for one in (*FITTED.values(), *FITTED_CLAIMS.values())
     ]
     columns = [
         Column("detector"),
