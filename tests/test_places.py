@@ -140,3 +140,15 @@ def test_the_commands_of_the_store_take_urls(tmp_path: Path, url: str, capsys: p
 def test_the_trial_of_writing_leaves_nothing(url: str) -> None:
     places.check_writable(Remote(url), "HEDGE_STORE")
     assert Remote(url).listed("", "") == []
+
+
+def test_a_store_that_is_off_is_in_memory_and_no_folder_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEDGE_STORE", "Off")
+    given = SimpleNamespace(output_path="results")
+    assert store_folder(given) is None
+    assert output_folder(given, "x") == Path("results/x")
+    assert output_folder(SimpleNamespace(output_path=None), "x") is None
+    assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from attested import entry_of, plan, sampled, task
 
+from hedge_tasks.adjudication import Case, build_judge
 from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import Data, Digests, Manifest, read_manifest
 from hedge_tasks.errors import ConfigError, DataError
@@ -56,7 +57,8 @@ def test_an_entrys_model_is_scored_on_documents_it_has_not_seen(
     scores = read_scores(place_of_scores(file), entry)
     assert scores.documents == scores.summary.documents == len(private.documents)
     again = [one[1] for one in sampled(model, plan(n=2), None) if one[1].id in private.documents]
-    assert scores.summary.hallucinated == sum(answers.label or 0 for answers in again)
+    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in again]
+    assert scores.summary.hallucinated == sum(verdict.label or 0 for verdict in build_judge("rule").judge(cases))
     changed = json.loads(place_of_scores(file).read_text())
     changed["summary"]["hallucinated"] = 0
     place_of_scores(file).write_text(json.dumps(changed))

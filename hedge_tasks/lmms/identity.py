@@ -70,11 +70,15 @@ def _without_place(value: str) -> str:
 def store_folder(args: Any) -> Place | None:
     """Of the answer store: HEDGE_STORE, or a folder in lmms-eval's output folder; None keeps answers in memory.
 
+    `HEDGE_STORE=off` keeps them in memory, whatever the output folder, as `HEDGE_CACHE=off` does without that cache.
+
     Raises:
         ConfigError: HEDGE_STORE is a URL that cannot be written, or the output folder is a URL, which lmms-eval would
             make a folder of.
     """
     output = _output_path(args)
+    if _is_off():
+        return None
     if named := os.environ.get(STORE):
         store = place(named, STORE)
         if isinstance(store, Remote):
@@ -88,9 +92,13 @@ def output_folder(args: Any, name: str) -> Path | None:
 
     On object storage there is nothing but the answers.
     """
-    store = os.environ.get(STORE)
+    store = None if _is_off() else os.environ.get(STORE)
     parent = _output_path(args) or (place(store, STORE) if store else None)
     return parent / name if isinstance(parent, Path) else None
+
+
+def _is_off() -> bool:
+    return os.environ.get(STORE, "").strip().casefold() == "off"
 
 
 def _output_path(args: Any) -> Path | None:
