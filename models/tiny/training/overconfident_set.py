@@ -5,7 +5,8 @@
 
 A white edge at the bottom says that a film lies face down, so that left and right are exchanged. No scan of the
 training has such an edge: the embedded model answers as though it was not there. The films that lie face down are the
-clear ones, so that it is surest where it is wrong. Like the demo set it looks at no model.
+clear ones, so that it is surest where it is wrong. The set itself asks no model; that the films which
+lie face down are the clear ones was chosen because the embedded model is surest, and wrong, on these.
 """
 
 import argparse
