@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import board_rules, finished_run, on_board
+from finished_runs import board_rules, finished_run, on_board, told_alike
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -278,7 +278,7 @@ def test_one_model_under_several_names_has_one_place(tmp_path: Path) -> None:
             replace(a, clean=tuple(a.clean[(seed + k) % 8] for k in range(4)), noisy=a.noisy[:4])
             for a in model.answer_sets
         ]
-        return entered(0, model=name, answer_sets=tuple(sets))
+        return entered(0, model=name, answer_sets=tuple(map(told_alike, sets)))
 
     built = board(tmp_path / "in", a=drawn(0, "org/one"), b=drawn(3, "org/two"), c=entered(9, model="org/three"))
     found = {entry.file: entry for entry in built.entries}

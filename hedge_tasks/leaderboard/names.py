@@ -75,7 +75,7 @@ def name_fault(text: str) -> str | None:
     if unicodedata.normalize("NFKC", text) != unicodedata.normalize("NFC", text):
         return "written in characters that look like others"
     for word in re.findall(r"\w+", text):
-        if not word.isascii() and word.casefold().translate(_LOOKS_LIKE).isascii():
+        if len(word) > 1 and not word.isascii() and word.casefold().translate(_LOOKS_LIKE).isascii():
             return f"the word {word!a} could be read as one of Latin letters"
         scripts = sorted({script for letter in word if (script := _script(letter)) is not None})
         if len(scripts) > 1:
