@@ -136,11 +136,8 @@ def _some(answers: AnswerSet, clean: Sequence[int], noisy: Sequence[int]) -> Ans
     ids = answers.cluster_ids or ()
     start = 1 + len(answers.clean)
     kept = [*ids[:1], *(ids[1 + i] for i in clean), *(ids[start + i] for i in noisy)]
-    chosen = {
-        "clean": tuple(answers.clean[i] for i in clean),
-        "noisy": tuple(answers.noisy[i] for i in noisy),
-    }
-    return replace(answers, **chosen, cluster_ids=None).with_clusters(kept)
+    drawn = tuple(answers.clean[i] for i in clean), tuple(answers.noisy[i] for i in noisy)
+    return replace(answers, clean=drawn[0], noisy=drawn[1], cluster_ids=None).with_clusters(kept)
 
 
 def _auroc(scores: Sequence[Scores], name: str) -> float | None:
