@@ -19,6 +19,7 @@ from hedge_tasks.leaderboard.comparison import Counted, Pairs, sum_pairs
 from hedge_tasks.leaderboard.detector_ranks import Priced, detector_board, priced
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.measures.detector_table import detector_table
+from hedge_tasks.measures.over_seeds import draws_shares
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import compare_sums, ratio
@@ -80,6 +81,10 @@ def test_detectors_at_one_price_see_the_first_answers_that_they_pay_for() -> Non
         assert found["equal"]["exact"][name].draws == table[name].draws == 6
         whole = detection_auroc(scorer_of(run, None).score(run.answer_sets), name).value
         assert found["all"]["exact"][name].auroc == pytest.approx(whole)
+        # With each text a cluster, what other draws would change follows from the answers as from the file.
+        (share,) = draws_shares(run.answer_sets, scorer_of(run, None), [name])
+        assert found["all"]["exact"][name].by_draws == pytest.approx(share.stderr, rel=1e-9)
+    assert found["all"]["exact"]["baseline_nll"].by_draws is None
     assert found["all"]["exact"]["vase"].draws == 12
     assert "lexical" not in found["all"]["exact"]  # it reads texts
 

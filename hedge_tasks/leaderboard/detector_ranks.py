@@ -16,6 +16,7 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.submission import answer_set_of, clustered_as_stated, follows_from_numbers
 from hedge_tasks.measures.detector_table import Rank, affordable_answers, ranks_of
+from hedge_tasks.measures.over_seeds import jackknifed
 from hedge_tasks.statistics import UndefinedStatistic, auroc
 
 PRICES = ("equal", "all")
@@ -31,10 +32,13 @@ class Priced:
     Attributes:
         auroc: ROC-AUC.
         draws: answers a question that it looked at besides the baseline answer.
+        by_draws: what other draws of the same documents would change, as a standard error: a jackknife over draws, with
+            the baseline answer and its label as they are; None where it cannot be told.
     """
 
     auroc: float
     draws: int
+    by_draws: float | None = None
 
 
 @dataclass(frozen=True)
@@ -97,26 +101,43 @@ def detector_board(
 def _scored(
     answer_sets: Sequence[AnswerSet], size: tuple[int, int], detectors: Sequence[str], alpha: float
 ) -> dict[str, Priced]:
-    cut = [_first(answers, *size) for answers in answer_sets]
-    try:
-        scores = score_all(cut, None, detectors, alpha=alpha)
-    except DataError:
-        return {}
+    clean, noisy = size
+    whole = _aurocs(answer_sets, range(clean), range(noisy), detectors, alpha)
+    drawing = [name for name in whole if get(name).draws(*size)]
+    # Draws of one place are independent of those of another; without as many noisy as clean ones there are no pairs.
+    places = range(clean) if clean > 1 and noisy in (0, clean) and drawing else range(0)
+    kept = [[i for i in range(clean) if i != place] for place in places]
+    without = [_aurocs(answer_sets, some, some if noisy else [], drawing, alpha) for some in kept]
     found = {}
-    for name in detectors:
-        value = _auroc(scores, name)
-        if value is not None:
-            found[name] = Priced(value, get(name).draws(*size))
+    for name, value in whole.items():
+        values = [one[name] for one in without if name in one]
+        by_draws = jackknifed(values) if values and len(values) == clean else None
+        found[name] = Priced(value, get(name).draws(*size), by_draws)
     return found
 
 
-def _first(answers: AnswerSet, clean: int, noisy: int) -> AnswerSet:
-    """The first clean and noisy answers, with the cluster ids that they have among all."""
+def _aurocs(
+    answer_sets: Sequence[AnswerSet],
+    clean: Sequence[int],
+    noisy: Sequence[int],
+    detectors: Sequence[str],
+    alpha: float,
+) -> dict[str, float]:
+    """By detector, on these clean and noisy answers of every document; without those that have no number."""
+    try:
+        scores = score_all([_some(answers, clean, noisy) for answers in answer_sets], None, detectors, alpha=alpha)
+    except DataError:
+        return {}
+    return {name: value for name in detectors if (value := _auroc(scores, name)) is not None}
+
+
+def _some(answers: AnswerSet, clean: Sequence[int], noisy: Sequence[int]) -> AnswerSet:
+    """The clean and noisy answers of these places, with the cluster ids that they have among all."""
     ids = answers.cluster_ids or ()
     start = 1 + len(answers.clean)
-    kept = [*ids[: 1 + clean], *ids[start : start + noisy]]
-    cut = replace(answers, clean=answers.clean[:clean], noisy=answers.noisy[:noisy], cluster_ids=None)
-    return cut.with_clusters(kept)
+    kept = [*ids[:1], *(ids[1 + i] for i in clean), *(ids[start + i] for i in noisy)]
+    drawn = tuple(answers.clean[i] for i in clean), tuple(answers.noisy[i] for i in noisy)
+    return replace(answers, clean=drawn[0], noisy=drawn[1], cluster_ids=None).with_clusters(kept)
 
 
 def _auroc(scores: Sequence[Scores], name: str) -> float | None:

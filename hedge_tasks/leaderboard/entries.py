@@ -133,17 +133,17 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]
-    rate = rate_of(sets)
+    rate, detectors = rate_of(sets), priced(content)
     return Entry(
         file=file.name,
         content={key: value for key, value in content.items() if key != "documents"},
         findings=findings,
         columns=columns_of(content),
-        detectors=priced(content),
+        detectors=detectors,
         rate=rate,
         supported=supported_of(sets),
         answers=_answer_digests(content),
-        html=entry_page(content, findings, file.name, rate, *finding_in(content, sets, findings)),
+        html=entry_page(content, findings, file.name, rate, detectors["all"], *finding_in(content, sets, findings)),
     )
 
 

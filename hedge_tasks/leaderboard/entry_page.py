@@ -11,6 +11,7 @@ from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.audits import audited_number, whose
 from hedge_tasks.leaderboard.blind import not_better, shown_rows
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles, task_page
+from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import documents_part
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
 from hedge_tasks.leaderboard.submission import stored_scores
@@ -33,6 +34,7 @@ def entry_page(
     findings: ValidationFindings,
     file: str,
     rate: Number | None,
+    detectors: Mapping[str, Mapping[str, Priced]],
     finding: RunFinding | None = None,
     why_none: str = "",
 ) -> str:
@@ -43,12 +45,13 @@ def entry_page(
         findings: what its validation found.
         file: name of the file that it was read from.
         rate: share of hallucinated answers.
+        detectors: by clustering, what was computed here of each detector with all draws.
         finding: of the run, from what was computed again.
         why_none: why there is none.
     """
     clusterings = content["clusterings"]
     metrics = [
-        (name, [_row(content, findings, name, detector) for detector in of["detectors"]])
+        (name, [_row(content, findings, name, detector, detectors) for detector in of["detectors"]])
         for name, of in clusterings.items()
     ]
     charts = [_charts(stored_scores(content, name), list(of["detectors"])) for name, of in clusterings.items()]
@@ -63,6 +66,7 @@ def entry_page(
         entry=content["entry"],
         summary=content["summary"],
         rate=rate,
+        replayed=findings.answers.verified,
         finding=finding,
         why_none=why_none,
         protocol=protocol_of(content),
@@ -101,9 +105,17 @@ def _charts(scores: Sequence[Scores], detectors: Sequence[str]) -> list[Any]:
     return [picture(roc_chart(scores, shown)), picture(risk_coverage_chart(scores, shown))]
 
 
-def _row(content: Mapping[str, Any], findings: ValidationFindings, clustering: str, detector: str) -> dict[str, Any]:
+def _row(
+    content: Mapping[str, Any],
+    findings: ValidationFindings,
+    clustering: str,
+    detector: str,
+    computed: Mapping[str, Mapping[str, Priced]],
+) -> dict[str, Any]:
     about = content["clusterings"][clustering]["detectors"][detector]
+    priced = computed.get(clustering, {}).get(detector)
     return {
+        "by_draws": None if priced is None else priced.by_draws,
         "name": name_of(detector) if detector in names() else clean(about["title"], 100),
         "draws": about["draws"],
         "estimate": stated_auroc(content, clustering, detector),
@@ -133,8 +145,9 @@ def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator
     coverage, documents = findings.coverage, documents_part(findings)
     state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]
     yield "documents", state, documents.verified, documents.reason
+    if (audit := findings.audit) is not None:
+        yield "labels of experts", "signed" if audit.verified else "self-reported", audit.verified, audit.reason
     parts = {"labels": findings.labels}
-    parts |= {} if findings.audit is None else {"labels of experts": findings.audit}
     titles = suite_titles([content])
     for part in dict.fromkeys(findings.suite.values()):
         parts[", ".join(titles[name][0] for name, its in findings.suite.items() if its == part)] = part

@@ -192,19 +192,25 @@ def draws_shares(
         values = [value for one in without if (value := detection_auroc(one, detector).value) is not None]
         if number.value is None or len(values) < n:
             continue
-        deviations = np.array(values) - np.mean(values)
-        variance = (n - 1) / n * float(deviations @ deviations)
-        found.append(_share(detector, n, variance, number.stderr))
+        found.append(share_of(detector, jackknifed(values), n, number.stderr))
     return found
 
 
-def _share(detector: str, n: int, variance: float, stderr: float | None) -> DrawsShare:
+def jackknifed(values: Sequence[float]) -> float:
+    """Standard error of a number by what it is without each of its parts in turn (Tukey 1958)."""
+    n = len(values)
+    deviations = np.array(values) - np.mean(values)
+    return math.sqrt((n - 1) / n * float(deviations @ deviations))
+
+
+def share_of(detector: str, by_draws: float, n: int, stderr: float | None) -> DrawsShare:
+    """The draws' part of a number, from their standard error and that of the whole number."""
     if not stderr:
-        return DrawsShare(detector, n, math.sqrt(variance), None, None)
-    share = min(1.0, variance / stderr**2)
+        return DrawsShare(detector, n, by_draws, None, None)
+    share = min(1.0, (by_draws / stderr) ** 2)
     # The draws' variance falls as 1 / n; that of the documents stays.
     enough = math.ceil(n * share * (1 - _ENOUGH) / (_ENOUGH * (1 - share))) if share < 1 else None
-    return DrawsShare(detector, n, math.sqrt(variance), share, enough)
+    return DrawsShare(detector, n, by_draws, share, enough)
 
 
 def _with(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
