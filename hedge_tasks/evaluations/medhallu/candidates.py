@@ -24,7 +24,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark.wording import NotHere, rouge
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.records import Items, Name, Record
-from hedge_tasks.numbers import Column, Number, Table
+from hedge_tasks.numbers import Cell, Column, Number, Table
 from hedge_tasks.serving.encoders import Encoder, unit_vectors
 from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.rates import estimate_rate
@@ -274,7 +274,8 @@ def _by_candidate(question: ClusteredQuestion, values: Sequence[float]) -> tuple
 
 
 def _by_cluster(question: ClusteredQuestion, values: Sequence[float]) -> tuple[list[float], list[float]]:
-    fooling, others = [], []
+    fooling: list[float] = []
+    others: list[float] = []
     for places in question.members().values():
         labels = [label for place in places if (label := question.fooled[place]) is not None]
         if labels:
@@ -422,10 +423,7 @@ def tables_of_analysis(found: SemanticAnalysis) -> list[Table]:
         ),
         "Isolation of the truth": found.isolation,
     }
-    counts, uniform, isolation = (
-        Table(columns, [{"what": name, "value": n, "paper": _PAPER.get(name, "")} for name, n in rows.items()], title)
-        for title, rows in titles.items()
-    )
+    counts, uniform, isolation = (_with_words(columns, title, rows) for title, rows in titles.items())
     near = Table(
         [
             Column("of"),
@@ -455,6 +453,13 @@ def tables_of_analysis(found: SemanticAnalysis) -> list[Table]:
     ]
     said = Table.of(("finding", "paper", "here"), list(_findings(found)), title="The paper's findings", notes=notes)
     return [counts, uniform, near, isolation, said]
+
+
+def _with_words(columns: Sequence[Column], title: str, numbers: Mapping[str, Number]) -> Table:
+    rows: list[dict[str, Cell]] = [
+        {"what": name, "value": number, "paper": _PAPER.get(name, "")} for name, number in numbers.items()
+    ]
+    return Table(columns, rows, title)
 
 
 _CLOSER = "closer"
