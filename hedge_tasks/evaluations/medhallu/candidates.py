@@ -424,29 +424,27 @@ def tables_of_analysis(found: SemanticAnalysis) -> list[Table]:
         "Isolation of the truth": found.isolation,
     }
     counts, uniform, isolation = (_with_words(columns, title, rows) for title, rows in titles.items())
-    near = Table(
-        [
-            Column("of"),
-            Column("metric", "to the truth"),
-            Column("fooling", "deceiving"),
-            Column("others"),
-            Column("difference", interval=True),
-            Column("n", "questions", show="n", of="difference"),
-            Column("paper"),
-        ],
-        [
-            {
-                "of": p.unit,
-                "metric": METRICS[p.metric],
-                "fooling": p.fooling,
-                "others": p.others,
-                "difference": p.difference,
-                "paper": _CLOSER if p.unit == "clusters" else "",
-            }
-            for p in found.proximity
-        ],
-        title="Proximity: what deceives, and what does not, in questions that have both",
-    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "of": p.unit,
+            "metric": METRICS[p.metric],
+            "fooling": p.fooling,
+            "others": p.others,
+            "difference": p.difference,
+            "paper": _CLOSER if p.unit == "clusters" else "",
+        }
+        for p in found.proximity
+    ]
+    near_columns = [
+        Column("of"),
+        Column("metric", "to the truth"),
+        Column("fooling", "deceiving"),
+        Column("others"),
+        Column("difference", interval=True),
+        Column("n", "questions", show="n", of="difference"),
+        Column("paper"),
+    ]
+    near = Table(near_columns, rows, "Proximity: what deceives, and what does not, in questions that have both")
     notes = [
         "The paper states these findings in words; the table with its numbers (cluster_metric) is not part of the text "
         "that our published values are from."
