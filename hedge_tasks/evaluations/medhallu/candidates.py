@@ -24,10 +24,13 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark.wording import NotHere, rouge
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.records import Items, Name, Record
-from hedge_tasks.numbers import Cell, Column, Number, Table
+from hedge_tasks.numbers import Column, Number, Table
+from hedge_tasks.numbers.number import Interval
+from hedge_tasks.numbers.table import Cell
 from hedge_tasks.serving.encoders import Encoder, unit_vectors
 from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.rates import estimate_rate
+from hedge_tasks.statistics.sums import estimate_of_sums, ratio
 
 NLI_MODEL = "microsoft/deberta-large-mnli"
 """Of the paper (section 4)."""
@@ -368,12 +371,14 @@ def analysed(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
             "uniform, all questions": _rate([(c.question, c.uniform) for c in clusters], _FEW),
             UNIFORM: _rate([(c.question, c.uniform) for c in mixed], _FEW_MIXED),
             CHANCE: _grouped([(c.question, c.chance) for c in mixed], _FEW_MIXED),
-            BEYOND: _grouped([(c.question, c.uniform - c.chance) for c in mixed], _FEW_MIXED),
+            BEYOND: _grouped([(c.question, c.uniform - c.chance) for c in mixed], _FEW_MIXED, bounds=(-1, 1)),
             "candidates like most of their cluster": _grouped([(c.question, c.majority) for c in mixed], _FEW_MIXED),
         },
         proximity=proximity(questions),
         isolation={
-            ALONE: estimate_rate([one.of_truth not in one.clusters for one in questions]),
+            ALONE: estimate_rate(
+                [one.of_truth not in one.clusters for one in questions], groups=[one.id for one in questions]
+            ),
             "candidates in the truth's cluster": _rate(together, "no candidate"),
             "deceiving candidates in it": _rate(deceiving, "no candidate deceives"),
         },
@@ -390,18 +395,21 @@ def _rate(values: Sequence[tuple[str, bool]], reason: str) -> Number:
     return estimate_rate([value for _, value in values], groups=[group for group, _ in values])
 
 
-def _grouped(values: Sequence[tuple[str, float]], reason: str) -> Number:
+def _grouped(values: Sequence[tuple[str, float]], reason: str, bounds: Interval = (0, 1)) -> Number:
     if not values:
         return Number.undefined(reason)
-    return estimate_mean([value for _, value in values], [group for group, _ in values])
+    parts = [(value, 1) for _, value in values]
+    return estimate_of_sums(parts, [group for group, _ in values], ratio, bounds=bounds)
 
 
 def rows_of_analysis(found: SemanticAnalysis) -> Table:
     """Return one row a number: what `--out` writes."""
     parts = {"counts": found.counts, "uniformity": found.uniformity, "isolation": found.isolation}
-    rows = [{"part": part, "what": name, "of": "", "value": n} for part, of in parts.items() for name, n in of.items()]
+    rows: list[dict[str, Cell]] = [
+        {"part": part, "what": name, "of": "", "value": n} for part, of in parts.items() for name, n in of.items()
+    ]
     for p in found.proximity:
-        about = {"part": "proximity", "what": METRICS[p.metric], "of": p.unit}
+        about: dict[str, Cell] = {"part": "proximity", "what": METRICS[p.metric]}
         rows += [{**about, "of": f"{p.unit}, {name}", "value": getattr(p, name)} for name in Proximity._fields[2:]]
     return Table([], rows)
 
