@@ -25,7 +25,6 @@ from hedge_tasks.evaluations.medhallmark.wording import NotHere, rouge
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.records import Items, Name, Record
 from hedge_tasks.numbers import Column, Number, Table
-from hedge_tasks.numbers.number import Interval
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.serving.encoders import Encoder, unit_vectors
 from hedge_tasks.statistics.means import estimate_mean
@@ -44,7 +43,7 @@ FILE = "candidates.jsonl"
 Written = Annotated[str, Field(min_length=1, pattern=r"\S")]
 
 
-class Candidate(Record):
+class WrittenCandidate(Record):
     """A wrong answer to a question.
 
     Attributes:
@@ -66,7 +65,7 @@ class CandidateQuestion(Record):
     id: Name
     question: Written
     truth: Written
-    candidates: Annotated[Items[Candidate], Field(min_length=1)]
+    candidates: Annotated[Items[WrittenCandidate], Field(min_length=1)]
 
 
 def read_candidates(path: Path) -> list[CandidateQuestion]:
@@ -348,6 +347,10 @@ def analysed(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
     n = len(questions)
     clusters = uniformity(questions)
     mixed = [one for one in clusters if one.mixed]
+    uniform = _rate([(c.question, c.uniform) for c in mixed], _FEW_MIXED)
+    # Known exactly: labels and sizes are given, and only which label stands where is chance.
+    expected = math.fsum(c.chance for c in mixed) / len(mixed) if mixed else None
+    chance = Number(expected, n=uniform.n, n_groups=uniform.n_groups, reason=uniform.reason if not mixed else None)
     together = [(one.id, cluster == one.of_truth) for one in questions for cluster in one.clusters]
     deceiving = [
         (one.id, cluster == one.of_truth)
@@ -369,9 +372,9 @@ def analysed(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
         },
         uniformity={
             "uniform, all questions": _rate([(c.question, c.uniform) for c in clusters], _FEW),
-            UNIFORM: _rate([(c.question, c.uniform) for c in mixed], _FEW_MIXED),
-            CHANCE: _grouped([(c.question, c.chance) for c in mixed], _FEW_MIXED),
-            BEYOND: _grouped([(c.question, c.uniform - c.chance) for c in mixed], _FEW_MIXED, bounds=(-1, 1)),
+            UNIFORM: uniform,
+            CHANCE: chance,
+            BEYOND: uniform.less(chance.value),
             "candidates like most of their cluster": _grouped([(c.question, c.majority) for c in mixed], _FEW_MIXED),
         },
         proximity=proximity(questions),
@@ -395,11 +398,11 @@ def _rate(values: Sequence[tuple[str, bool]], reason: str) -> Number:
     return estimate_rate([value for _, value in values], groups=[group for group, _ in values])
 
 
-def _grouped(values: Sequence[tuple[str, float]], reason: str, bounds: Interval = (0, 1)) -> Number:
+def _grouped(values: Sequence[tuple[str, float]], reason: str) -> Number:
     if not values:
         return Number.undefined(reason)
     parts = [(value, 1) for _, value in values]
-    return estimate_of_sums(parts, [group for group, _ in values], ratio, bounds=bounds)
+    return estimate_of_sums(parts, [group for group, _ in values], ratio)
 
 
 def rows_of_analysis(found: SemanticAnalysis) -> Table:
