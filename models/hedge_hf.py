@@ -285,7 +285,18 @@ class HedgeHF(ChatAdapter):
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
 
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
-        return Continuations(self._tokenizer, choices, reader.ends) if choices else None
+        if not choices:
+            return None
+        self._refuse_form("guided")
+        return Continuations(self._tokenizer, choices, reader.ends)
+
+    def _refuse_form(self, what: str) -> None:
+        """The tokens that a form allows may all be implausible, and then there is nothing to choose from."""
+        if self.decoding is not None and self.decoding.beta > 0:
+            raise ConfigError(
+                f"{what}: decoding={self.decoding.name} leaves out implausible tokens, the allowed ones perhaps among "
+                "them; beta=0 leaves out none"
+            )
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings of decoding besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
@@ -452,6 +463,7 @@ class HedgeHF(ChatAdapter):
     def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
         if schema is None or not self.keeps_schemas():
             return None
+        self._refuse_form("schema")
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
 
@@ -637,7 +649,7 @@ class HedgeHF(ChatAdapter):
     def _generate_contrasted(
         self, requests: list[Any], settings: Mapping[str, Any], until: list[str], temperature: float
     ) -> list[str]:
-        """The same with `decoding`, for which `generate` has no place. Seeds come from torch's own, as they do there."""
+        """The same with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
         assert self.decoding is not None
         if int(settings.get("num_beams") or 1) > 1:
             raise ConfigError(f"num_beams: decoding={self.decoding.name} takes one beam")

@@ -195,7 +195,7 @@ class VcdModel(_Contrasting):
 def diffused(pixels: torch.Tensor, noise: torch.Tensor, step: int) -> torch.Tensor:
     r"""A picture after some steps of the forward diffusion.
 
-    .. math:: \sqrt{\bar\alpha_t}\, v + \sqrt{1 - \bar\alpha_t}\, \epsilon, \quad \bar\alpha_t = \prod_{s \le t} 1 - \beta_s
+    .. math:: \sqrt{a_t}\, v + \sqrt{1 - a_t}\, \epsilon, \quad a_t = \prod_{s \le t} (1 - \beta_s)
 
     Source: VCD, equation 1; its release has :math:`\beta_s` on a sigmoid from 1e-5 to 5e-3 over 1,000 steps, and noises
     pixels as the model's processor has normalised them.
@@ -226,7 +226,9 @@ def distorted_pixels(inputs: Mapping[str, Any], step: int, frames: int = 1) -> t
     if pixels.ndim < 4:
         raise HedgeError(f"decoding=vcd: pixels of shape {tuple(pixels.shape)} are no pictures that could be noised")
     tiles = pixels.flatten(0, -4).clone()
-    own = sizes.tolist() if sizes is not None and pixels.ndim == 4 and len(sizes) == len(pixels) else [None] * len(tiles)
+    own = (
+        sizes.tolist() if sizes is not None and pixels.ndim == 4 and len(sizes) == len(pixels) else [None] * len(tiles)
+    )
     for tile, size in zip(tiles, own, strict=True):
         # What fills a picture up to the size of others is no part of it, and would make its noise depend on them.
         part = tile if size is None else tile[:, : size[0], : size[1]]
@@ -326,8 +328,8 @@ def layers_contrasted(mature: torch.Tensor, earlier: Iterable[torch.Tensor], bet
     .. math:: \log q_N(y) - \log q_M(y), \quad M = \arg\max_j \operatorname{JSD}(q_N \| q_j)
 
     at every position and row by itself, where :math:`q_N(y) \ge \beta \max_w q_N(w)`; else minus infinity. The release
-    swaps the arguments of both divergences and takes the mean over a batch to choose one layer for all its rows; this is
-    the paper's equation, by which no answer depends on its batch.
+    swaps the arguments of both divergences, and chooses one layer for all rows of a batch by their mean; this is the
+    paper's equation, by which no answer depends on its batch.
 
     Args:
         mature: logits of the last layer, shape (..., vocabulary).

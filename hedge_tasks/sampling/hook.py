@@ -276,7 +276,7 @@ def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
     cut = plan.guided or plan.until or any(of is not None for of in (plan.top_p, plan.top_k, plan.min_p))
     method = getattr(getattr(model, "decoding", None), "settings", None)
     contrasts = getattr(model, "contrast", None) is not None or method is not None
-    restricted = {"restricted": True} if cut or contrasts else {}
+    restricted: dict[str, Any] = {"restricted": True} if cut or contrasts else {}
     restricted |= {"method": dict(method)} if isinstance(method, Mapping) else {}
     itself = {"sampled_here": True} if samples_itself(model) else {}
     return {**asked, **restricted, **itself, "sent": effective(limits) if effective else None}
