@@ -671,7 +671,7 @@ class HedgeHF(ChatAdapter):
         return self._placed(self._processed(conversations))
 
     def _decoder_inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
-        """What `self._decoder` takes: with `decoding=vcd` the noisy pictures as well."""
+        """Inputs for `self._decoder`: with `decoding=vcd` the noisy pictures are among them."""
         inputs = self._processed(conversations)
         if isinstance(self.decoding, Vcd):
             if not all(map(_shows_picture, conversations)):
