@@ -62,6 +62,8 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
     # Of the fourth kite only the caption is left, and of the third nothing with a text on it.
     whole, left = 5 * 4 + 1, 5 * 2
     counts = {CLEAN: whole, "sty": whole, "txt": whole - 4, "pfx": left, "sty_p": left, "txt_p": left - 2}
+    # Each prefix that lies has a twin that tells the truth; PFX one that says nothing as well.
+    counts |= {"pfx_true": left, "pfx_neutral": left, "sty_p_true": left, "txt_p_true": left - 2}
     assert Counter(item.scenario for item in made.items) == counts
     assert made.report()["rejected"] == {"clean picture: review": 1}
     assert {item.task for item in made.items if "kite 4" in item.description} == {"ic"}
@@ -244,8 +246,8 @@ def test_a_dry_run_makes_nothing_and_is_right(tmp_path: Path, capsys: pytest.Cap
     # Two aspects of 25 take three requests of ten records each. A model is asked seven times a scene at most.
     assert said["requests"] == {"propose": [6, 6], "blind": [0, 2 * 50 * 7]}
     assert said["pictures"] == {"painted": [50, 100], "induced": [0, 50]}  # STY by the painter, TXT by us
-    assert said["items"] == {"clean": [0, 200], "sty": [0, 200], "txt_p": [0, 100]}
-    assert said["most_items"] == 500
+    assert said["items"] == {"clean": [0, 200], "sty": [0, 200], "txt_p": [0, 100], "txt_p_true": [0, 100]}
+    assert said["most_items"] == 600
     assert not (tmp_path / "out").exists()
 
 
@@ -354,14 +356,14 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(
     # Seven kites, all pictures at 0.95; of the fourth kite the caption is left.
     assert (report["records"], report["accepted"]) == (7, 7)
     closed, whole = 6 * 2, 6 * 4 + 1
-    assert report["items"] == 3 * whole + closed
+    assert report["items"] == 3 * whole + 2 * closed
     asked = {name: stage["requests"] for name, stage in report["asked"]["stages"].items()}
     assert asked == {"propose": 1, "blind": 6 * 4 + 7}
     card = (out / "README.md").read_text()
-    assert f"| all | {3 * 6 + 6} | {3 * 6 + 6} | {3 * 6} | {3 * 7} |" in card
+    assert f"| all | {3 * 6 + 12} | {3 * 6 + 12} | {3 * 6} | {3 * 7} |" in card
     assert url not in card + (out / "report.json").read_text()
     # It says yes to everything: right where that is right, and no option is ever read.
-    assert len(run.samples("hedge_shale_closed_single")) == 4 * closed
+    assert len(run.samples("hedge_shale_closed_single")) == 5 * closed
     cells = run.values("hedge_shale_closed_single")
     assert (cells["accuracy_ynq,exact"], cells["accuracy_mcq,exact"]) == (0.5, 0.0)
     assert cells["resistance_rate,exact"] == 1.0

@@ -19,8 +19,10 @@ from hedge_tasks.evaluations.shale.items import (
     IMAGE_SCENARIOS,
     NOISY_SCENARIOS,
     SCENARIOS,
+    SYN_RIGHT,
     TASKS,
     ShaleItem,
+    controls_of,
 )
 from hedge_tasks.io import options
 from hedge_tasks.making.elements import Element
@@ -285,7 +287,8 @@ def _most_items(n: int, scenarios: Sequence[str]) -> dict[str, int]:
     counts = {CLEAN: n * len(TASKS)}
     for name in (name for name in NOISY_SCENARIOS if name in scenarios):
         asked = len(TASKS) if name in IMAGE_SCENARIOS else len(DISCRIMINATIVE)
-        counts[name] = n * asked
+        # A yes-or-no question is in SYN or in its control.
+        counts |= {form: n * (1 if form == SYN_RIGHT else asked) for form in (name, *controls_of(name))}
     return counts
 
 
