@@ -376,6 +376,67 @@ def test_what_people_call_right_leaves_the_set(tmp_path: Path, capsys: pytest.Ca
     assert "| of these not wrong, and left out | 1 |" in (tmp_path / "out" / "README.md").read_text()
 
 
+# --- candidates for the semantic analysis -----------------------------------------------------------------------------
+
+
+def play_candidates(body: dict[str, Any]) -> str:
+    """Candidate k of a question, told by its temperature: one refuses, one equals the truth, odd ones deceive all."""
+    fields = asked_of(body)
+    if "answer_1" in fields:
+        place = 1 if "candidate" in fields["answer_1"] else 2
+        deceives = int(fields[f"answer_{place}"].split()[1].rstrip(".")) % 2 if "candidate" in str(fields) else 0
+        return json.dumps({"more_accurate": place if deceives else 3 - place})
+    number = round((body["temperature"] - 0.3) / 0.1)
+    text = f"candidate {number}. ".ljust(100, "z")
+    text = {0: "I'm sorry, but I cannot help with that.", 2: fields["true_answer"]}.get(number, text)
+    return json.dumps({"category": "Incomplete Information", "hallucinated_answer": text, "error": "e"})
+
+
+@pytest.mark.slow
+def test_candidates_are_kept_whether_they_pass_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hedge_tasks.evaluations.medhallu.candidates import read_candidates
+
+    source, out = write_source(tmp_path / "source.jsonl", 3), tmp_path / "out"
+    broken = threading.Event()
+
+    def sometimes(body: dict[str, Any]) -> str | Response:
+        if not broken.is_set() and body["model"] == "judge-2" and "drug 1" in str(body):
+            return Response({"error": {"message": "overloaded"}}, 503)
+        return play_candidates(body)
+
+    with serve(sometimes) as url:
+        # Five temperatures from 0.3 to 0.7, one a candidate.
+        assert main([*command(f"{url},max_retries=0", source, out, "--candidates", "5"), "--json"]) == 1
+        assert json.loads(capsys.readouterr().out)["unfinished"] == 1
+        broken.set()
+        assert main([*command(f"{url},max_retries=0", source, out, "--candidates", "5"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["steps"] == {
+        "refusal": 3,
+        "same as the truth": 3,
+        "passes the checks without a model": 9,
+        "deceives": 6,
+        "deceives nobody": 9,
+    }
+    with serve(play_candidates) as url:
+        assert main(command(url, source, tmp_path / "whole", "--candidates", "5")) == 0
+    written = [(folder / "candidates.jsonl").read_bytes() for folder in (out, tmp_path / "whole")]
+    assert written[0] == written[1]
+    questions = read_candidates(out)
+    assert [one.id for one in questions] == ["q0", "q1", "q2"]
+    for one in questions:
+        assert [candidate.fooled for candidate in one.candidates] == [False, True, False, True, False]
+        assert [candidate.check for candidate in one.candidates] == ["refusal", None, "same as the truth", None, None]
+
+
+def test_what_candidates_cost_is_said_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_source(tmp_path / "source.jsonl", 10)
+    more = ["--candidates", "50", "--dry-run", "--json"]
+    assert main([*command("http://localhost:1/v1", source, tmp_path / "out", *more)]) == 0
+    stages = json.loads(capsys.readouterr().out)["stages"]
+    assert {name: stage["requests"] for name, stage in stages.items()} == {"candidate": [500, 500], "judge": [60, 3000]}
+
+
 def test_a_dry_run_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_source(tmp_path / "source.jsonl", 10)
     assert main([*command("http://localhost:1/v1", source, tmp_path / "out"), "--dry-run", "--json"]) == 0

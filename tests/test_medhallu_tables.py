@@ -114,6 +114,20 @@ def test_the_noisy_model_equals_scikit_learn_cell_by_cell(facts: dict[str, Any],
     assert low < found["f1"]["value"] < high
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_recall_by_category_is_of_its_hallucinated_answers_and_counts_them(
+    facts: dict[str, Any], run: Evaluated, variant: str
+) -> None:
+    found = cells(facts, f"noisy{variant}")
+    for at, kind in enumerate(("misinterpretation", "incomplete", "mechanism", "evidence")):
+        of_kind = [(t, v) for (r, t), v in zip(DOCUMENTS, said(variant), strict=True) if r % 4 == at and v != 2]
+        hallucinated = [v for t, v in of_kind if t == 1]
+        assert (found[f"accuracy_{kind}"]["n"], found[f"recall_{kind}"]["n"]) == (len(of_kind), len(hallucinated))
+        assert found[f"accuracy_{kind}"]["value"] == pytest.approx(np.mean([t == v for t, v in of_kind]))
+        if hallucinated:
+            assert found[f"recall_{kind}"]["value"] == pytest.approx(np.mean(hallucinated))
+
+
 def test_differences_are_paired_and_also_over_what_both_answer(facts: dict[str, Any]) -> None:
     of = {(d["what"], d["given"], d["measure"]): d["comparison"] for d in facts["differences"] if "noisy" in d["asked"]}
     knowledge = of["knowledge", "", "f1"]

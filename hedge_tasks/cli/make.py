@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hedge_tasks.making.gate.refuse import Written
     from hedge_tasks.making.medhallu.pipeline import MedHallu
     from hedge_tasks.making.medhallu.questions import SourceQuestion
+    from hedge_tasks.making.medhallu.sampling import CandidateSampling
     from hedge_tasks.making.output import CardText
     from hedge_tasks.making.production import Production
 
@@ -75,6 +76,13 @@ def _add_medhallu(commands: Parser) -> None:
     parser.add_argument("--critic", metavar=_MODEL, help="says what gives an answer away (default: the generator)")
     parser.add_argument("--refiner", default="critique", help="way to a better answer (default: critique)")
     parser.add_argument("--attempts", type=int, default=5, help="candidates a question at most (default: 5)")
+    parser.add_argument(
+        "--candidates",
+        type=int,
+        metavar="N",
+        help="in place of a set, write N candidates a question, those that fail as well (the paper: 50), for "
+        "`hedge paper medhallu --candidates`",
+    )
     parser.add_argument("--nli", metavar="MODEL", help="compares meanings (default: microsoft/deberta-large-mnli)")
     parser.add_argument("--embedding", metavar="MODEL", help="finds the most similar (default: all-MiniLM-L6-v2)")
     parser.add_argument("--split", default="train", help="of a data set on the hub (default: train)")
@@ -104,9 +112,11 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     options.count("--review", arguments.review, at_least=1)
     worker = worker_of(arguments.worker)
     questions = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)[: arguments.limit]
+    if arguments.candidates is not None:
+        return _candidates(arguments, share(questions, worker))
     pipeline = _pipeline(arguments)
     if arguments.dry_run:
-        return _estimate(arguments, pipeline, questions)
+        return _estimate(arguments, pipeline, questions, "From: every first candidate passes; to: none ever does.")
     with ReplyLog(arguments.out / LEDGER) as log:
         mine = share(questions, worker)
         made = produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
@@ -134,6 +144,34 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     return 0 if made.complete else PROBLEMS_FOUND
 
 
+def _candidates(arguments: argparse.Namespace, questions: list[SourceQuestion]) -> int:
+    from hedge_tasks.asking.log import ReplyLog
+    from hedge_tasks.asking.models import model_from
+    from hedge_tasks.errors import DataError
+    from hedge_tasks.io import options
+    from hedge_tasks.making.medhallu.sampling import CandidateSampling, write_candidates
+    from hedge_tasks.making.output import LEDGER
+    from hedge_tasks.making.production import produce
+
+    count = options.count("--candidates", arguments.candidates, at_least=1)
+    judges = [model_from(judge) for judge in arguments.judge]
+    sampling = CandidateSampling(model_from(arguments.generator), judges, count)
+    if arguments.dry_run:
+        return _estimate(
+            arguments, sampling, questions, "From: all candidates of a question are the same; to: none are."
+        )
+    with ReplyLog(arguments.out / LEDGER) as log:
+        made = produce(questions, sampling, log, seed=arguments.seed, concurrency=arguments.concurrency)
+    lines, facts = [_text(made)], made.report()
+    if arguments.worker is None:
+        if not made.rows:
+            raise DataError("no question has a candidate that could be read; nothing is written")
+        facts["file"] = str(write_candidates(arguments.out, made.rows))
+        lines.append(f"Written: {facts['file']}")
+    show(arguments, facts, "\n".join(lines))
+    return 0 if made.complete else PROBLEMS_FOUND
+
+
 def _pipeline(arguments: argparse.Namespace) -> MedHallu:
     from hedge_tasks.asking.models import model_from
     from hedge_tasks.making.medhallu.checks import NLI_MODEL, EmbeddingSimilarity, NliMutualEntailment
@@ -158,7 +196,12 @@ def _written(row: Mapping[str, Any]) -> Written:
     return Written(row["Hallucinated Answer"], " ".join([row["Question"], row["Ground Truth"], *row["Knowledge"]]))
 
 
-def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list[SourceQuestion]) -> int:
+def _estimate(
+    arguments: argparse.Namespace,
+    pipeline: MedHallu | CandidateSampling,
+    questions: list[SourceQuestion],
+    bounds: str,
+) -> int:
     from hedge_tasks.numbers import Column, Table
 
     counts = pipeline.requests(len(questions))
@@ -183,11 +226,8 @@ def _estimate(arguments: argparse.Namespace, pipeline: MedHallu, questions: list
         numbers = zip(_ESTIMATE, (fewest, most, *tokens, completion), strict=True)
         rows.append({"stage": stage, **{key: f"{n:,}" for key, n in numbers}})
     columns = [Column("stage"), *(Column(key, heading) for key, heading in _ESTIMATE.items())]
-    note = (
-        "Tokens at four characters each; replies are as long as they may be. From: every first candidate passes; "
-        "to: none ever does."
-    )
-    show(arguments, {"questions": len(questions), "stages": facts}, Table(columns, rows, notes=[note]))
+    notes = [f"Tokens at four characters each; replies are as long as they may be. {bounds}"]
+    show(arguments, {"questions": len(questions), "stages": facts}, Table(columns, rows, notes=notes))
     return 0
 
 

@@ -68,6 +68,7 @@ def wide_table(
     headings: Mapping[str, str] | None = None,
     stderr: bool = True,
     beside: Mapping[str, Mapping[str, float]] | None = None,
+    counts: bool = False,
     notes: Sequence[str] = (),
 ) -> Table:
     """Return a table with a row a model and a column a measure.
@@ -79,11 +80,14 @@ def wide_table(
         headings: of measures, where not their own.
         stderr: whether standard errors stand behind values.
         beside: further rows of published values, by the name that they go by.
+        counts: whether N, the units of a number, has a column behind it.
     """
     short, head = names or {}, headings or {}
     about = list(dict.fromkeys(key for row in rows for key in (*row.about, *row.counts)))
     columns = [Column(key) for key in about]
-    columns += [Column(m.name, head.get(m.name, m.title), m.format, stderr=stderr) for m in measures]
+    for m in measures:
+        columns.append(Column(m.name, head.get(m.name, m.title), m.format, stderr=stderr))
+        columns += [Column(f"{m.name}_n", "N", show="n", of=m.name)] if counts else []
     lines: list[dict[str, Cell]] = []
     for row in rows:
         ours = {m.name: row.numbers.get(m.name) for m in measures}

@@ -68,6 +68,8 @@ class Column:
             return self._text_of(cell)
         if cell is None:
             return MISSING
+        if self.show != "value" and isinstance(cell, float):
+            return ""  # a published value has no counts
         return format_value(cell, self.format) if isinstance(cell, float) else str(cell)
 
     def _text_of(self, number: Number) -> str:

@@ -152,6 +152,18 @@ class Detection(OfSums):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class CategoryRecall(Detection):
+    """Recall over the rows of one category: of their hallucinated answers alone, so that n counts these."""
+
+    def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
+        found = super().record(scores, verdict, document)
+        return found if found["truth"] == 1 else {**found, "said": None}
+
+    def why_undefined(self, records: Sequence[Record]) -> str:
+        return f"no hallucinated answer of {self.column} {self.value} has a verdict"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MajorityVote(Detection):
     """The same of what most of the sampled verdicts say; where they are even, of the baseline's."""
 
@@ -406,6 +418,12 @@ MEASURES: tuple[Measure, ...] = (
     ),
     *(measure for of in (precision, recall, accuracy) for measure in _by_level(of, of.__name__)),
     *(_detection(accuracy, kind, title=kind, column="kind", value=kind) for kind in CATEGORIES),
+    *(
+        CategoryRecall(
+            name=f"recall_{kind}", of=recall, title=kind, column="kind", value=kind, columns=(*_READ, "kind")
+        )
+        for kind in CATEGORIES
+    ),
     *(_detection(accuracy, f"mesh_{n}", title=n, column="mesh", value=letter) for letter, n in MESH.items()),
     *(_detection(of, "official", parsing=OFFICIAL) for of in _ALL),
     *(MajorityVote(name=f"{of.__name__}_majority", of=of) for of in (f1, accuracy)),

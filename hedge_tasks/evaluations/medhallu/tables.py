@@ -46,10 +46,14 @@ MAIN = _named("f1", "precision", "recall", "accuracy", *(f"f1_{level}" for level
 
 NOT_SURE = _named("not_sure_rate", *(f"not_sure_rate_{level}" for level in LEVELS))
 
+_BY_CATEGORY = "Accuracy by category of the row's hallucination"
+RECALL = _named(*(f"recall_{kind}" for kind in CATEGORIES))
+
 BLOCKS: Mapping[str, Sequence[Measure]] = {
     "Precision and recall by difficulty": _named(*(f"{of}_{x}" for of in ("precision", "recall") for x in LEVELS)),
     'Share of "not sure"': NOT_SURE,
-    "Accuracy by category of the row's hallucination": _named(*(f"accuracy_{kind}" for kind in CATEGORIES)),
+    _BY_CATEGORY: _named(*(f"accuracy_{kind}" for kind in CATEGORIES)),
+    "Recall by category: of its hallucinated answers, the share that is called so": RECALL,
     "Accuracy by MeSH group": _named(*(f"accuracy_mesh_{name}" for name in MESH.values())),
     "F1 that can be had without medicine": _named("f1", "f1_constant", "f1_length"),
 }
@@ -275,7 +279,8 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Seq
         if there:
             accuracies = {m.name for m in measures if m.name.startswith("accuracy_")}
             beside = beside_of(p for p in published if p.measure in accuracies)
-            tables.append(wide_table(there, measures, title=block, names=short, beside=beside))
+            by_category = measures is RECALL or measures is BLOCKS[_BY_CATEGORY]
+            tables.append(wide_table(there, measures, title=block, names=short, beside=beside, counts=by_category))
     if changes:
         title = (
             "With less without, paired by document; tested between rows of the data set; max-T: adjusted for all rows"
