@@ -15,6 +15,7 @@ from openai_server import serve
 from hedge_tasks.asking.account import Account
 from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.asking.models import ServedModel
+from hedge_tasks.cli import main
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.wording import nested, unfit, unlike
 from hedge_tasks.making.shale.proposing import Proposal, _record, propose
@@ -115,3 +116,40 @@ def test_only_what_the_record_contradicts_is_an_option(tmp_path: Path) -> None:
         "truth supported by verifier": 2,
         "record dropped: fewer than three counterfactuals that it contradicts": 1,
     }
+
+
+def test_made_wrong_answers_of_a_judges_set_are_those_that_the_reference_contradicts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of twelve references with a side a twin is made; of every third one the verifier finds the twin right as well."""
+    rows = [
+        {"question": f"Where is finding {n}?", "reference": f"In the left part {n}.", "answer": said, "label": label}
+        for n in range(12)
+        for said, label in ((f"On the left side, number {n}.", 0), (f"Nowhere, it is a shadow {n}.", 1))
+    ]
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def play(body: dict[str, Any]) -> str:
+        fields = asked_of(body)
+        also = int(fields["question"].split()[-1].rstrip("?")) % 3 == 0 or "right" not in fields["candidate_answer"]
+        return json.dumps({"verdict": "supported" if also else "contradicted", "sentence": 1})
+
+    command = ["judge", "data", str(labels), "--prompt", "hedge_binary", "--floor", "1", "--json"]
+    with serve(play) as url:
+        for _ in range(2):  # the second time asks nothing anew and ends with the same
+            out = tmp_path / "sft"
+            assert main([*command, "--out", str(out), "--verifier", f"model=v,url={url}"]) == 0
+            told = capsys.readouterr().out
+            facts = json.loads(told[told.index("{") :])
+            found = facts["verified"]["found"]
+            assert found == {"truth supported by v": 8, "verified as contradicted": 8, "verified as supported": 4}
+    origins = [json.loads(line)["origin"] for part in ("train", "eval") for line in _lines(out / f"{part}.jsonl")]
+    assert Counter(origins)["twin"] == 8
+    assert Counter(origins)["judged"] == 24
+    assert main([*command, "--out", str(tmp_path / "unverified")]) == 0
+    assert json.loads(capsys.readouterr().out)["verified"] == {"verifiers": [], "found": {}}
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
