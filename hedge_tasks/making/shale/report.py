@@ -150,7 +150,10 @@ def write(
     )
     files = {task: str(file.relative_to(folder)) for task, file in built.files.items()}
     settings = making.settings()
-    about = CardText("SHALE, made again", licence, _SUMMARY, settings, attacks, warnings_of(made), distributions(made))
+    writers = [] if making.writer is None else [making.writer.name]
+    about = CardText(
+        "SHALE, made again", licence, _SUMMARY, settings, attacks, warnings_of(made), distributions(made), writers
+    )
     describe_set(folder, {**made.report(), "items": len(made.items)}, about, files)
     return built
 
