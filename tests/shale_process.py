@@ -34,6 +34,9 @@ def number_of(text: str) -> int:
 
 def play(body: dict[str, Any]) -> str:
     fields = asked_of(body)
+    if "candidate_answer" in fields:
+        same = fields["candidate_answer"] == fields["reference_answer"]
+        return json.dumps({"verdict": "supported" if same else "contradicted", "sentence": 1})
     return _records() if "guide" in fields else json.dumps({"answer": _blindly(fields["question"])})
 
 
@@ -107,6 +110,7 @@ def making(url: str, seconds: float = 0.0, **options: Any) -> ShaleMaking:
         "aspects": ["color"],
         "scenarios": SCENARIOS,
         "writer": ServedModel("writer", url, max_retries=0),
+        "verifiers": [ServedModel("verifier", url, max_retries=0)],
         "blind": [ServedModel("reader", url, max_retries=0)],
         "batch": 1,
         "concurrency": 2,

@@ -104,7 +104,9 @@ def test_the_suites_own_numbers_are_the_tables_to_every_digit(runs: dict[str, Ru
         [stderr] = [
             v for key, v in runs[suite].values(f"hedge_{suite}_demo").items() if key.startswith(f"{metric.name}_stderr")
         ]
-        assert stderr == pytest.approx(m.stderr, rel=1e-9)
+        # Nothing varies among answers that are all right: the table has what the interval says in place of 0.
+        half = (m.interval[1] - m.interval[0]) / 2 / 1.959963984540054
+        assert stderr == pytest.approx(m.stderr or half, rel=1e-9)
         ends = [found[f"{metric.name}_{end}"] for end in ("low", "high") if suite == "vope"]
         assert not ends or tuple(ends) == m.interval
 

@@ -304,6 +304,34 @@ def test_the_first_reply_under_a_key_stands(tmp_path: Path) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+def test_a_null_row_is_left_out_and_counted_and_models_are_looked_for_before_anybody_is_paid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "source.jsonl"
+    rows = [*(question(number) for number in range(3)), {"question": None, "long_answer": None}]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    script = Script(play)
+    with serve(script) as url:
+        asked = command(url, source, tmp_path / "out")
+        assert main([*asked, "--nli", "/no/such/model"]) in (1, 2)
+        assert "/no/such/model" in capsys.readouterr().err
+        assert script.bodies == []
+        assert main(asked) == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (report["records"], report["accepted"]) == (4, 3)
+    assert report["rejected"] == {"no question or answer in the source": 1}
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "written by writer, critic: the terms of use of these models apply" in card
+    candidates = [
+        body for body in script.bodies if "earlier_answer" not in json.dumps(body) and body["model"] == "writer"
+    ]
+    assert f"| candidate | {len(candidates)} | {len(candidates)} | {len(candidates)} |" in card  # a token each way
+    again = (tmp_path / "out" / "report.json").read_bytes()
+    with serve(script) as url:
+        assert main(command(url, source, tmp_path / "out")) == 0  # another process, which asks nothing
+    assert (tmp_path / "out" / "report.json").read_bytes() == again
+
+
 def write_source(path: Path, count: int) -> Path:
     path.write_text("".join(json.dumps(question(number)) + "\n" for number in range(count)))
     return path
@@ -493,12 +521,16 @@ def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
     row = {
         "pubid": 7,
         "question": "q?",
-        "context": {"contexts": ["a", "b"], "labels": []},
+        "context": {"contexts": ["a", "b", None], "labels": [], "meshes": ["Heart", "Adult"]},
         "long_answer": "yes, it does",
     }
-    path.write_text(json.dumps(row) + "\n")
-    [found] = read_questions(str(path), licence="mit")
-    assert found == SourceQuestion("7", "q?", "yes, it does", ("a", "b"), "s.jsonl, mit")
+    null = {**row, "pubid": 8, "long_answer": None}
+    path.write_text("".join(json.dumps(one) + "\n" for one in (row, {**row, "pubid": 9}, null)))
+    read = read_questions(str(path), licence="mit")
+    facts = ("q?", "yes, it does", ("a", "b"), "s.jsonl, mit", ("Heart", "Adult"))
+    assert read.questions == [SourceQuestion("7", *facts), SourceQuestion("9", *facts)]
+    [why] = read.left_out
+    assert "no text under long_answer or answer" in why
 
 
 def test_two_records_of_one_id_are_refused(tmp_path: Path) -> None:

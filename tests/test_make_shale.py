@@ -54,14 +54,22 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "answered blindly: ynq": 1,
         "answered blindly: mcq": 1,
         "answered blindly: ffq": 1,
+        "truth supported by verifier": 8,
     }
     # Six scenes. Who says yes is asked about the right and the wrong answer, one choice and the open question; who
     # knows the fourth kite is asked all seven.
-    assert made.account.of("requests") == {"propose": 1, "blind": 5 * (2 + 1 + 1) + 7}
+    assert made.account.of("requests") == {
+        "propose": 1,
+        "verify": 7 * 4,  # the eighth record is the seventh again
+        "control": 7,
+        "blind": 5 * (2 + 1 + 1) + 7,
+    }
     assert made.short == {"color": 7}
     # Of the fourth kite only the caption is left, and of the third nothing with a text on it.
     whole, left = 5 * 4 + 1, 5 * 2
     counts = {CLEAN: whole, "sty": whole, "txt": whole - 4, "pfx": left, "sty_p": left, "txt_p": left - 2}
+    # Each prefix that lies has a twin that tells the truth; PFX one that says nothing as well.
+    counts |= {"pfx_true": left, "pfx_neutral": left, "sty_p_true": left, "txt_p_true": left - 2}
     assert Counter(item.scenario for item in made.items) == counts
     assert made.report()["rejected"] == {"clean picture: review": 1}
     assert {item.task for item in made.items if "kite 4" in item.description} == {"ic"}
@@ -152,7 +160,9 @@ def test_pictures_that_show_nothing_become_no_questions(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_request_that_fails_leaves_the_set_partial(tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> Any:
-        return Response({"error": {"message": "overloaded"}}, 503) if "kite 5" in json.dumps(body) else play(body)
+        asked = json.dumps(body)
+        fails = "kite 5" in asked and "candidate_answer" not in asked
+        return Response({"error": {"message": "overloaded"}}, 503) if fails else play(body)
 
     with serve(reply) as url:
         made = make(url, tmp_path)
@@ -225,7 +235,18 @@ class _Everything:
 
 
 def test_a_dry_run_makes_nothing_and_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models = ["--writer", "model=w,url=http://localhost:1/v1", "--blind", "b", "--blind", "c", "--checker", "clip:x"]
+    models = [
+        "--writer",
+        "model=w,url=http://localhost:1/v1",
+        "--verifier",
+        "v",
+        "--blind",
+        "b",
+        "--blind",
+        "c",
+        "--checker",
+        "clip:x",
+    ]
     wanted = [
         "--per-aspect",
         "25",
@@ -242,10 +263,15 @@ def test_a_dry_run_makes_nothing_and_is_right(tmp_path: Path, capsys: pytest.Cap
     assert main([*command, "--dry-run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     # Two aspects of 25 take three requests of ten records each. A model is asked seven times a scene at most.
-    assert said["requests"] == {"propose": [6, 6], "blind": [0, 2 * 50 * 7]}
+    assert said["requests"] == {
+        "propose": [6, 6],
+        "verify": [0, 6 * 10 * 6],
+        "control": [0, 6 * 10],
+        "blind": [0, 2 * 50 * 7],
+    }
     assert said["pictures"] == {"painted": [50, 100], "induced": [0, 50]}  # STY by the painter, TXT by us
-    assert said["items"] == {"clean": [0, 200], "sty": [0, 200], "txt_p": [0, 100]}
-    assert said["most_items"] == 500
+    assert said["items"] == {"clean": [0, 200], "sty": [0, 200], "txt_p": [0, 100], "txt_p_true": [0, 100]}
+    assert said["most_items"] == 600
     assert not (tmp_path / "out").exists()
 
 
@@ -268,6 +294,10 @@ def test_the_estimate_is_what_is_made_where_everything_is_accepted(tmp_path: Pat
         (["--painter", "difusers:x"], "did you mean 'diffusers'"),
         (["--painter", "diffusers:x"], "need a checker"),
         (["--writer", "model=w,url=http://localhost:1/v1"], "need a painter that takes prompts"),
+        (
+            ["--writer", "model=w,url=http://localhost:1/v1", "--painter", "diffusers:x", "--checker", "clip:x"],
+            "a writer needs a verifier",
+        ),
         (["--scenario", "crpp"], "did you mean 'crp"),
         (["--aspect", "colour"], "did you mean 'color'"),
         (["--per-aspect", "0"], "at least 1"),
@@ -323,7 +353,14 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(
     out = tmp_path / "data"
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with serve(everybody) as url:
-        models = ["--writer", f"model=writer,url={url}", "--blind", f"model=reader,url={url}"]
+        models = [
+            "--writer",
+            f"model=writer,url={url}",
+            "--verifier",
+            f"model=v,url={url}",
+            "--blind",
+            f"model=reader,url={url}",
+        ]
         models += [
             "--painter",
             f"openai:tiny,url={url}",
@@ -354,14 +391,14 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(
     # Seven kites, all pictures at 0.95; of the fourth kite the caption is left.
     assert (report["records"], report["accepted"]) == (7, 7)
     closed, whole = 6 * 2, 6 * 4 + 1
-    assert report["items"] == 3 * whole + closed
+    assert report["items"] == 3 * whole + 2 * closed
     asked = {name: stage["requests"] for name, stage in report["asked"]["stages"].items()}
-    assert asked == {"propose": 1, "blind": 6 * 4 + 7}
+    assert asked == {"propose": 1, "verify": 28, "control": 7, "blind": 6 * 4 + 7}
     card = (out / "README.md").read_text()
-    assert f"| all | {3 * 6 + 6} | {3 * 6 + 6} | {3 * 6} | {3 * 7} |" in card
+    assert f"| all | {3 * 6 + 12} | {3 * 6 + 12} | {3 * 6} | {3 * 7} |" in card
     assert url not in card + (out / "report.json").read_text()
     # It says yes to everything: right where that is right, and no option is ever read.
-    assert len(run.samples("hedge_shale_closed_single")) == 4 * closed
+    assert len(run.samples("hedge_shale_closed_single")) == 5 * closed
     cells = run.values("hedge_shale_closed_single")
     assert (cells["accuracy_ynq,exact"], cells["accuracy_mcq,exact"]) == (0.5, 0.0)
     assert cells["resistance_rate,exact"] == 1.0

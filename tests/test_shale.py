@@ -524,9 +524,9 @@ def test_what_is_made_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*made, "--out", str(tmp_path / "data"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     four, closed = dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 2), dict.fromkeys(("ynq", "mcq"), 2)
-    assert facts["items"] == 2 * (4 + 4 + 2)
+    assert facts["items"] == 2 * (4 + 4 + 2 + 2)
     assert main(["data", "shale", "--dir", str(tmp_path / "released"), "--json"]) == 1  # scenarios are missing
     check = json.loads(capsys.readouterr().out)
-    assert check["items"] == {"clean": four, "txt": four, "crp_p": closed}
+    assert check["items"] == {"clean": four, "txt": four, "crp_p": closed, "crp_p_true": closed}
     assert not any(check[key] for key in ("unpaired", "problems", "missing_images", "unreadable_images", "other_files"))
-    assert sorted(counts(read_released(tmp_path / "released").items)) == ["clean", "crp_p", "txt"]
+    assert sorted(counts(read_released(tmp_path / "released").items)) == ["clean", "crp_p", "crp_p_true", "txt"]

@@ -16,16 +16,21 @@ from shale_set import small_set
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.shale.items import (
+    ALL_SCENARIOS,
     ASPECTS,
     CLEAN,
+    CONTROLS,
     IMAGE_SCENARIOS,
     KNOWLEDGE,
     SCENARIOS,
+    SYN_RIGHT,
     TASKS,
     ShaleItem,
     options_of,
 )
 from hedge_tasks.evaluations.shale.released import read_released
+from hedge_tasks.making.gate.attack import attack
+from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.pictures.base import Order, PictureQuestion, PictureVerdict
 from hedge_tasks.making.pictures.store import StoredPicture
 from hedge_tasks.making.shale.blind import _forms
@@ -246,13 +251,12 @@ def test_every_scenario_has_its_items() -> None:
     for scenario in SCENARIOS:
         items = by_scenario(scenario)
         if scenario == "syn":
-            assert {item.task for item in items.values()} == {"ynq", "mcq"}
             asked = [item for item in items.values() if item.task == "ynq"]
             # The questions with a true answer are the controls, as they are: without them "No" would always be right.
             clean = {(item.question, item.image) for item in by_scenario(CLEAN).values() if item.answer == "Yes"}
-            assert {(item.question, item.image) for item in asked if item.answer == "Yes"} == clean
-            assert {item.answer for item in asked} == {"Yes", "No"}
-            assert len(items) == 6 + 6
+            assert {(item.question, item.image) for item in by_scenario(SYN_RIGHT).values()} == clean
+            assert {item.answer for item in asked} == {"No"}
+            assert len(items) + len(clean) == 6 + 6
             continue
         # Open questions are asked of noisy pictures, and not with prefixes (section 4.1).
         asked = set(TASKS) if scenario in (CLEAN, *IMAGE_SCENARIOS) else {"ynq", "mcq"}
@@ -285,6 +289,30 @@ def test_the_prefix_states_the_distractor_and_leaves_the_question() -> None:
             assert item.distractor in prefix
             assert item.answer == clean.answer
     assert by_scenario("pfx")["1"].image == by_scenario("clean")["1"].image
+
+
+@pytest.mark.slow
+def test_every_lie_has_twins_that_tell_the_truth_or_nothing() -> None:
+    """Who believes every prefix, and who believes none, is right half of the time with the twins; without, always."""
+    for scenario in ("pfx", *(f"{name}_p" for name in IMAGE_SCENARIOS)):
+        lies, truths = by_scenario(scenario), by_scenario(f"{scenario}_true")
+        assert lies.keys() == truths.keys()
+        for id_, item in truths.items():
+            clean, lie = by_scenario("clean")[id_], lies[id_]
+            assert (item.answer, item.image) == (clean.answer, lie.image)
+            prefix = item.question.removesuffix(clean.question)
+            assert prefix != item.question
+            assert prefix != lie.question.removesuffix(clean.question)
+            if item.task == "mcq":
+                assert item.answer[4:] in prefix
+    for id_, item in by_scenario("pfx_neutral").items():
+        clean = by_scenario("clean")[id_]
+        assert item.question.removesuffix(clean.question).rstrip() in templates()["neutral"]
+    for kept, believing, doubting in ((lambda name: name not in CONTROLS, 0.0, 1.0), (lambda name: True, 0.5, 0.5)):
+        items = shale_items([item for item in small_set().items if item.task == "ynq" and kept(item.scenario)])
+        [solved] = attack([replace(item, stratum="") for item in items if item.asserted])
+        scores = [solved.scores[f"what the prefix says{ending}"].value for ending in ("", " is wrong")]
+        assert scores == [believing, doubting]
 
 
 @pytest.mark.slow
@@ -373,7 +401,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     files = write_queries(small_set().items, small_set().images, tmp_path)
     assert [file.stem for file in files[:5]] == ["Clean", "Style", "Corruption", "Adversarial", "SceneText"]
     found = read_released(tmp_path)
-    assert found.items == tuple(sorted(small_set().items, key=lambda item: SCENARIOS.index(item.scenario)))
+    assert found.items == tuple(sorted(small_set().items, key=lambda item: ALL_SCENARIOS.index(item.scenario)))
     assert not found.unpaired
     assert [found.problems, found.missing, found.other_files] == [(), (), ()]
     assert {item.image for item in found.items} == {f"Image/{file.name}" for file in (tmp_path / "Image").iterdir()}

@@ -19,7 +19,15 @@ from shale_set import small_set
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.shale.building import build
-from hedge_tasks.evaluations.shale.items import CLEAN, DATASET, NOISY_SCENARIOS, SCENARIOS, ShaleItem, options_of
+from hedge_tasks.evaluations.shale.items import (
+    ALL_SCENARIOS,
+    CLEAN,
+    DATASET,
+    NOISY_SCENARIOS,
+    SYN_RIGHT,
+    ShaleItem,
+    options_of,
+)
 from hedge_tasks.evaluations.shale.tables import tables_of
 from hedge_tasks.evaluations.shale.task import ShaleDiscriminativeTask, ShaleGenerativeTask
 from hedge_tasks.lmms.catalogue import task_folder
@@ -60,7 +68,7 @@ def known_items() -> dict[tuple[str, str], ShaleItem]:
         if item.task in ("ynq", "mcq"):
             first = known.setdefault((item.question, digests[item.image]), item)
             # A control of SYN is the clean question once more; the oracle can tell all others apart.
-            assert first is item or (first.scenario, item.scenario, item.answer) == (CLEAN, "syn", first.answer)
+            assert first is item or (first.scenario, item.scenario, item.answer) == (CLEAN, SYN_RIGHT, first.answer)
     return known
 
 
@@ -147,6 +155,9 @@ def test_resistance_is_what_arithmetic_says(failing_in_some: Run) -> None:
         assert cells["resistance_image,exact"] == pytest.approx((1 + 0 + 1 + 0.5) / 4)
         assert cells["resistance_instruction,exact"] == pytest.approx((1 + 0) / 2)
         assert cells["resistance_combination,exact"] == 1.0
+        # Who does not follow a lie and does not follow the truth either has no resistance to lies.
+        assert (laid_out["rr_pfx_true"].value, laid_out["rr_pfx_neutral"].value) == (1.0, 1.0)
+        assert (laid_out["rr_pfx_controlled"].value, laid_out["rr_sty_p_controlled"].value) == (0.0, 1.0)
 
 
 @pytest.mark.slow
@@ -159,7 +170,9 @@ def test_shares_of_right_answers_are_what_arithmetic_says(failing_in_some: Run) 
         assert found[7]["politics"].reason == "no judged document is of the aspect 'politics' (clean)"
         assert found[5][task[-3:]].value == cells["accuracy_clean,exact"]
         assert cells["unreadable_rate,exact"] == cells["parsers_differ,exact"] == 0.0
-        answered = [len([i for i in small_set().items if (i.task, i.scenario) == (task[-3:], s)]) for s in SCENARIOS]
+        answered = [
+            len([i for i in small_set().items if (i.task, i.scenario) == (task[-3:], s)]) for s in ALL_SCENARIOS
+        ]
         assert len(failing_in_some.samples(task)) == sum(answered)
 
 
@@ -168,9 +181,7 @@ def test_closed_questions_together_weigh_both_types_the_same(failing_in_some: Ru
     cells = tables(failing_in_some, "hedge_shale_closed")[2]
     for scenario, expected in (("clean", 2 / 3), ("crp", 1 / 3), ("txt", 2 / 3), ("adv_p", 1.0), ("pfx", 1 / 3)):
         assert cells[scenario].value == pytest.approx(expected)
-    # Flags are right when perturbed. The controls of SYN are not: of six yes-or-no questions one is the clean question
-    # about a flag, and wrong.
-    assert cells["syn"].value == pytest.approx((5 / 6 + 1.0) / 2)
+    assert cells["syn"].value == 1.0  # flags are right when perturbed
     average = failing_in_some.values("hedge_shale_closed")["accuracy_average,exact"]
     assert cells["clean"].value == pytest.approx(average)
 

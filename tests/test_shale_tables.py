@@ -20,6 +20,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.shale.correlation import beside, correlations, faithfulness, read_scores
 from hedge_tasks.evaluations.shale.items import (
+    ALL_SCENARIOS,
     ASPECTS,
     CLEAN,
     IMAGE_SCENARIOS,
@@ -27,6 +28,7 @@ from hedge_tasks.evaluations.shale.items import (
     PERCEPTION,
     SCENARIOS,
     TASKS,
+    controls_of,
 )
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.shale.published import AVERAGE, TABLES, models, printed, published
@@ -110,7 +112,7 @@ def answers_at_random(seed: int, scenes: int = 6) -> Right:
     return {
         (task, scenario, aspect, scene): choice.choice((0, 1, 1, None))
         for task in TASKS
-        for scenario in SCENARIOS
+        for scenario in ALL_SCENARIOS
         for aspect in ASPECTS
         for scene in range(scenes)
         if choice.random() < 0.8
@@ -143,6 +145,17 @@ def resistance(right: Right, tasks: tuple[str, ...], scenarios: tuple[str, ...])
     return sum(rates) / len(rates)
 
 
+def controlled(right: Right, tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> float:
+    """An item is still right where it is in every form that it was asked in."""
+    rates = []
+    for scenario in scenarios:
+        forms = (scenario, *controls_of(scenario))
+        clean = {(t, a, n) for (t, s, a, n), r in right.items() if s == CLEAN and r == 1 and t in tasks}
+        said = [[r for f in forms if (r := right.get((t, f, a, n))) is not None] for t, a, n in clean]
+        rates.append(sum(all(one) for one in said if one) / sum(bool(one) for one in said))
+    return sum(rates) / len(rates)
+
+
 def expected(right: Right) -> dict[tuple[int, str], float]:
     """Every number, counted by hand."""
     closed, opened = ("ynq", "mcq"), ("ffq", "ic")
@@ -151,6 +164,10 @@ def expected(right: Right) -> dict[tuple[int, str], float]:
     cells |= {(2, "rr"): resistance(right, closed, NOISY_SCENARIOS)}
     cells |= {(3, "rr"): resistance(right, opened, IMAGE_SCENARIOS)}
     cells |= {(2, f"rr_{s}"): resistance(right, closed, (s,)) for s in NOISY_SCENARIOS}
+    lied = ("syn", "pfx", "sty_p", "crp_p", "adv_p", "txt_p")
+    cells |= {(2, "rr_controlled"): controlled(right, closed, lied)}
+    cells |= {(2, f"rr_{s}_controlled"): controlled(right, closed, (s,)) for s in lied}
+    cells |= {(2, f"rr_{c}"): resistance(right, closed, (c,)) for s in lied for c in controls_of(s)}
     cells |= {(3, f"rr_{s}"): resistance(right, opened, (s,)) for s in IMAGE_SCENARIOS}
     by_type = {task: share(right, task, CLEAN) for task in TASKS}
     cells |= {(5, task): value for task, value in by_type.items()}

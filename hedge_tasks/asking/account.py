@@ -21,6 +21,8 @@ class Counts:
         failed: Requests that came to nothing, retries included.
         prompt_tokens, completion_tokens: Of the requests of now, as far as models tell.
         seconds: That these requests took, one by one: of several under way at once the sum.
+        all_prompt_tokens, all_completion_tokens: Of every reply that was used, by whichever process it was had; a reply
+            that several questions share counts once.
     """
 
     requests: int = 0
@@ -30,6 +32,8 @@ class Counts:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    all_prompt_tokens: int = 0
+    all_completion_tokens: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -56,13 +60,22 @@ class Account:
     def __init__(self) -> None:
         self.stages: dict[str, Counts] = {}
         self._lock = threading.Lock()
+        self._seen: set[str] = set()
 
-    def count(self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False) -> None:
-        """Count a reply, of now or kept from before."""
-        tokens = (
-            (0, 0, 0.0) if cached else (reply.prompt_tokens or 0, reply.completion_tokens or 0, reply.seconds or 0.0)
-        )
-        self._add(stage, Counts(not cached, cached, unreadable, 0, *tokens))
+    def count(
+        self, stage: str, reply: Reply, *, cached: bool, unreadable: bool = False, key: str | None = None
+    ) -> None:
+        """Count a reply, of now or kept from before.
+
+        Args:
+            key: Of what was asked, where replies are kept.
+        """
+        tokens = (reply.prompt_tokens or 0, reply.completion_tokens or 0)
+        now = (0, 0, 0.0) if cached else (*tokens, reply.seconds or 0.0)
+        with self._lock:
+            first = key is None or key not in self._seen
+            self._seen.update(() if key is None else (key,))
+        self._add(stage, Counts(not cached, cached, unreadable, 0, *now, *(tokens if first else (0, 0))))
 
     def count_failed(self, stage: str) -> None:
         """Count a request without a reply."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
@@ -39,6 +39,13 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
     )
+    parser.add_argument(
+        "--verifier",
+        action="append",
+        default=[],
+        metavar="model=NAME,url=...",
+        help="says whether references contradict the wrong answers that are made of them (repeat for several)",
+    )
     parser.add_argument("--hold-out", type=float, default=0.2, metavar="SHARE", help="of the pictures (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the pictures held out")
     parser = command(commands, "train", run_train, "train a judge on the conversations of `hedge judge data`")
@@ -68,7 +75,8 @@ def run_data(arguments: argparse.Namespace) -> int:
     right = made.from_references(judged, prompt) + (made.from_reports(judged, prompt) if arguments.reports else [])
     tasks = [example for path in arguments.vqa for example in _tasks(arguments, path)]
     kept, refused = _candidates(judged)
-    chosen = made.balanced([*kept, *made.wrong_twins(right, prompt)], right, prompt)
+    twins, verified = _verified(arguments, made.wrong_twins(right, prompt))
+    chosen = made.balanced([*kept, *twins], right, prompt)
     parts = made.split([*chosen, *tasks], arguments.hold_out, arguments.seed)
     attacks = attack(
         judged_answers((e.case.question, e.case.answer, e.case.reference, str(e.outcome), e.group) for e in chosen),
@@ -78,6 +86,7 @@ def run_data(arguments: argparse.Namespace) -> int:
         "sources": [path.name for path in (*arguments.labels, *arguments.vqa)],
         "seed": arguments.seed,
         "refused": refused,
+        "verified": verified,
     }
     facts = made.write_examples(arguments.out, parts, prompt, about, attacks)
     lines = [f"{part}: {counts.pop('examples')} conversations, {counts.pop('groups')} pictures or questions; "
@@ -85,6 +94,9 @@ def run_data(arguments: argparse.Namespace) -> int:
              for part, counts in ((part, dict(counts)) for part, counts in facts["parts"].items())]  # fmt: skip
     next_step = f"Next: hedge judge train {arguments.out} --base Qwen/Qwen2.5-VL-3B-Instruct --out judge"
     lines += [f"refused: {count} × {why}" for why, count in refused.items()]
+    lines += [f"made wrong answers: {count} × {what}" for what, count in verified["found"].items()]
+    if not verified["verifiers"] and twins:
+        lines.append(f"Warning: nobody checked that the {len(twins)} made wrong answers are wrong; name a --verifier")
     floors = Table.of(*floor_rows(attacks), title="Floor: what is solved without skill")
     show(arguments, facts, "\n".join(lines), floors, next_step)
     return 0
@@ -99,6 +111,29 @@ def _candidates(judged: list[TrainingExample]) -> tuple[list[TrainingExample], d
     reasons = [no_answer(example.case.answer) for example in judged]
     counts = Counter(reason for reason in reasons if reason)
     return [e for e, reason in zip(judged, reasons, strict=True) if reason is None], dict(sorted(counts.items()))
+
+
+def _verified(
+    arguments: argparse.Namespace, twins: list[TrainingExample]
+) -> tuple[list[TrainingExample], dict[str, Any]]:
+    """The made wrong answers that stay, and what was found of all."""
+    from hedge_tasks.asking.models import model_from
+    from hedge_tasks.errors import HedgeError
+    from hedge_tasks.making.judging.verifying import contradicted
+    from hedge_tasks.making.output import LEDGER
+
+    verifiers = [model_from(spec) for spec in arguments.verifier]
+    if not verifiers or not twins:
+        return twins, {"verifiers": [], "found": {}}
+    kept, production = contradicted(twins, verifiers, arguments.out / LEDGER)
+    if production.unfinished:
+        first = next(iter(production.unfinished.values()))
+        raise HedgeError(f"{len(production.unfinished)} made answers are not verified ({first}); run again to go on")
+    about = {
+        "verifiers": [dict(model.identity) for model in verifiers],
+        "found": dict(sorted(production.steps.items())),
+    }
+    return kept, {**about, "asked": production.account.to_dict()}
 
 
 def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[TrainingExample]:

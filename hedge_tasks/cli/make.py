@@ -111,15 +111,18 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     options.count("--concurrency", arguments.concurrency, at_least=1)
     options.count("--review", arguments.review, at_least=1)
     worker = worker_of(arguments.worker)
-    questions = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)[: arguments.limit]
+    read = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)
+    questions = read.questions[: arguments.limit]
     if arguments.candidates is not None:
         return _candidates(arguments, share(questions, worker))
     pipeline = _pipeline(arguments)
     if arguments.dry_run:
         return _estimate(arguments, pipeline, questions, "From: every first candidate passes; to: none ever does.")
+    pipeline.load()
     with ReplyLog(arguments.out / LEDGER) as log:
         mine = share(questions, worker)
         made = produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
+    made = made.with_left_out("no question or answer in the source", len(read.left_out))
     if worker is not None:
         show(
             arguments,
@@ -259,7 +262,10 @@ def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production, 
     settings = {**pipeline.settings(), "seed": arguments.seed, "source": arguments.source, "shortcuts_auroc": measured}
     attacks = attack(answer_pairs(made.rows), bound=arguments.floor)
     tables = {} if people is None else {"What people say": people_rows(people)}
-    return CardText("MedHallu, made again", arguments.licence, summary, settings, attacks, alarms(found), tables)
+    writers = list(dict.fromkeys([pipeline.generator.name, pipeline.critic.name]))
+    return CardText(
+        "MedHallu, made again", arguments.licence, summary, settings, attacks, alarms(found), tables, writers
+    )
 
 
 def _write_review(arguments: argparse.Namespace, made: Production) -> None:

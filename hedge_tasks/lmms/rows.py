@@ -9,6 +9,7 @@ from hedge_tasks.evaluation import brought_measures
 from hedge_tasks.measures.known import known_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
 from hedge_tasks.numbers import Number
+from hedge_tasks.statistics.base import quantile_of
 
 NO_SAMPLES = "they look at sampled answers, and there are none (n: 0)"
 """Why rows are left out of a table."""
@@ -36,9 +37,16 @@ class Aggregation:
         return f"undefined: {number.reason}" if number.value is None else number.value
 
     def stderr(self, records: Sequence[Record]) -> float | str:
-        """Return its standard error, or `NOT_AVAILABLE`."""
-        stderr = self._estimate(records).stderr
-        return NOT_AVAILABLE if stderr is None else stderr
+        """Return its standard error, or `NOT_AVAILABLE`.
+
+        Where all records are alike nothing varies, and three right answers would stand as 1.000 ± 0.000: then it is
+        half of the interval in units of the normal quantile.
+        """
+        number = self._estimate(records)
+        if number.stderr == 0 and number.interval is not None:
+            low, high = number.interval
+            return (high - low) / (2 * quantile_of(0.95))
+        return NOT_AVAILABLE if number.stderr is None else number.stderr
 
     def _estimate(self, records: Sequence[Record]) -> Number:
         """The number; lmms-eval asks for value and error of the same records one after the other."""

@@ -43,6 +43,7 @@ class CardText:
         warnings: What a reader has to know, such as shortcuts that are open.
         attacks: What solvers without skill get right of it; every made set is attacked.
         tables: What is in it, by title: header and rows.
+        writers: Models that wrote texts of it.
     """
 
     title: str
@@ -52,6 +53,7 @@ class CardText:
     attacks: Sequence[Attack]
     warnings: Sequence[str] = ()
     tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=dict)
+    writers: Sequence[str] = ()
 
 
 def write_set(folder: Path, production: Production, about: CardText) -> Path:
@@ -98,7 +100,14 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, split
     except OSError as error:
         raise DataError(f"{folder}: {error.strerror or error}") from error
     # Asked now or known from before: a making that was killed and went on has the same files.
-    replies = {name: of["requests"] + of["cached"] for name, of in sorted(report["asked"]["stages"].items())}
+    replies = {
+        name: {
+            "replies": of["requests"] + of["cached"],
+            "prompt tokens": of["all_prompt_tokens"],
+            "completion tokens": of["all_completion_tokens"],
+        }
+        for name, of in sorted(report["asked"]["stages"].items())
+    }
     kept = {name: value for name, value in report.items() if name != "asked"}
     whole = {
         **kept,
@@ -164,7 +173,7 @@ def _reasons(production: Production) -> str:
 
 def _card(
     report: Mapping[str, Any],
-    replies: Mapping[str, int],
+    replies: Mapping[str, Mapping[str, int]],
     about: CardText,
     splits: Mapping[str, str],
     checksums: Mapping[str, str],
@@ -186,6 +195,7 @@ def _card(
         licence=about.licence,
         summary=about.summary,
         warnings=list(about.warnings),
+        writers=", ".join(about.writers),
         settings=json.dumps(about.settings, indent=2, ensure_ascii=False, default=str),
         report=report,
         replies=dict(replies),

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from loguru import logger
@@ -64,6 +64,12 @@ class Production:
     unfinished: Mapping[str, str]
     account: Account
     total: int
+
+    def with_left_out(self, reason: str, count: int) -> Production:
+        """With source records that nothing was asked about."""
+        if not count:
+            return self
+        return replace(self, rejected={**self.rejected, reason: count}, total=self.total + count)
 
     @property
     def complete(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hedge_tasks.data import local_data
 from hedge_tasks.data.local_data import BuiltSet, ReadImage
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import DATASET, DISCRIMINATIVE, SCENARIOS, TASKS, ShaleItem
+from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, CLEAN, DATASET, DISCRIMINATIVE, TASKS, ShaleItem
 
 PARTS = {f"{'discriminative' if task in DISCRIMINATIVE else 'generative'}-{task}": task for task in TASKS}
 """One file a type of question. A task's split is the beginning of a name, so "discriminative" is both closed types."""
@@ -66,7 +66,7 @@ def image_folder(folder: Path) -> ReadImage:
 
 def _in_order(items: Iterable[ShaleItem]) -> list[ShaleItem]:
     place: dict[str, int] = {}
-    listed = [(place.setdefault(item.id, len(place)), SCENARIOS.index(item.scenario), item) for item in items]
+    listed = [(place.setdefault(item.id, len(place)), ALL_SCENARIOS.index(item.scenario), item) for item in items]
     return [item for _, _, item in sorted(listed, key=lambda entry: entry[:2])]
 
 
@@ -77,7 +77,7 @@ def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
     description: copies of "a football" tell less than as many different scenes. Intervals resample whole scenes.
     """
     images = {item.id: item.image for item in items}
-    images |= {item.id: item.image for item in items if item.scenario == SCENARIOS[0]}
+    images |= {item.id: item.image for item in items if item.scenario == CLEAN}
     first: dict[str, str] = {image: image for image in images.values()}
     place = {image: i for i, image in enumerate(first)}
 

@@ -19,6 +19,24 @@ NOISY_SCENARIOS = (*IMAGE_SCENARIOS, *INSTRUCTION_SCENARIOS, *COMBINED_SCENARIOS
 SCENARIOS = (CLEAN, *NOISY_SCENARIOS)
 """In the order of Table 2. A name that ends in `_p` is that scenario with a misleading prefix (the paper's -P)."""
 
+SYN_RIGHT, PFX_TRUE, PFX_NEUTRAL = "syn_right", "pfx_true", "pfx_neutral"
+CONTROLS: Mapping[str, str] = {
+    SYN_RIGHT: "syn",
+    PFX_TRUE: "pfx",
+    PFX_NEUTRAL: "pfx",
+    **{f"{name}_true": name for name in COMBINED_SCENARIOS},
+}
+"""Ours, with the scenario that each stands beside: questions with a true answer where SYN replaces wrong ones, and
+prefixes that are true or say nothing where PFX lies. Without them "No", or the contrary of the prefix, is always right.
+"""
+ALL_SCENARIOS = (*SCENARIOS, *CONTROLS)
+
+
+def controls_of(scenario: str) -> tuple[str, ...]:
+    """The controls of a scenario."""
+    return tuple(name for name, of in CONTROLS.items() if of == scenario)
+
+
 DISCRIMINATIVE = ("ynq", "mcq")
 GENERATIVE = ("ffq", "ic")
 TASKS = (*DISCRIMINATIVE, *GENERATIVE)
@@ -53,7 +71,7 @@ class ShaleItem:
 
     Attributes:
         id: within its scenario; perturbed items have the id of their clean one.
-        scenario: one of `SCENARIOS`.
+        scenario: one of `ALL_SCENARIOS`.
         task: one of `TASKS`.
         kind: "faithfulness" or "factuality".
         aspect: one of `ASPECTS`, or what the data set says where it is none of them.

@@ -16,6 +16,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
     COMBINED_SCENARIOS,
+    CONTROLS,
     DISCRIMINATIVE,
     IMAGE_SCENARIOS,
     INSTRUCTION_SCENARIOS,
@@ -23,6 +24,7 @@ from hedge_tasks.evaluations.shale.items import (
     NOISY_SCENARIOS,
     PERCEPTION,
     SCENARIOS,
+    controls_of,
 )
 from hedge_tasks.measures.forced_options import forced_measures
 from hedge_tasks.measures.measure import Mean, Measure, OfSums, Rate, Record
@@ -122,26 +124,43 @@ class ResistanceRate(OfSums):
 
     Attributes:
         scenarios: perturbed ones.
+        controlled: whether the controls count with them: an item is still right where it is in all of its forms, the
+            scenario's own and its controls'. Who believes every prefix has no resistance then, nor who believes none.
     """
 
     scenarios: tuple[str, ...]
+    controlled: bool = False
     columns: tuple[str, ...] = ("scenario", "pair", "group")
     also: tuple[str, ...] = ("resistance",)
     follows_label: bool = True
     beyond_experts: str = "made of pairs of answers, which are not drawn together"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        right = is_right(verdict) if document["scenario"] in (CLEAN, *self.scenarios) else None
+        right = is_right(verdict) if document["scenario"] in (CLEAN, *self._forms) else None
         return {"right": right, "scenario": document["scenario"], "pair": document["pair"], "group": document["group"]}
 
     def counts(self, records: Sequence[Record]) -> FloatArray:
-        """Still right, and right when clean, shape (n, scenarios, 2); a perturbed item stands with its clean one."""
+        """Still right, and right when clean, shape (n, scenarios, 2); an item stands with the first of its forms."""
         clean = {r["pair"]: r["right"] for r in records if r["scenario"] == CLEAN and r["right"] is not None}
         counts = np.zeros((len(records), len(self.scenarios), 2))
-        for row, record in zip(counts, records, strict=True):
-            if record["scenario"] in self.scenarios and record["right"] is not None and clean.get(record["pair"]):
-                row[self.scenarios.index(record["scenario"])] = record["right"], 1
+        first: dict[tuple[str, int], int] = {}
+        forms = self._forms
+        if self.controlled:  # without controls there is nothing that a lie could be told from
+            there = {CONTROLS[r["scenario"]] for r in records if r["scenario"] in CONTROLS}
+            forms = {name: place for name, place in forms.items() if self.scenarios[place] in there}
+        for row, record in enumerate(records):
+            place = forms.get(record["scenario"])
+            if place is not None and record["right"] is not None and clean.get(record["pair"]):
+                at = first.setdefault((record["pair"], place), row)
+                counts[at, place] = record["right"] if at == row else min(counts[at, place, 0], record["right"]), 1
         return counts
+
+    @property
+    def _forms(self) -> Mapping[str, int]:
+        """Place of the scenario that a form of an item counts for."""
+        controls = {name: of for name, of in CONTROLS.items() if self.controlled and of in self.scenarios}
+        own = {name: place for place, name in enumerate(self.scenarios)}
+        return {**own, **{name: own[of] for name, of in controls.items()}}
 
     def statistic(self, sums: FloatArray) -> FloatArray:
         """Mean over the scenarios that anything was asked in; shape (m, scenarios, 2) -> (m,)."""
@@ -151,10 +170,11 @@ class ResistanceRate(OfSums):
 
     def why_undefined(self, records: Sequence[Record]) -> str:
         where = self.scenarios[0] if len(self.scenarios) == 1 else "any perturbed scenario"
+        where += " and its controls" if self.controlled else ""
         return f"no item is right when clean and asked in {where}"
 
     def fault(self, record: Record, document: Record) -> str | None:
-        return fault_of((CLEAN, *self.scenarios), record, document)
+        return fault_of((CLEAN, *self._forms), record, document)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -265,6 +285,10 @@ class Leakage(Mean):
         return number if number.value is None else replace(number, value=max(0.0, number.value), interval=None)
 
 
+CONTROLLED = tuple(name for name in NOISY_SCENARIOS if controls_of(name))
+"""Scenarios that have controls."""
+
+
 def clean_or(scenario: str) -> str:
     """Ending of a name that stands for a scenario: none for the clean one."""
     return "" if scenario == CLEAN else f"_{scenario}"
@@ -353,7 +377,15 @@ MEASURES: tuple[Measure, ...] = (
     _resistance(
         "resistance_combination", COMBINED_SCENARIOS, "resistance, both", "image and instruction are perturbed"
     ),
-    *(ResistanceRate(name=f"resistance_{scenario}", scenarios=(scenario,)) for scenario in NOISY_SCENARIOS),
+    *(ResistanceRate(name=f"resistance_{name}", scenarios=(name,)) for name in (*NOISY_SCENARIOS, *CONTROLS)),
+    _resistance(
+        "resistance_controlled",
+        CONTROLLED,
+        "resistance with controls",
+        "a wrong option is nearer or a prefix lies, and in the controls of these, too",
+        controlled=True,
+    ),
+    *(ResistanceRate(name=f"resistance_{name}_controlled", scenarios=(name,), controlled=True) for name in CONTROLLED),
     *_shares("accuracy"),
     *_shares("non_hallucination"),
     *_CLEAN_AVERAGE.parts,

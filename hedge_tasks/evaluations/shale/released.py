@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, SCENARIOS, ShaleItem, read_item
+from hedge_tasks.evaluations.shale.items import (
+    ALL_SCENARIOS,
+    CLEAN,
+    CONTROLS,
+    IMAGE_SCENARIOS,
+    SCENARIOS,
+    ShaleItem,
+    read_item,
+)
 from hedge_tasks.io.outside import read_json
 
 QUERIES = "query_json"
@@ -67,7 +75,7 @@ def read_released(folder: Path) -> Released:
     clean = _read_file(files[CLEAN], CLEAN, problems)
     known = {item.id: item for item in clean}
     items, unpaired = [*clean], {}
-    for scenario in SCENARIOS[1:]:
+    for scenario in ALL_SCENARIOS[1:]:
         if scenario in files:
             noisy = _paired(_read_file(files[scenario], scenario, problems), clean)
             lost = {item.id for item in noisy if not _fits(item, known.get(item.id))}
@@ -86,6 +94,10 @@ def scenario_of(stem: str) -> str | None:
         ('txt', 'sty_p', None)
     """
     name = re.sub(r"[\W_]+", "", stem.lower())
+    for control, of in CONTROLS.items():
+        kind = control.removeprefix(f"{of}_")
+        if name.endswith(kind) and scenario_of(stem[: -len(kind)]) == of:
+            return control
     for scenario, spellings in _SPELLINGS.items():
         if name in spellings:
             return scenario

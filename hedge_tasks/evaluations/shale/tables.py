@@ -15,6 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
+    CONTROLS,
     DISCRIMINATIVE,
     GENERATIVE,
     IMAGE_SCENARIOS,
@@ -25,7 +26,7 @@ from hedge_tasks.evaluations.shale.items import (
     TASKS,
 )
 from hedge_tasks.evaluations.shale.judge import reply_is_right
-from hedge_tasks.evaluations.shale.measures import Average, ResistanceRate, RightShare, is_right, reading_of
+from hedge_tasks.evaluations.shale.measures import CONTROLLED, Average, ResistanceRate, RightShare, is_right, reading_of
 from hedge_tasks.evaluations.shale.published import AVERAGE, models, published
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.paper_tables import ModelNumbers, tall_table
@@ -110,7 +111,8 @@ def title_of(name: str) -> str:
         >>> title_of("rr_sty_p"), title_of("ffq"), title_of("scene_text")
         ('RR-STY-P', 'FFQ', 'scene text')
     """
-    short = name.removeprefix("rr_") in ("rr", *TASKS, *NOISY_SCENARIOS)
+    parts = name.removeprefix("rr_").removesuffix("_controlled")
+    short = parts in ("rr", "controlled", *TASKS, *NOISY_SCENARIOS, *CONTROLS)
     return name.upper().replace("_", "-") if short else name.replace("_", " ")
 
 
@@ -139,6 +141,15 @@ def _resistances(tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> list[Poo
     return [Pool(ResistanceRate(name=name, title=title_of(name), scenarios=of), tasks) for name, of in each.items()]
 
 
+def _controlled(tasks: tuple[str, ...]) -> Iterator[Pool]:
+    """Ours: the resistance that is one in the controls as well, and to each control alone."""
+    parts = {"rr_controlled": CONTROLLED, **{f"rr_{name}_controlled": (name,) for name in CONTROLLED}}
+    for name, of in parts.items():
+        yield Pool(ResistanceRate(name=name, title=title_of(name), scenarios=of, controlled=True), tasks)
+    for name in CONTROLS:
+        yield Pool(ResistanceRate(name=f"rr_{name}", title=title_of(f"rr_{name}"), scenarios=(name,)), tasks)
+
+
 TITLES: Mapping[int, str] = {
     2: "closed questions by scenario: means of YNQ and MCQ; RR = mean resistance rate",
     3: "open questions by scenario: means of FFQ and IC; RR = mean resistance rate",
@@ -152,6 +163,7 @@ COLUMNS: Mapping[int, Sequence[Pool]] = {
         _mean(BLIND, DISCRIMINATIVE, blind=True),
         *(_mean(scenario, DISCRIMINATIVE, scenario) for scenario in SCENARIOS),
         *_resistances(DISCRIMINATIVE, NOISY_SCENARIOS),
+        *_controlled(DISCRIMINATIVE),
     ],
     3: [
         *(_mean(scenario, GENERATIVE, scenario) for scenario in (CLEAN, *IMAGE_SCENARIOS)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hedge_tasks.adjudication import required_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.evaluations.shale.items import DATASET, SCENARIOS, options_of
+from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, DATASET, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge, reply_is_right
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
@@ -48,8 +48,8 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
             raise unknown("option of SHALE", key, _OPTIONS)
     kept = {"scenario": _names(options, "scenarios"), "aspect": _names(options, "aspects")}
     for name in kept["scenario"] or ():
-        if name not in SCENARIOS:
-            raise unknown("scenario of SHALE", name, SCENARIOS)
+        if name not in ALL_SCENARIOS:
+            raise unknown("scenario of SHALE", name, ALL_SCENARIOS)
     columns = {column: dataset[column][:] for column in kept}
     rows = [
         row

@@ -30,13 +30,14 @@ _NOTHING = re.compile(r"(?:n a|na|null|none|nil|nan|unknown|undefined|tbd|todo|n
 _PHRASES: Mapping[str, Sequence[str]] = json.loads((resources.files(__package__) / "phrases.json").read_text("utf-8"))
 
 
-def _any_of(kind: str) -> re.Pattern[str]:
+def any_of(kind: str) -> re.Pattern[str]:
+    """The phrases of a kind, in `phrases.json`."""
     return re.compile("|".join(_PHRASES[kind]), re.IGNORECASE)
 
 
-PLACEHOLDER, MARKER, DECLINES = _any_of("placeholder"), _any_of("marker"), _any_of("declines")
-_ABOUT_ITSELF, _DECLINES_ABROAD, _EITHER = _any_of("about_itself"), _any_of("declines_abroad"), _any_of("indefinite")
-_NEGATION = re.compile(r"\b(?:no|not|never|none|neither|nor|without|cannot)\b|n't\b", re.IGNORECASE)
+PLACEHOLDER, MARKER, DECLINES = any_of("placeholder"), any_of("marker"), any_of("declines")
+_ABOUT_ITSELF, _DECLINES_ABROAD, _EITHER = any_of("about_itself"), any_of("declines_abroad"), any_of("indefinite")
+NEGATION = re.compile(r"\b(?:no|not|never|none|neither|nor|without|cannot)\b|n't\b", re.IGNORECASE)
 _UNITS = {
     **dict.fromkeys(("mm", "millimetre", "millimeter", "millimetres", "millimeters"), (1.0, "length")),
     **dict.fromkeys(("cm", "centimetre", "centimeter", "centimetres", "centimeters"), (10.0, "length")),
@@ -159,7 +160,7 @@ def _runs(text: str, length: int) -> set[tuple[str, ...]]:
 def _copy(said: str, true: str, text: str, least: int) -> str | None:
     words, of_truth = said.split(), true.split()
     content, of_content = (sorted(w for w in each if w not in _LITTLE) for each in (words, of_truth))
-    negations = [len(_NEGATION.findall(each)) for each in (said, true)]
+    negations = [len(NEGATION.findall(each)) for each in (said, true)]
     if said == true or (content == of_content and negations[0] == negations[1] and _same_order(words, of_truth)):
         return "same as the truth"
     if len(of_truth) >= 1 and words == of_truth * (len(words) // len(of_truth)):
@@ -175,7 +176,7 @@ def _copy(said: str, true: str, text: str, least: int) -> str | None:
 def _stands_in(part: str, whole: str) -> bool:
     """Whether a part stands in a text that does not deny it: nothing in the few words in front of it does."""
     before, there, _ = f" {whole} ".partition(f" {part} ")
-    return bool(there) and not _NEGATION.search(" ".join(before.split()[-_NEAR:]))
+    return bool(there) and not NEGATION.search(" ".join(before.split()[-_NEAR:]))
 
 
 def _same_order(words: Sequence[str], others: Sequence[str]) -> bool:

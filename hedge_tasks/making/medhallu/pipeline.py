@@ -128,6 +128,15 @@ class MedHallu:
             steps.append(checked.step)
         return self._nearest(question, tried, steps)
 
+    def load(self) -> None:
+        """Load what compares texts, before anybody is paid for a reply and before threads import what it needs.
+
+        Raises:
+            HedgeError: A model that was named cannot be had.
+        """
+        self.entailment.both_ways("a", "a")
+        self.similarity.embed(["a"])
+
     def settings(self) -> dict[str, Any]:
         """Return what shapes the set, for its card."""
         return {
@@ -223,6 +232,7 @@ class MedHallu:
             "Hallucinated Answer": checked.candidate.answer,
             "Category of Hallucination": checked.candidate.category,
             "Id": question.id,
+            "MeSH": list(question.mesh),
             "Source": question.source,
             "Fallback": not any(vote.fooled for vote in checked.votes),
             "Similarity": similarity,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 
@@ -17,6 +19,7 @@ _LICENCES = {PUBMEDQA: "MIT (PubMedQA)"}
 _QUESTION = ("question", "Question", "QUESTION")
 _ANSWER = ("long_answer", "answer", "Ground Truth", "LONG_ANSWER")
 _KNOWLEDGE = ("knowledge", "Knowledge", "context", "contexts", "CONTEXTS")
+_MESH = ("mesh", "meshes", "MeSH", "MESHES")
 _ID = ("pubid", "id", "PMID")
 
 
@@ -28,6 +31,7 @@ class SourceQuestion:
         id: Of the source; a digest of the question where it has none.
         question, answer: As they are published; the answer is true.
         knowledge: Passages that the true answer rests on.
+        mesh: MeSH headings, as far as the source has them.
         source: Where it comes from, with the licence as far as it is known.
     """
 
@@ -36,9 +40,23 @@ class SourceQuestion:
     answer: str
     knowledge: tuple[str, ...] = ()
     source: str = ""
+    mesh: tuple[str, ...] = ()
 
 
-def read_questions(source: str, *, split: str = "train", licence: str | None = None) -> list[SourceQuestion]:
+@dataclass(frozen=True)
+class SourceQuestions:
+    """Questions of a source.
+
+    Attributes:
+        questions: In its order.
+        left_out: Why rows are none, naming them.
+    """
+
+    questions: list[SourceQuestion]
+    left_out: tuple[str, ...] = ()
+
+
+def read_questions(source: str, *, split: str = "train", licence: str | None = None) -> SourceQuestions:
     """Questions of a file or a data set.
 
     Args:
@@ -48,7 +66,7 @@ def read_questions(source: str, *, split: str = "train", licence: str | None = N
         licence: Recorded with every record; that of PubMedQA is known.
 
     Raises:
-        DataError: There is no such file, or a row lacks a question or an answer; names the row.
+        DataError: There is no such file, or most rows lack a question or an answer; names the first.
     """
     path = Path(source)
     if path.suffix.lower() in (".jsonl", ".parquet") or path.exists():
@@ -70,17 +88,37 @@ def _rows_of(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
     return read_rows(path)
 
 
-def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> list[SourceQuestion]:
+def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> SourceQuestions:
     source = f"{name}, {licence}" if licence else name
-    found = []
+    found: list[SourceQuestion] = []
+    left_out: list[str] = []
     for where, row in rows:
-        question, answer = _text(row, _QUESTION, where), _text(row, _ANSWER, where)
-        given = next((str(row[key]) for key in _ID if row.get(key) is not None), None)
-        number = given or hashlib.sha256(f"{question}\0{answer}".encode()).hexdigest()[:16]
-        found.append(SourceQuestion(number, question, answer, _knowledge(row, where), source))
+        try:
+            found.append(_question(row, where, source))
+        except DataError as error:
+            left_out.append(str(error))
+    if len(left_out) > len(found):
+        raise DataError(left_out[0])
     if not found:
         raise DataError(f"{name}: there is no question in it")
-    return found
+    if left_out:
+        logger.warning("{} of {} rows are left out: {}", len(left_out), len(left_out) + len(found), left_out[0])
+    return SourceQuestions(found, tuple(left_out))
+
+
+def _question(row: Mapping[str, Any], where: str, source: str) -> SourceQuestion:
+    question, answer = _text(row, _QUESTION, where), _text(row, _ANSWER, where)
+    given = next((str(row[key]) for key in _ID if row.get(key) is not None), None)
+    number = given or hashlib.sha256(f"{question}\0{answer}".encode()).hexdigest()[:16]
+    return SourceQuestion(number, question, answer, _knowledge(row, where), source, _mesh(row))
+
+
+def _mesh(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """MeSH headings where PubMedQA has them: in the context, or in a column of their own."""
+    context = row.get("context")
+    value = context.get("meshes") if isinstance(context, Mapping) else None
+    value = next((row[name] for name in _MESH if row.get(name) is not None), value)
+    return tuple(filter(None, (text for text in value if isinstance(text, str)))) if isinstance(value, list) else ()
 
 
 def _text(row: Mapping[str, Any], names: Iterable[str], where: str) -> str:
@@ -97,6 +135,6 @@ def _knowledge(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     if value is None:
         return ()
     passages = [value] if isinstance(value, str) else value
-    if not isinstance(passages, list) or not all(isinstance(passage, str) for passage in passages):
+    if not isinstance(passages, list) or not all(passage is None or isinstance(passage, str) for passage in passages):
         raise DataError(f"{where}: knowledge is neither a text nor a list of texts")
-    return tuple(passages)
+    return tuple(passage for passage in passages if passage)

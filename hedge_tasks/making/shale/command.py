@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
+_PROMPTS = dict.fromkeys(("verify", "control"), ("hedge_tasks.making.gate", "verify"))
+"""Of the stages whose prompt is not SHALE's own."""
 
 
 def add(commands: Parser) -> None:
@@ -61,6 +63,13 @@ def add(commands: Parser) -> None:
         help="facts: DBpedia's N-Triples or Wikidata's JSON, also .gz and .bz2 (repeat for several files)",
     )
     parser.add_argument("--writer", metavar=_MODEL, help="proposes the scenes, in place of the element pools")
+    parser.add_argument(
+        "--verifier",
+        action="append",
+        default=[],
+        metavar=_MODEL,
+        help="says whether the writer's wrong answers contradict its records (repeat for several)",
+    )
     parser.add_argument(
         "--blind", action="append", default=[], metavar=_MODEL, help="is asked without pictures (repeat for several)"
     )
@@ -150,6 +159,7 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
         elements=_elements(arguments),
         facts=_facts(arguments),
         writer=model_from(arguments.writer) if arguments.writer else None,
+        verifiers=[model_from(spec) for spec in arguments.verifier],
         blind=[model_from(spec) for spec in arguments.blind],
         blind_items=arguments.blind_items,
         encoders=arguments.encoder or (TINY_ENCODER,),
@@ -202,7 +212,7 @@ def _estimate(arguments: argparse.Namespace, making: ShaleMaking) -> int:
     for what, counts in found.items():
         rows += [[what, name, f"{least:,}", f"{most:,}"] for name, (least, most) in counts.items()]
     for stage, (least, most) in found["requests"].items():
-        prompt = load_template("hedge_tasks.making.shale", stage)
+        prompt = load_template(*_PROMPTS.get(stage, ("hedge_tasks.making.shale", stage)))
         shown = len(prompt.system) / _CHARACTERS_A_TOKEN + 100
         tokens[stage] = [round(least * shown), round(most * shown), round(most * prompt.decoding["max_tokens"])]
         rows.append(["prompt tokens", stage, *(f"{count:,}" for count in tokens[stage][:2])])

@@ -9,11 +9,15 @@ from dataclasses import replace
 
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
+    CONTROLS,
     DISCRIMINATIVE,
     IMAGE_SCENARIOS,
+    PFX_NEUTRAL,
     SCENARIOS,
+    SYN_RIGHT,
     TASKS,
     ShaleItem,
+    controls_of,
     options_of,
 )
 from hedge_tasks.making.shale.pictures import ScenePictures, seed_of
@@ -123,26 +127,34 @@ def noisy_items(
     """The questions of one scene in one noisy scenario.
 
     Open questions are asked of noisy pictures alone and not with prefixes, as in the paper (section 4.1). SYN has
-    choices, and those yes-or-no questions that are answered by no: others have nothing wrong that could be replaced.
+    choices, and those yes-or-no questions that are answered by no: others have nothing wrong that could be replaced,
+    and are its control. The controls of prefixes are the same questions behind one that is true or says nothing.
     """
-    base = scenario.removesuffix("_p")
+    of = CONTROLS.get(scenario, scenario)
+    base = of.removesuffix("_p")
     image = image_name(place, base if base in IMAGE_SCENARIOS else CLEAN)
     for item in asked:
         question, distractor = item.question, item.distractor
         if item.task not in DISCRIMINATIVE and scenario not in IMAGE_SCENARIOS:
             continue
+        if of == "syn" and (scenario == SYN_RIGHT) != (item.task == "ynq" and item.answer == "Yes"):
+            continue
         if scenario == "syn":
-            if item.task == "ynq" and item.answer == "Yes":  # the control: without it "No" would always be right
-                yield replace(item, scenario=scenario, image=image)
-                continue
             question, distractor = _with_synonyms(one.scene, item, noises["syn"], seed_of(seed, one.scene, scenario))
             if question == item.question:
                 continue  # nothing of its type is nearer, so there is no harder form of it
-        elif scenario != base or scenario == "pfx":
-            statement = Wording(question, distractor=one.scene.stating(one.scene.wrong[0]))
-            prefixed = noises["pfx"].perturb_wording(statement, seed=seed_of(seed, one.scene, scenario))
+        elif of != base or of == "pfx":
+            statement = Wording(question, distractor=_stated(one.scene, scenario, seed))
+            prefixed = noises["pfx"].perturb_wording(statement, seed=seed_of(seed, one.scene, of))
             question = prefixed.question
         yield replace(item, scenario=scenario, image=image, question=question, distractor=distractor)
+
+
+def _stated(scene: Scene, scenario: str, seed: int) -> str:
+    """The prefix: wrong, as in the paper; in the controls true, or about nothing that is asked."""
+    if scenario == PFX_NEUTRAL:
+        return random.Random(f"{seed}/{scene.id}/neutral").choice(templates()["neutral"])
+    return scene.stating(scene.answer if scenario in CONTROLS else scene.wrong[0])
 
 
 def _with_synonyms(scene: Scene, item: ShaleItem, noise: Noise, seed: int) -> tuple[str, str]:
@@ -185,16 +197,18 @@ def all_items(
     for place, item in clean:
         of_scene.setdefault(place, []).append(item)
     found = [item for _, item in clean]
-    for scenario in (name for name in SCENARIOS if name in scenarios and name != CLEAN):
-        base = scenario.removesuffix("_p")
+    wanted = [name for name in SCENARIOS if name in scenarios and name != CLEAN]
+    for scenario in (form for name in wanted for form in (name, *controls_of(name))):
+        of = CONTROLS.get(scenario, scenario)
+        base = of.removesuffix("_p")
         for place, asked in of_scene.items():
-            if not shown[place].has(scenario):
+            if not shown[place].has(of):
                 continue
             picture = shown[place].pictures[base if base in IMAGE_SCENARIOS else CLEAN]
             for item in noisy_items(shown[place], place, asked, scenario, noises, seed=seed):
                 key = _content(picture.digest, item)
-                if scenario == "syn" and item.answer == "Yes":
-                    found.append(item)  # a control is the clean question on purpose
+                if scenario == SYN_RIGHT:
+                    found.append(item)  # the clean question on purpose
                 elif key in seen:
                     doubles += 1
                 else:

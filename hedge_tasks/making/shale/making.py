@@ -19,11 +19,15 @@ from hedge_tasks.evaluations.shale.items import (
     IMAGE_SCENARIOS,
     NOISY_SCENARIOS,
     SCENARIOS,
+    SYN_RIGHT,
     TASKS,
     ShaleItem,
+    controls_of,
 )
 from hedge_tasks.io import options
 from hedge_tasks.making.elements import Element
+from hedge_tasks.making.gate.passing import controls_of as controls_of_verifiers
+from hedge_tasks.making.gate.verify import check_controls
 from hedge_tasks.making.knowledge import Fact
 from hedge_tasks.making.output import LEDGER
 from hedge_tasks.making.pictures.base import Checker, Painter
@@ -33,7 +37,7 @@ from hedge_tasks.making.shale.blind import ASKED, Answered, BlindFilter
 from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnPainter
 from hedge_tasks.making.shale.items import all_items
 from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter, ScenePictures, noises_of, show
-from hedge_tasks.making.shale.proposing import Proposal, proposals, propose
+from hedge_tasks.making.shale.proposing import MOST_WRONG, RECORDS, Proposal, proposals, propose
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
 
@@ -91,6 +95,7 @@ class ShaleMaking:
         elements: Words for painters that take prompts; None: our own.
         facts: Besides our own, likewise.
         writer: Proposes the scenes, in place of the pools.
+        verifiers: Say of its wrong answers whether its record contradicts them.
         blind: Models that are asked without the picture.
         blind_items: "drop" leaves out what one of them answers, "mark" says so in a column.
         encoders: What ADV attacks, all at a time.
@@ -111,6 +116,7 @@ class ShaleMaking:
     elements: Sequence[Element] | None = None
     facts: Sequence[Fact] = ()
     writer: Model | None = None
+    verifiers: Sequence[Model] = ()
     blind: Sequence[Model] = ()
     blind_items: str = DROP
     encoders: Sequence[str] = (TINY_ENCODER,)
@@ -136,6 +142,8 @@ class ShaleMaking:
             raise ConfigError(
                 "proposals, elements and knowledge need a painter that takes prompts; drawings have a pool"
             )
+        if self.writer is not None and not self.verifiers:
+            raise ConfigError("a writer needs a verifier: nobody would see that what it calls wrong is right as well")
         if not self.draws and not self.checkers:
             raise ConfigError(
                 "painted pictures need a checker: nobody would see that one does not show what is asked about it"
@@ -202,11 +210,13 @@ class ShaleMaking:
     def _proposed(self, log: ReplyLog, worker: tuple[int, int] | None) -> Production:
         writer = self.writer
         wanted = share(self.proposals(), worker) if writer is not None else []
-        return produce(
+        made = produce(
             wanted,
-            lambda proposal, asking: propose(proposal, asking, writer),  # type: ignore[arg-type]
+            lambda proposal, asking: propose(proposal, asking, writer, self.verifiers),  # type: ignore[arg-type]
             log, seed=self.seed, concurrency=self.concurrency,
         )  # fmt: skip
+        check_controls(controls_of_verifiers(made.steps))
+        return made
 
     def _scenes(self, proposed: Production, worker: tuple[int, int] | None) -> tuple[list[Scene], dict[str, int]]:
         """Distinct scenes, at most as many of an aspect as are wanted, and the aspects that have too few."""
@@ -249,6 +259,10 @@ class ShaleMaking:
         painted = n * (1 + ("sty" in noisy and not self.draws))
         induced = n * len(noisy) - (painted - n)
         requests = {"propose": (len(self.proposals()), len(self.proposals()))} if self.writer else {}
+        if self.writer:
+            records = len(self.proposals()) * RECORDS
+            requests["verify"] = (0, records * MOST_WRONG * len(self.verifiers))
+            requests["control"] = (0, records * len(self.verifiers))
         if self.blind:
             requests["blind"] = (0, n * sum(ASKED.values()) * len(self.blind))
         return {
@@ -274,6 +288,7 @@ class ShaleMaking:
             "elements": dict(sorted(sources.items())),
             "facts": len(self.facts),
             "writer": None if self.writer is None else dict(self.writer.identity),
+            "verifiers": [dict(model.identity) for model in self.verifiers],
             "blind": [dict(model.identity) for model in self.blind],
             "blind_items": self.blind_items,
             "encoders": list(self.encoders),
@@ -285,7 +300,8 @@ def _most_items(n: int, scenarios: Sequence[str]) -> dict[str, int]:
     counts = {CLEAN: n * len(TASKS)}
     for name in (name for name in NOISY_SCENARIOS if name in scenarios):
         asked = len(TASKS) if name in IMAGE_SCENARIOS else len(DISCRIMINATIVE)
-        counts[name] = n * asked
+        # A yes-or-no question is in SYN or in its control.
+        counts |= {form: n * (1 if form == SYN_RIGHT else asked) for form in (name, *controls_of(name))}
     return counts
 
 

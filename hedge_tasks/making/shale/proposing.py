@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hedge_tasks.asking.models import Model
@@ -17,6 +17,10 @@ from hedge_tasks.asking.template import load_template
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element
+from hedge_tasks.making.gate.passing import control_steps
+from hedge_tasks.making.gate.refuse import refused
+from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, findings, outcome
+from hedge_tasks.making.gate.wording import form_of, nested, unfit, unlike, unquoted
 from hedge_tasks.making.knowledge import Fact, usable_label
 from hedge_tasks.making.production import Made
 from hedge_tasks.making.shale.records import PictureRecord, Scene, own_elements, scene_of, templates
@@ -26,7 +30,11 @@ from hedge_tasks.replies.text import normalise
 RECORDS = 10
 """Records that one request asks for."""
 
+MOST_WRONG = 6
+"""Wrong answers of a record, at most; the prompt's schema says so."""
+
 _STARTS = 12
+_TOO_FEW = "fewer than three counterfactuals"
 TEMPERATURE = 0.9
 
 
@@ -73,8 +81,12 @@ def _starts(aspect: str, elements: Sequence[Element] | None, rng: random.Random)
     return tuple(rng.sample(pool, min(_STARTS, len(pool))))
 
 
-def propose(proposal: Proposal, asking: Asking, writer: Model) -> Made:
-    """The scenes of one request, as the row `{"scenes": [...]}`; why records were dropped is in the steps."""
+def propose(proposal: Proposal, asking: Asking, writer: Model, verifiers: Sequence[Model]) -> Made:
+    """The scenes of one request, as the row `{"scenes": [...]}`; why records were dropped is in the steps.
+
+    Args:
+        verifiers: Say of each wrong answer whether the record contradicts it; others are no options.
+    """
     prompt = load_template(__package__, "propose")
     knows = proposal.aspect in KNOWLEDGE
     template = templates()["knowledge"] if knows else templates()["aspects"][proposal.aspect]
@@ -93,27 +105,53 @@ def propose(proposal: Proposal, asking: Asking, writer: Model) -> Made:
     steps: Counter[str] = Counter()
     for said in reply["records"]:
         record = _record(proposal, said, writer.name)
+        if not isinstance(record, str):
+            steps["record proposed"] += 1
+            record = _verified(record, verifiers, asking, steps)
         if isinstance(record, str):
             steps[f"record dropped: {record}"] += 1
         else:
             scenes.append(scene_of(record))
-            steps["record proposed"] += 1
     return Made({"scenes": scenes}, tuple(steps.elements()))
+
+
+def _verified(
+    record: PictureRecord, verifiers: Sequence[Model], asking: Asking, steps: Counter[str]
+) -> PictureRecord | str:
+    """A record with the wrong answers that contradict it, or why none is left; what verifiers said is in the steps.
+
+    Raises:
+        Unfinished: A verifier did not reply.
+    """
+    scene = scene_of(record)
+    known = [f"The image shows {scene.prompt}.", *filter(None, [scene.facts])]
+    wrong: list[str] = []
+    said: list[EvidenceVerdict] = []
+    for text in (*record.wrong, *record.near):
+        found = findings(scene.ffq, scene.stating(scene.answer), known, scene.stating(text), verifiers, asking)
+        said += found
+        if (verdict := outcome(found)) == CONTRADICTED:
+            wrong.append(text)
+        else:
+            steps[f"wrong answer verified as {verdict}"] += 1
+    steps.update(control_steps(said))
+    if len(wrong) < WRONG_OPTIONS:
+        return f"{_TOO_FEW} that it contradicts"
+    return replace(record, wrong=tuple(wrong[:WRONG_OPTIONS]), near=tuple(wrong[WRONG_OPTIONS:]))
 
 
 def _record(proposal: Proposal, said: Mapping[str, Any], writer: str) -> PictureRecord | str:
     """A record of a reply, or why it is none."""
-    values = [usable_label(said[name].rstrip(".")) for name in ("entity", "attribute")]
-    entity, attribute = values
-    relation = usable_label(said["relation"].rstrip(".")) if said["relation"].strip() else ""
-    wrong = [usable_label(text.rstrip(".")) for text in said["counterfactual"]]
+    entity, attribute = (_label(said[name]) for name in ("entity", "attribute"))
+    relation = _label(said["relation"]) if said["relation"].strip() else ""
     if entity is None or attribute is None or relation is None:
         return "a value that no question can quote"
-    usable = {normalise(text): text for text in reversed(wrong) if text}
-    usable.pop(normalise(attribute), None)
-    distinct = tuple(dict.fromkeys(text for text in wrong if text in usable.values() and text is not None))
+    values = {"entity": entity, "attribute": attribute, "relation": relation}
+    if why := _misworded(proposal.aspect, values) or ("an instruction" if unfit(said["facts"], quoted=True) else None):
+        return why
+    distinct = _wrong_ones(proposal.aspect, attribute, [_label(text) for text in said["counterfactual"]])
     if len(distinct) < WRONG_OPTIONS:
-        return "fewer than three counterfactuals"
+        return _TOO_FEW
     if proposal.aspect in KNOWLEDGE and not said["facts"].strip():
         return "no facts"
     if not relation:
@@ -132,6 +170,37 @@ def _record(proposal: Proposal, said: Mapping[str, Any], writer: str) -> Picture
         source=source,
         licence=licence,
     )
+
+
+def _label(text: str) -> str | None:
+    """A value as a question quotes it; what it quotes itself is named without the marks: "STOP" is STOP."""
+    return usable_label(unquoted(text).rstrip("."))
+
+
+def _misworded(aspect: str, values: Mapping[str, str]) -> str | None:
+    """Why the values of a record make no question: instructions, sentences, negations, or not of the aspect's form."""
+    forms = {} if aspect in KNOWLEDGE else templates()["aspects"][aspect]["forms"]
+    for name, text in values.items():
+        if text and (why := unfit(text, quoted=_is_quoted(aspect, name))):
+            return why
+        if form_of(text or "-") not in forms.get(name, (form_of(text or "-"),)):
+            return f"{name} of another form"
+    return None
+
+
+def _wrong_ones(aspect: str, attribute: str, said: Sequence[str | None]) -> tuple[str, ...]:
+    """The counterfactuals that may stand beside an answer: wrong by their words, told by none of them, each once."""
+    found: list[str] = []
+    for text in said:
+        if text is None or unfit(text, quoted=_is_quoted(aspect, "attribute")) or unlike(text, attribute):
+            continue
+        if not refused(text, attribute) and not nested(text, attribute, found):
+            found.append(text)
+    return tuple(found)
+
+
+def _is_quoted(aspect: str, name: str) -> bool:
+    return aspect == "scene_text" and name == "attribute"
 
 
 def _source(proposal: Proposal, entity: str, attribute: str, writer: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.shale.items import SCENARIOS, ShaleItem
+from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, CONTROLS, SCENARIOS, ShaleItem
 from hedge_tasks.evaluations.shale.released import QUERIES
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.shale.items import image_name
@@ -20,6 +20,7 @@ _WORDS = {"clean": "Clean", "sty": "Style", "crp": "Corruption", "adv": "Adversa
 _WORDS |= {"syn": "Synonyms", "pfx": "Prefix"}
 FILE_NAMES = {name: _WORDS[name.removesuffix("_p")] + ("-P" if name.endswith("_p") else "") for name in SCENARIOS}
 """Names of query files by scenario: those of SHALE's code, and our guess for the others."""
+FILE_NAMES |= {name: f"{FILE_NAMES[of]}-{name.removeprefix(f'{of}_').capitalize()}" for name, of in CONTROLS.items()}
 
 
 def write_released(made: MadeSet, folder: Path) -> list[Path]:
@@ -55,7 +56,7 @@ def write_queries(items: Sequence[ShaleItem], images: Mapping[str, bytes], folde
     for name, content in images.items():
         write_whole(folder / name, content)
     files = []
-    for scenario in SCENARIOS:
+    for scenario in ALL_SCENARIOS:
         rows = [_released_row(item) for item in items if item.scenario == scenario]
         if rows:
             files.append(folder / QUERIES / f"{FILE_NAMES[scenario]}.json")

@@ -12,7 +12,7 @@ from hedge_tasks.audit.review import two_keys, write_review
 from hedge_tasks.data.local_data import BuiltSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.building import build
-from hedge_tasks.evaluations.shale.items import ASPECTS, CLEAN, IMAGE_SCENARIOS, SCENARIOS, TASKS, ShaleItem
+from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, ASPECTS, CLEAN, IMAGE_SCENARIOS, TASKS, ShaleItem
 from hedge_tasks.making.gate.attack import attack, check_floors
 from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.output import REVIEW, CardText, describe_set
@@ -42,7 +42,7 @@ def distributions(made: MadeSet) -> dict[str, Counts]:
     """
     items = made.items
     aspects = [aspect for aspect in ASPECTS if any(item.aspect == aspect for item in items)]
-    scenarios = [scenario for scenario in SCENARIOS if any(item.scenario == scenario for item in items)]
+    scenarios = [scenario for scenario in ALL_SCENARIOS if any(item.scenario == scenario for item in items)]
     clean = [item for item in items if item.scenario == CLEAN]
     return {
         "Items by aspect (clean)": _counted("aspect", aspects, [(i.aspect, i.task) for i in clean], TASKS),
@@ -150,7 +150,10 @@ def write(
     )
     files = {task: str(file.relative_to(folder)) for task, file in built.files.items()}
     settings = making.settings()
-    about = CardText("SHALE, made again", licence, _SUMMARY, settings, attacks, warnings_of(made), distributions(made))
+    writers = [] if making.writer is None else [making.writer.name]
+    about = CardText(
+        "SHALE, made again", licence, _SUMMARY, settings, attacks, warnings_of(made), distributions(made), writers
+    )
     describe_set(folder, {**made.report(), "items": len(made.items)}, about, files)
     return built
 

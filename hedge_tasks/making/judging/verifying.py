@@ -1,0 +1,53 @@
+"""Whether made wrong answers of a judge's training set are wrong, by models that have the reference before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hedge_tasks.asking.log import ReplyLog
+from hedge_tasks.asking.models import Model
+from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.passing import control_steps, controls_of
+from hedge_tasks.making.gate.verify import CONTRADICTED, check_controls, findings, outcome
+from hedge_tasks.making.judging.examples import TrainingExample
+from hedge_tasks.making.production import Made, Production, produce
+
+
+@dataclass(frozen=True)
+class _Source:
+    example: TrainingExample
+
+    @property
+    def id(self) -> str:
+        return self.example.case.id
+
+
+def contradicted(
+    made: Sequence[TrainingExample], verifiers: Sequence[Model], folder: Path, *, concurrency: int = 16
+) -> tuple[list[TrainingExample], Production]:
+    """The made wrong answers that their references contradict, and what asking for it cost.
+
+    Answers that people judged are not asked about: what a reference leaves open may be a hallucination all the same.
+
+    Args:
+        folder: Where replies are kept; the same command goes on from there.
+
+    Raises:
+        DataError: A verifier does not find references supported by themselves.
+        HedgeError: A server refuses every request, or is gone.
+    """
+
+    def check(source: _Source, asking: Asking) -> Made:
+        case = source.example.case
+        found = findings(case.question, case.reference, [], case.answer, verifiers, asking)
+        said = outcome(found)
+        steps = (*control_steps(found), f"verified as {said}")
+        return Made({"id": source.id}, steps) if said == CONTRADICTED else Made(None, steps, f"verified as {said}")
+
+    with ReplyLog(folder) as log:
+        production = produce([_Source(example) for example in made], check, log, concurrency=concurrency)
+    check_controls(controls_of(production.steps))
+    kept = {row["id"] for row in production.rows}
+    return [example for example in made if example.case.id in kept], production
