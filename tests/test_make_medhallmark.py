@@ -300,11 +300,11 @@ def test_types_of_vqa_rad_and_slake_are_dimensions(tmp_path: Path) -> None:
     types = ["PRES, POS", "MODALITY", "Position", "Color", "ABN", "COUNT", "Plane", None]
     lines = [{"image": "a.png", "question": "q?", "answer": "a", "question_type": kind} for kind in types]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = [row.dimension for row in read_vqa(path)]
+    found = [row.dimension for row in read_vqa(path).rows]
     assert found == ["pathology", "modality", "location", "other", "pathology", "other", "plane", None]
     assert len(DIMENSIONS) == 7  # the paper counts six
     path.write_text(json.dumps({"image": "a.png", "question": "q?"}) + "\n")
-    with pytest.raises(DataError, match=r"vqa\.jsonl:1"):
+    with pytest.raises(DataError, match=r"vqa\.jsonl:1: no column answer or"):
         read_vqa(path)
 
 
@@ -353,7 +353,7 @@ def test_a_report_is_its_findings_and_impression_cleaned(tmp_path: Path) -> None
         + "\n"
         + json.dumps({"image": "b.png", "findings": "Clear.", "impression": None})
     )
-    assert read_reports(path) == [
+    assert read_reports(path).rows == [
         ReportRow("reports-1", "a.png", **sections(text), patient="7", year="2012"),
         ReportRow("reports-2", "b.png", "Clear.", ""),
     ]
@@ -391,6 +391,7 @@ def test_reports_are_sampled_evenly_over_years_and_patients(n: int) -> None:
 def write_sources(folder: Path, count: int) -> tuple[Path, Path]:
     vqa, reports = folder / "vqa.jsonl", folder / "reports.jsonl"
     extra = [{"image": "img13.png", "question": "Which colour?", "answer": "red", "dimension": "color"}]
+    extra.append({"image": "img1.png", "question": None, "answer": "Yes.", "dimension": "organ"})
     extra.append({"image": "gone.png", "question": "Is organ 1 left?", "answer": "Yes.", "dimension": "organ"})
     vqa.write_text("".join(json.dumps(row) + "\n" for row in [*rows(count), *extra]))
     lines = [
@@ -429,8 +430,13 @@ def test_the_command_writes_a_set_that_the_tasks_read(
         shared = json.loads(capsys.readouterr().out)
     assert shared["asked"]["requests"] == 0
     assert facts["items"] == {"conventional": 31, "confidence": 31, "counterfactual": 35, "irg": 1}
-    assert facts["images"] == {"image missing": 1}
-    assert facts["rejected"] == {"about none of the dimensions": 1, "nothing is left of the report": 1}
+    assert facts["rejected"] == {
+        "about none of the dimensions": 1,
+        "nothing is left of the report": 1,
+        "image missing": 1,
+        "an empty cell in the source": 1,
+    }
+    assert facts["records"] == 13 + 2 + 2 + 1
     assert facts["steps"]["sentence removed: compares with the past"] == 2
     assert len(facts["files"]) == 4
     for file in facts["files"]:
@@ -513,7 +519,7 @@ def test_without_a_model_questions_prefixes_and_reports_are_made(
 
 def test_the_rows_of_the_script_are_those_of_the_file(tmp_path: Path) -> None:
     write_sources(tmp_path, 13)
-    read = read_vqa(tmp_path / "vqa.jsonl")
+    read = read_vqa(tmp_path / "vqa.jsonl").rows
     assert [(r.question, r.answer, r.dimension) for r in read[:13]] == [
         (r.question, r.answer, r.dimension) for r in vqa_rows(13)
     ]

@@ -95,10 +95,12 @@ def run_medhallmark(arguments: argparse.Namespace) -> int:
         return _estimate(arguments, making, rows)
     with ReplyLog(arguments.out / LEDGER) as log:
         made = produce(share(rows, worker), making, log, seed=arguments.seed, concurrency=arguments.concurrency)
+    for why, count in without.items():
+        made = made.with_left_out(why, count)
     code = 0 if made.complete and not without else PROBLEMS_FOUND
     if worker is not None:
         last = "Once all workers are done, the same command without --worker writes the set."
-        show(arguments, made.report(), f"{_text(made, None, without)}\n{last}")
+        show(arguments, made.report(), f"{_text(made, None)}\n{last}")
         return code
     found = passed(made)
     people = None
@@ -119,11 +121,11 @@ def run_medhallmark(arguments: argparse.Namespace) -> int:
     )
     warnings = warnings_of_set(found)
     files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
-    lines = [_text(made, found, without), *(f"Warning: {warning}" for warning in warnings)]
+    lines = [_text(made, found), *(f"Warning: {warning}" for warning in warnings)]
     if arguments.push:
         lines.append(f"Uploaded: {push_set(arguments.out, arguments.push, files=files)}")
     lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
-    facts = {**report_of(made, found), "images": without, "warnings": warnings, "files": files}
+    facts = {**report_of(made, found), "warnings": warnings, "files": files}
     show(arguments, facts, "\n".join(lines))
     return code
 
@@ -179,15 +181,17 @@ def _rows(arguments: argparse.Namespace, making: MedHallMark) -> tuple[list[VqaR
             return f"image {why}"
         return "image too small" if _least_side(content) < arguments.least_side else None
 
-    questions = [row for path in arguments.vqa for row in read_vqa(path)][: arguments.limit]
-    reports = [row for path in arguments.reports for row in read_reports(path)]
+    vqa, written = [read_vqa(path) for path in arguments.vqa], [read_reports(path) for path in arguments.reports]
+    questions = [row for one in vqa for row in one.rows]
+    reports = [row for one in written for row in one.rows]
     check_ids([*questions, *reports])
-    questions, few = with_images(questions, fault)
+    questions, few = with_images(questions[: arguments.limit], fault)
     reports, fewer = with_images(reports, fault)
     if arguments.sample_reports is not None:
         reports = even_sample(reports, arguments.sample_reports, arguments.seed)
+    lacking = sum(len(one.left_out) for one in vqa) + sum(len(one.left_out) for one in written)
     without = {why: few.get(why, 0) + fewer.get(why, 0) for why in sorted({*few, *fewer})}
-    return [*questions, *reports], without
+    return [*questions, *reports], {**without, **({"an empty cell in the source": lacking} if lacking else {})}
 
 
 def _least_side(content: bytes) -> int:
@@ -208,7 +212,7 @@ def _estimate(arguments: argparse.Namespace, making: MedHallMark, rows: list[Vqa
     return 0
 
 
-def _text(made: Production, found: PassedSet | None, without: dict[str, int]) -> str:
+def _text(made: Production, found: PassedSet | None) -> str:
     from hedge_tasks.making.medhallmark.output import report_of
     from hedge_tasks.making.output import asked_lines
 
@@ -222,7 +226,6 @@ def _text(made: Production, found: PassedSet | None, without: dict[str, int]) ->
         **report["steps"],
         **{f"rejected: {why}": n for why, n in report["rejected"].items()},
         **{f"refused over the set: {why}": n for why, n in report.get("refused over the set", {}).items()},
-        **{f"left out: {why}": n for why, n in without.items()},
     }
     steps = Table.of(("step", "times"), [[name, str(n)] for name, n in counted.items()])
     return "\n".join([*lines, "", str(steps), *asked_lines(made.account)])

@@ -27,7 +27,7 @@ from hedge_tasks.making.medhallmark.pipeline import (
     MedHallMark,
     full_question,
 )
-from hedge_tasks.making.medhallmark.sources import DIMENSIONS
+from hedge_tasks.making.medhallmark.sources import DIMENSIONS, Row
 from hedge_tasks.making.output import CardText, describe_set
 from hedge_tasks.making.production import Production
 
@@ -213,7 +213,10 @@ def write_medhallmark(
     files = {name: str(file.relative_to(folder)) for one in built.values() for name, file in one.files.items()}
     tables = tables_of_set(found, made) | ({} if people is None else {"What people say": people_rows(people)})
     settings = {**making.settings(), "sources": list(sources)}
-    about = CardText("Med-HallMark, made again", licence, _SUMMARY, settings, attacks, warnings_of_set(found), tables)
+    writers = [] if making.writer is None else [making.writer.name]
+    about = CardText(
+        "Med-HallMark, made again", licence, _SUMMARY, settings, attacks, warnings_of_set(found), tables, writers
+    )
     describe_set(folder, report_of(made, found), about, {name.partition("/")[0]: file for name, file in files.items()})
     return BuiltSet(
         {name: folder / file for name, file in files.items()},
@@ -232,7 +235,7 @@ def report_of(made: Production, found: PassedSet) -> dict[str, Any]:
     return {**report, "items": {part: parts[part] for part in PARTS}, "refused over the set": dict(found.refused)}
 
 
-def with_images(rows: Sequence[Any], fault: Callable[[str], str | None]) -> tuple[list[Any], dict[str, int]]:
+def with_images(rows: Sequence[Row], fault: Callable[[str], str | None]) -> tuple[list[Row], dict[str, int]]:
     """Rows whose image can be read, and how many cannot, by reason.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.tables import read_rows
@@ -68,19 +68,49 @@ class ReportRow:
     year: str = ""
 
 
-def read_vqa(path: Path) -> list[VqaRow]:
+Row = TypeVar("Row", VqaRow, ReportRow)
+
+
+@dataclass(frozen=True)
+class ReadRows(Generic[Row]):
+    """Rows of a file.
+
+    Attributes:
+        rows: Those that have all that is needed.
+        left_out: Places of those with an empty cell.
+    """
+
+    rows: Sequence[Row]
+    left_out: Sequence[str] = ()
+
+
+def read_vqa(path: Path) -> ReadRows[VqaRow]:
     """Rows with image, question and answer, and the type of the question where there is one.
 
     Raises:
-        DataError: A row lacks one of the three; names it.
+        DataError: A column is not there; names the row.
     """
-    found = []
+    found: list[VqaRow] = []
+    left_out = []
     for number, (where, row) in enumerate(read_rows(path), start=1):
-        question = cells.first_of(row, ("question",), where, "question")
-        answer = cells.first_of(row, _ANSWER, where, "answer")
-        image = cells.first_of(row, _IMAGE, where, "image")
-        found.append(VqaRow(f"{path.stem}-{number}", image, question, answer, _dimension(row)))
-    return found
+        question, answer, image = (_cell(row, names, where) for names in (("question",), _ANSWER, _IMAGE))
+        if question and answer and image:
+            found.append(VqaRow(f"{path.stem}-{number}", image, question, answer, _dimension(row)))
+        else:
+            left_out.append(where)
+    return ReadRows(found, left_out)
+
+
+def _cell(row: Mapping[str, Any], names: Sequence[str], where: str) -> str:
+    """The first of these columns that says something; empty where those that are there say nothing.
+
+    Raises:
+        DataError: None of the columns is there.
+    """
+    there = [row[name] for name in names if name in row]
+    if not there:
+        raise DataError(f"{where}: no column {' or '.join(names)}; there are {', '.join(map(str, row))}")
+    return next((cells.text(value, where) for value in there if not cells.is_missing(value)), "")
 
 
 def _dimension(row: Mapping[str, Any]) -> str | None:
@@ -92,22 +122,26 @@ def _dimension(row: Mapping[str, Any]) -> str | None:
     return next((kind for kind in kinds if kind is not None), OTHER)
 
 
-def read_reports(path: Path) -> list[ReportRow]:
+def read_reports(path: Path) -> ReadRows[ReportRow]:
     """Rows with an image and a report: in columns `findings` and `impression`, or one text with headings.
 
     Raises:
-        DataError: A row lacks an image or a report; names it.
+        DataError: A column is not there; names the row.
     """
-    found = []
+    found: list[ReportRow] = []
+    left_out = []
     for number, (where, row) in enumerate(read_rows(path), start=1):
-        image = cells.first_of(row, _IMAGE, where, "image")
-        if any(not cells.is_missing(row.get(name)) for name in ("findings", "impression")):
+        image = _cell(row, _IMAGE, where)
+        if any(name in row for name in ("findings", "impression")):
             parts = {name: cells.text(row.get(name), where) for name in ("findings", "impression")}
         else:
-            parts = sections(cells.first_of(row, _REPORT, where, "report"))
+            parts = sections(_cell(row, _REPORT, where))
         about = {name: cells.text(row.get(name), where) for name in ("patient", "year")}
-        found.append(ReportRow(f"{path.stem}-{number}", image, parts["findings"], parts["impression"], **about))
-    return found
+        if image and any(parts.values()):
+            found.append(ReportRow(f"{path.stem}-{number}", image, parts["findings"], parts["impression"], **about))
+        else:
+            left_out.append(where)
+    return ReadRows(found, left_out)
 
 
 def sections(report: str) -> dict[str, str]:
