@@ -1,4 +1,4 @@
-"""The embedded model on drawn scans, decoded plainly, with VCD and with DoLa: what changes, and what it costs.
+"""The embedded model on drawn scans, decoded plainly, with VCD, DoLa and PAI: what changes, and what it costs.
 
     python benchmarks/mitigations.py [--scans 480] [--draws 10]
 
@@ -41,6 +41,8 @@ DECODINGS: Mapping[str, dict[str, Any]] = {
     "vcd, step 999": {"decoding": "vcd", "noise_step": 999},
     "dola": {"decoding": "dola"},
     "dola, layer 0": {"decoding": "dola", "layers": 0},
+    "pai": {"decoding": "pai", "first_layer": 0},
+    "pai, alpha 1": {"decoding": "pai", "alpha": 1.0, "first_layer": 0},
 }
 SEED = 11
 RESAMPLINGS = 1000
@@ -194,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         changed = (found[name].wrong != found["plain"].wrong).mean()
         cells = [f"{values[0]:+.3f} {_interval(values)}" for values in apart.values()]
         print(f"| {name} | " + " | ".join(cells) + f" | {changed:.3f} |")
-    objects = {name: vope_demo(DECODINGS[name]) for name in ("plain", "vcd", "dola")}
+    objects = {name: vope_demo(DECODINGS[name]) for name in ("plain", "vcd", "dola", "pai")}
     print(f"\n{DEMO}, objects in the model's stories: " + ", ".join(f"{name} {n}" for name, n in objects.items()))
 
 
