@@ -226,9 +226,17 @@ def complete(answers: Sequence[Answer | str]) -> list[Answer]:
     return [answer for answer in answers if isinstance(answer, Answer)]
 
 
+ONLY_HEDGE_HF = (
+    "decoding: vcd and dola change the logits of every step, which only hedge_hf sees; use --model hedge_hf "
+    "(how draws are sampled, decoding=pure or decoding=model, belongs to --gen_kwargs)"
+)
+
+
 def refuse_unknown(options: Mapping[str, Any], valid: Collection[str]) -> None:
     """Raise ConfigError for the first model argument that is none, naming the nearest valid one."""
     for key in options:
+        if key == "decoding" and key not in valid:
+            raise ConfigError(ONLY_HEDGE_HF)
         raise unknown("model argument", key, valid)
 
 

@@ -14,6 +14,7 @@ import torch
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.decoding import SharedPrefill, select_rows
+from hedge_tasks.sampling.plan import CONTRAST
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -57,6 +58,17 @@ class Contrast:
         return cls(prompt.name, other, alpha, beta)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "name": CONTRAST,
+            "prompt": self.prompt,
+            "other": self.other.name,
+            "alpha": self.alpha,
+            "beta": self.beta,
+        }
+
+    @property
     def identity(self) -> str:
         """The settings of it that shape an answer."""
         return f"{self.prompt}:{self.other}:{self.alpha:g}:{self.beta:g}"
@@ -81,7 +93,7 @@ def _number(name: str, text: str) -> float:
 
 
 def contrasted(logits: torch.Tensor, other: torch.Tensor, alpha: float, beta: float = 0.0) -> torch.Tensor:
-    r"""Logits of contrastive decoding, float32, shape (rows, vocabulary).
+    r"""Logits of contrastive decoding, float32, shape (..., vocabulary).
 
     .. math:: (1 + \alpha) \operatorname{logit}(y \mid v, x) - \alpha \operatorname{logit}(y \mid v, x')
 
@@ -89,7 +101,7 @@ def contrasted(logits: torch.Tensor, other: torch.Tensor, alpha: float, beta: fl
     :math:`p(y \mid v, x) < \beta \max_w p(w \mid v, x)` get minus infinity (VCD's adaptive plausibility constraint).
 
     Args:
-        logits, other: after the prompt and after the other prompt, shape (rows, vocabulary).
+        logits, other: after the prompt and after the other prompt, shape (..., vocabulary).
     """
     logits, other = logits.float(), other.float()
     if alpha == 0:
@@ -98,9 +110,20 @@ def contrasted(logits: torch.Tensor, other: torch.Tensor, alpha: float, beta: fl
         mixed = other  # exactly: the sum would leave rounding behind
     else:
         mixed = (1 + alpha) * logits - alpha * other
+    return plausible(mixed, logits, beta)
+
+
+def plausible(mixed: torch.Tensor, logits: torch.Tensor, beta: float) -> torch.Tensor:
+    """Contrasted logits, minus infinity where the model's own find a token less likely than beta times the likeliest.
+
+    Args:
+        mixed: contrasted logits, shape (..., vocabulary).
+        logits: the model's own.
+        beta: 0 leaves all tokens.
+    """
     if beta == 0:
         return mixed
-    return mixed.masked_fill(logits < logits.max(dim=1, keepdim=True).values + math.log(beta), -torch.inf)
+    return mixed.masked_fill(logits < logits.max(dim=-1, keepdim=True).values + math.log(beta), -torch.inf)
 
 
 @dataclass
@@ -127,7 +150,9 @@ class _Pair:
         return _Pair(self.main.select(kept), self.other.select(kept), self.contrast)
 
 
-class _Caches:
+class Caches:
+    """Two caches that lose and repeat their rows together."""
+
     def __init__(self, main: Any, other: Any) -> None:
         self.main, self.other = main, other
 
@@ -153,7 +178,7 @@ class ContrastiveDecoding(SharedPrefill):
     def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[Any, Any]:
         main, cache = super().prefill(inputs, owners)
         other, other_cache = super().prefill(self._other_inputs, owners)
-        return _Pair(main, other, self._contrast), _Caches(cache, other_cache)
+        return _Pair(main, other, self._contrast), Caches(cache, other_cache)
 
     def advance(self, state: Any, cache: Any, tokens: torch.Tensor) -> Any:
         main = super().advance(state.main, cache.main, tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -39,6 +40,7 @@ from hedge_tasks.models.base import (
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_draws, forced_logprobs, reply_logprob
 from hedge_tasks.models.inside import eager, looked_inside
+from hedge_tasks.models.mitigations import DISTORTED, Vcd, distorted_pixels, mitigation
 from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
     LOGPROB_DECIMALS,
@@ -82,6 +84,11 @@ _ARGUMENTS = (
     "share_prefill",
     "peft",
     "contrast",
+    "decoding",
+    "alpha",
+    "beta",
+    "noise_step",
+    "layers",
     "picture_workers",
 )
 
@@ -115,6 +122,9 @@ class HedgeHF(ChatAdapter):
             finds that it changes nothing; False never, True without the check.
         peft: LoRA adapter (hub id or folder) to merge into the weights.
         contrast: PROMPT:OTHER:ALPHA, contrastive decoding between two prompts; see `hedge_tasks.models.contrast`.
+        decoding: "vcd" or "dola", against hallucination; see `hedge_tasks.models.mitigations`.
+        alpha, beta, noise_step: of vcd.
+        layers, beta: of dola.
         picture_workers: processes that perturb large pictures, by default one a core; 0 does it in this one.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
@@ -140,6 +150,11 @@ class HedgeHF(ChatAdapter):
         share_prefill: bool | None = None,
         peft: str | None = None,
         contrast: str | None = None,
+        decoding: str | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        noise_step: int | None = None,
+        layers: str | int | None = None,
         picture_workers: int | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
@@ -158,9 +173,14 @@ class HedgeHF(ChatAdapter):
             )
         self.pretrained, self.revision = pretrained, revision
         self.contrast = None if contrast is None else Contrast.parse(contrast)
+        self.decoding = mitigation(decoding, alpha=alpha, beta=beta, noise_step=noise_step, layers=layers)
+        if self.decoding is not None and self.contrast is not None:
+            raise ConfigError("contrast, decoding: logits are contrasted in one way only; leave one of them out")
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
         config = AutoConfig.from_pretrained(pretrained, **source)
         self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+        if isinstance(self.decoding, Vcd) and not self._sees:
+            raise ConfigError(f"decoding=vcd contrasts pictures, and {pretrained} reads none; decoding=dola needs none")
         auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
         loading = {
             "attn_implementation": attn_implementation,
@@ -181,6 +201,7 @@ class HedgeHF(ChatAdapter):
             self._model = _merge_adapter(self._model, peft)
         self._model.eval()
         warn_of_offloading(self._model)
+        self._decoder: Any = self._model if self.decoding is None else self.decoding.of(self._model)
         self.device = input_device(self._model)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
@@ -195,6 +216,8 @@ class HedgeHF(ChatAdapter):
         self.answer_identity = f"hedge_hf:{pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
         if self.contrast is not None:
             self.answer_identity += f":contrast={self.contrast.identity}"
+        if self.decoding is not None:
+            self.answer_identity += f":decoding={json.dumps(self.decoding.settings, sort_keys=True)}"
         if quantization is not None:
             self.answer_identity += f":{quantization}"
         self.answer_identity += "".join(f":{name}={value}" for name, value in limits.items())
@@ -253,14 +276,27 @@ class HedgeHF(ChatAdapter):
         sampler = TokenSampler([d.draw for d in draws], *shared, allowed, [d.alternatives for d in draws])
         if self._is_contrasted(draws[0]):
             return self._sample_contrasted(draws, messages, owners, sampler, reader)
+        if self.decoding is not None:
+            self._require_sharing(messages[:1])
         if self._may_share(messages[:1]):
-            prefill = SharedPrefill(self._model)
-            return prefill.decode(self._inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
+            prefill = SharedPrefill(self._decoder)
+            return prefill.decode(self._decoder_inputs(messages), owners, sampler, reader, limits["max_new_tokens"])
         inputs = self._inputs([messages[owner] for owner in owners])
         return PlainGeneration(self._model).decode(inputs, sampler, reader, limits["max_new_tokens"])
 
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
-        return Continuations(self._tokenizer, choices, reader.ends) if choices else None
+        if not choices:
+            return None
+        self._refuse_form("guided")
+        return Continuations(self._tokenizer, choices, reader.ends)
+
+    def _refuse_form(self, what: str) -> None:
+        """The tokens that a form allows may all be implausible, and then there is nothing to choose from."""
+        if self.decoding is not None and self.decoding.beta > 0:
+            raise ConfigError(
+                f"{what}: decoding={self.decoding.name} leaves out implausible tokens, the allowed ones perhaps among "
+                "them; beta=0 leaves out none"
+            )
 
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings of decoding besides the temperature: `top_p`, `top_k`, `min_p`, `repetition_penalty`."""
@@ -278,13 +314,16 @@ class HedgeHF(ChatAdapter):
         reader: AnswerReader,
     ) -> list[Answer]:
         assert self.contrast is not None
-        if not self._may_share(messages[:1]):
-            raise HedgeError(f"{self.pretrained}: contrastive decoding needs a shared prefill, and this model has none")
+        self._require_sharing(messages[:1])
         of_prompt = dict(zip(reversed(owners), reversed(draws), strict=True))
         others = [self.contrast.messages(of_prompt[i], asked) for i, asked in enumerate(messages)]
         decoding = ContrastiveDecoding(self._model, self.contrast, self._inputs(others))
         limit = draws[0].request.plan.limits()["max_new_tokens"]
         return decoding.decode(self._inputs(messages), owners, sampler, reader, limit)
+
+    def _require_sharing(self, messages: list[list[dict[str, Any]]]) -> None:
+        if not self._may_share(messages):
+            raise HedgeError(f"{self.pretrained}: contrastive decoding needs a shared prefill, and this model has none")
 
     def _may_share(self, messages: list[list[dict[str, Any]]]) -> bool:
         """Whether draws may share a prefill: asked for, and found right on the first prompt that comes along."""
@@ -363,7 +402,7 @@ class HedgeHF(ChatAdapter):
             rows = [i for i in range(len(draws)) if i not in found or (found[i].margin or 0.0) > 0]
             if not rows:
                 break
-            inputs = self._inputs([messages[owners[i]] for i in rows])
+            inputs = self._decoder_inputs([messages[owners[i]] for i in rows])
             told = self._reread_spelled(inputs, [draws[i] for i in rows], [answers[i] for i in rows], blank)
             for i, one in zip(rows, told, strict=True):
                 if i not in found or (one.margin or 0.0) < (found[i].margin or 0.0):
@@ -379,7 +418,7 @@ class HedgeHF(ChatAdapter):
         sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device, allowed)
         texts = [answer.text and blank + answer.text for answer in answers]
         tokens = [self._tokenizer(t, add_special_tokens=False)["input_ids"] if t else [] for t in texts]
-        told = forced_draws(self._model, inputs, tokens, sampler, sorted(reader.ends))
+        told = forced_draws(self._decoder, inputs, tokens, sampler, sorted(reader.ends))
         # What a text of `until` ended has not chosen an end token, nor has an answer that was cut off.
         ended = [answer.finish != "length" and not limits.get("until") for answer in answers]
         return [_as_drawn(own, ahead, end) for (own, ahead), end in zip(told, ended, strict=True)]
@@ -404,9 +443,18 @@ class HedgeHF(ChatAdapter):
             reader = AnswerReader(self._tokenizer, defaults, ())
             kept = [self._kept_to(schema, reader) for _ in draws[rows]]
             sampler = TokenSampler(draws[rows], {}, defaults, self._placeholders, self.device, kept)
-            inputs = self._inputs(list(conversations[rows]))
-            answers += PlainGeneration(self._model).decode(inputs, sampler, reader, max_new_tokens)
+            answers += self._decode_each(list(conversations[rows]), sampler, reader, max_new_tokens)
         return answers
+
+    def _decode_each(
+        self, conversations: list[list[dict[str, Any]]], sampler: TokenSampler, reader: AnswerReader, limit: int
+    ) -> list[Answer]:
+        """One answer a conversation."""
+        if self.decoding is None:
+            return PlainGeneration(self._model).decode(self._inputs(conversations), sampler, reader, limit)
+        self._require_sharing(conversations[:1])
+        inputs, owners = self._decoder_inputs(conversations), range(len(conversations))
+        return SharedPrefill(self._decoder).decode(inputs, owners, sampler, reader, limit)
 
     @classmethod
     def keeps_schemas(cls) -> bool:
@@ -415,6 +463,7 @@ class HedgeHF(ChatAdapter):
     def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
         if schema is None or not self.keeps_schemas():
             return None
+        self._refuse_form("schema")
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
 
@@ -450,11 +499,11 @@ class HedgeHF(ChatAdapter):
         # Some tokenizers spell both alike, and one reply must not count twice.
         replies = list(dict.fromkeys(tokens for of_text in spellings for tokens in of_text))
         ends = sorted(AnswerReader(self._tokenizer, self._model.generation_config, ()).ends)
-        inputs = self._inputs([conversation])
+        inputs = self._decoder_inputs([conversation])
         if self._may_share([conversation]):
-            logprobs = SharedPrefill(self._model).reply_logprobs(inputs, replies, ends)
+            logprobs = SharedPrefill(self._decoder).reply_logprobs(inputs, replies, ends)
         else:
-            logprobs = [reply_logprob(self._model, inputs, reply, ends) for reply in replies]
+            logprobs = [reply_logprob(self._decoder, inputs, reply, ends) for reply in replies]
         by_reply = dict(zip(replies, logprobs, strict=True))
         return [
             # The end is one of several tokens, so that the first of them stands for all.
@@ -468,7 +517,7 @@ class HedgeHF(ChatAdapter):
         for start in range(0, len(texts), self.batch_size):
             rows = slice(start, start + self.batch_size)
             tokens = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
-            found += forced_logprobs(self._model, self._inputs(list(conversations[rows])), tokens)
+            found += forced_logprobs(self._decoder, self._decoder_inputs(list(conversations[rows])), tokens)
         return found
 
     def inside(
@@ -485,6 +534,10 @@ class HedgeHF(ChatAdapter):
         """
         if "sentences" in parts and not getattr(self._tokenizer, "is_fast", False):
             raise ConfigError(f"sentences: the tokenizer of {self.pretrained} does not tell where tokens stand")
+        if self.decoding is not None and (raw := sorted(parts & {"logits", "draws"})):
+            raise ConfigError(
+                f"{raw[0]}: kept logits are the model's own, and decoding={self.decoding.name} draws from others"
+            )
         found: list[Inside | str] = []
         size = 1 if "attention" in parts else self.batch_size
         with eager(self._model) if "attention" in parts else nullcontext():
@@ -575,9 +628,11 @@ class HedgeHF(ChatAdapter):
     @torch.inference_mode()
     def _generate(self, requests: list[Any]) -> list[str]:
         settings = dict(requests[0].args[2])
-        inputs = self._inputs([self.messages_of(request) for request in requests])
         until = [text for text in _as_list(settings.get("until")) if text]
         temperature = float(settings.get("temperature") or 0)
+        if self.decoding is not None:
+            return self._generate_contrasted(requests, settings, until, temperature)
+        inputs = self._inputs([self.messages_of(request) for request in requests])
         sampling: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if temperature > 0 and settings.get("do_sample", True):
             sampling = {"do_sample": True, "temperature": temperature, "top_p": settings.get("top_p")}
@@ -591,9 +646,41 @@ class HedgeHF(ChatAdapter):
         texts = self._tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         return [_cut(text, until).strip() for text in texts]
 
+    def _generate_contrasted(
+        self, requests: list[Any], settings: Mapping[str, Any], until: list[str], temperature: float
+    ) -> list[str]:
+        """The same with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
+        assert self.decoding is not None
+        if int(settings.get("num_beams") or 1) > 1:
+            raise ConfigError(f"num_beams: decoding={self.decoding.name} takes one beam")
+        draws = conversation_draws(
+            len(requests),
+            temperature if settings.get("do_sample", True) else 0.0,
+            torch.randint(2**31, (len(requests),)).tolist(),
+        )
+        defaults, limits = self._model.generation_config, {"top_p": settings.get("top_p")}
+        sampler = TokenSampler(draws, limits, defaults, self._placeholders, self.device)
+        reader = AnswerReader(self._tokenizer, defaults, until)
+        conversations = [self.messages_of(request) for request in requests]
+        answers = self._decode_each(conversations, sampler, reader, int(settings.get("max_new_tokens", 256)))
+        return [answer.text for answer in answers]
+
     # --- inputs -------------------------------------------------------------------------------------------------------
 
     def _inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
+        return self._placed(self._processed(conversations))
+
+    def _decoder_inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
+        """Inputs for `self._decoder`: with `decoding=vcd` the noisy pictures are among them."""
+        inputs = self._processed(conversations)
+        if isinstance(self.decoding, Vcd):
+            if not all(map(_shows_picture, conversations)):
+                raise ConfigError("decoding=vcd contrasts pictures, and there is a prompt without any")
+            frames = getattr(getattr(self._model.config, "vision_config", None), "temporal_patch_size", None) or 1
+            inputs[DISTORTED] = distorted_pixels(inputs, self.decoding.noise_step, frames)
+        return self._placed(inputs)
+
+    def _processed(self, conversations: list[list[dict[str, Any]]]) -> Any:
         rendered = [self._adapt(ChatMessages(messages=messages).to_hf_messages()) for messages in conversations]
         inputs: Any = self._processor.apply_chat_template(
             rendered,
@@ -603,9 +690,12 @@ class HedgeHF(ChatAdapter):
             return_tensors="pt",
             **({"processor_kwargs": {"padding": True}} if self._sees else {"padding": True}),
         )
+        return inputs
+
+    def _placed(self, inputs: Any) -> Any:
         inputs = inputs.to(self.device)
-        if "pixel_values" in inputs:
-            inputs["pixel_values"] = inputs["pixel_values"].to(self._model.dtype)
+        for name in {"pixel_values", DISTORTED} & inputs.keys():
+            inputs[name] = inputs[name].to(self._model.dtype)
         return inputs
 
     def _adapt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -681,6 +771,10 @@ def _image_token(config: Any) -> int | None:
     """The token that stands in a prompt once for every embedding of a picture."""
     named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
     return next((value for value in named if isinstance(value, int)), None)
+
+
+def _shows_picture(messages: Sequence[Mapping[str, Any]]) -> bool:
+    return any(part["type"] == "image" for message in messages for part in message["content"])
 
 
 def _as_list(value: object) -> list[str]:

@@ -23,7 +23,7 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io.ray_cluster import started
 from hedge_tasks.models import adapter_class
-from hedge_tasks.models.base import ChatAdapter
+from hedge_tasks.models.base import ONLY_HEDGE_HF, ChatAdapter
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
 AHEAD = 2
@@ -65,6 +65,8 @@ class HedgeRay(ChatAdapter):
         super().__init__()
         if of == "hedge_ray" or replicas < 1 or draws_per_task < 1:
             raise ConfigError("hedge_ray: of is another adapter, replicas and draws_per_task are at least 1")
+        if "decoding" in options:
+            raise ConfigError(ONLY_HEDGE_HF)
         self._ray = started(address, "hedge_ray")
         kind = adapter_class(of)
         self._draws_per_task = draws_per_task

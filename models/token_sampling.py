@@ -25,7 +25,7 @@ from transformers import (
 
 from hedge_tasks.data.answers import Answer, Draw, Finish, Thought
 from hedge_tasks.data.thoughts import NO_BOUNDARY, NO_END, Token, answer_of, has_thought, split_tokens
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.errors import ConfigError, HedgeError
 
 VERSION = "gumbel-2"
 """Part of a model's identity: raise it when the same seed would no longer choose the same token."""
@@ -125,7 +125,11 @@ class TokenSampler:
             step: number of tokens chosen so far.
         """
         raw = logits.float()
-        tokens = self._noised(raw, ids, rows, step).argmax(dim=1)
+        scores, tokens = self._noised(raw, ids, rows, step).max(dim=1)
+        if torch.isneginf(scores).any():
+            raise HedgeError(
+                "no token is left to choose from: those that are plausible stand for pictures, or are not allowed"
+            )
         self._keep_likeliest(raw, rows)
         return tokens, raw.gather(1, tokens[:, None])[:, 0] - raw.logsumexp(dim=1)
 

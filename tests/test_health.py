@@ -142,6 +142,10 @@ def test_what_was_found_out_about_the_server_is_said() -> None:
     assert line is not None
     assert line.startswith("pure, T 1.0; contradicted: one model; not verifiable: temperature, top_k, top_p, min_p")
     assert decoding_line(health_of(run_of(asked("1", "a", "b")))) is None
+    decoding |= {"restricted": True, "method": {"name": "dola", "layers": [0, 2], "beta": 0.1}}
+    line = decoding_line(health_of(run_of(asked("1", "a", "b"), sampled={"decoding": decoding, "server": server})))
+    assert line is not None
+    assert line.startswith("pure, T 1.0, dola (layers 0/2, beta 0.1); contradicted: one model")
 
 
 def test_a_sound_run_has_nothing_to_remark() -> None:

@@ -56,6 +56,7 @@ def _text(run: Run, health: Health, trust: TrustState) -> str:
     from hedge_tasks.adjudication.outcomes import readings_line
     from hedge_tasks.numbers import PERCENT, Format, format_value
     from hedge_tasks.runs.health import draws_line
+    from hedge_tasks.runs.setting_verdicts import mitigation_line
 
     shares = ("same_clean", "cut", "empty", "filtered", "without_logprob", "unlabelled", "unreadable")
     values: dict[str, object] = {
@@ -74,6 +75,8 @@ def _text(run: Run, health: Health, trust: TrustState) -> str:
     # Below the table: they are long, and would push the numbers off the screen.
     asked = health.decoding.get("asked")
     decoding = [f"decoding: {asked}, T {health.decoding.get('temperature')}"] if asked else []
+    if method := mitigation_line(health.decoding):
+        decoding.append(f"contrasted: {method}")
     decoding += [f"  {verdict.line()}" for verdict in health.setting_verdicts]
     if readings := readings_line(health.readings):
         decoding.append(f"readings: {readings}")

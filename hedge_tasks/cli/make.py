@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MODEL = "model=NAME,url=..."
 _CHARACTERS_A_TOKEN = 4
+_LACKING = "no question or answer in the source"
 _ESTIMATE = {
     "fewest": "requests from",
     "most": "to",
@@ -114,7 +115,7 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     read = read_questions(arguments.source, split=arguments.split, licence=arguments.licence)
     questions = read.questions[: arguments.limit]
     if arguments.candidates is not None:
-        return _candidates(arguments, share(questions, worker))
+        return _candidates(arguments, share(questions, worker), len(read.left_out))
     pipeline = _pipeline(arguments)
     if arguments.dry_run:
         return _estimate(arguments, pipeline, questions, "From: every first candidate passes; to: none ever does.")
@@ -122,7 +123,7 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     with ReplyLog(arguments.out / LEDGER) as log:
         mine = share(questions, worker)
         made = produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
-    made = made.with_left_out("no question or answer in the source", len(read.left_out))
+    made = made.with_left_out(_LACKING, len(read.left_out))
     if worker is not None:
         show(
             arguments,
@@ -147,7 +148,7 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     return 0 if made.complete else PROBLEMS_FOUND
 
 
-def _candidates(arguments: argparse.Namespace, questions: list[SourceQuestion]) -> int:
+def _candidates(arguments: argparse.Namespace, questions: list[SourceQuestion], left_out: int) -> int:
     from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.asking.models import model_from
     from hedge_tasks.errors import DataError
@@ -165,6 +166,7 @@ def _candidates(arguments: argparse.Namespace, questions: list[SourceQuestion]) 
         )
     with ReplyLog(arguments.out / LEDGER) as log:
         made = produce(questions, sampling, log, seed=arguments.seed, concurrency=arguments.concurrency)
+    made = made.with_left_out(_LACKING, left_out)
     lines, facts = [_text(made)], made.report()
     if arguments.worker is None:
         if not made.rows:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hedge_tasks.report.texts import clean
+from hedge_tasks.runs.setting_verdicts import mitigation_line
 
 WEIGHTS = ("open", "closed")
 SIZES = ((0, 4, "up to 4 B"), (4, 10, "4 to 10 B"), (10, 40, "10 to 40 B"), (40, float("inf"), "more than 40 B"))
@@ -28,6 +29,10 @@ def protocol_of(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     if not summary["n_clean"] + summary["n_noisy"]:
         draws = "one answer, no samples"
     told = clean(decoding, 30) if isinstance(decoding, str) else "not recorded"
+    sampled = content["settings"].get("sampled")
+    recorded = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    if method := mitigation_line(recorded if isinstance(recorded, Mapping) else {}):
+        told = f"{told}, {clean(method, 60)}"
     return [("decoding", told), ("judge", judge_of(content)), ("n", draws)]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import build_noise
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.setting_verdicts import mitigation_line
 
 Settings = Mapping[str, Any]
 
@@ -93,6 +94,7 @@ def _sampling(run: Run) -> Iterator[ProtocolSetting]:
     alike = (hot, cold) == (1.0, 0.1)
     yield _fact("temperature: samples, baseline", f"{hot}, {cold}", "1.0, 0.1 (§4.3)", "1.0, 0.1", like=(alike, alike))
     default = plan.get("decoding") == "model" and all(plan.get(key) is None for key in ("top_p", "top_k", "min_p"))
+    default = default and mitigation_line(_recorded(run)) is None
     yield _fact(
         "decoding",
         _decoding(run, plan),
@@ -120,9 +122,14 @@ def _decoding(run: Run, plan: Settings) -> str:
     asked = str(plan.get("decoding", "unknown"))
     told = {"pure": "the temperature only", "model": "the model's default parameters"}.get(asked, asked)
     own = [f"{key} {plan[key]}" for key in ("top_p", "top_k", "min_p") if plan.get(key) is not None]
-    sent = _mapping(_mapping(_mapping(run.settings.get("sampled")).get("decoding")).get("sent"))
+    sent = _mapping(_recorded(run).get("sent"))
+    method = mitigation_line(_recorded(run))
     values = ", ".join(f"{key} {value:g}" for key, value in sent.items() if isinstance(value, (int, float)))
-    return "; ".join([told, *own, *([f"sent: {values}"] if values else [])])
+    return "; ".join([told, *own, *([method] if method else []), *([f"sent: {values}"] if values else [])])
+
+
+def _recorded(run: Run) -> Settings:
+    return _mapping(_mapping(run.settings.get("sampled")).get("decoding"))
 
 
 def _perturbation(run: Run) -> Iterator[ProtocolSetting]:

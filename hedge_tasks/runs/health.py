@@ -30,7 +30,15 @@ from hedge_tasks.io.outside import shown
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT, Format, format_p, format_value
 from hedge_tasks.runs.independence import FEW_GROUPS, Independence, hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.runs.setting_verdicts import BASE, SEED, SettingVerdict, power_text, setting_verdicts, summary_of
+from hedge_tasks.runs.setting_verdicts import (
+    BASE,
+    SEED,
+    SettingVerdict,
+    mitigation_line,
+    power_text,
+    setting_verdicts,
+    summary_of,
+)
 from hedge_tasks.sampling.probe import server_lines
 from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on, with_power
 
@@ -439,6 +447,8 @@ def decoding_line(health: Health) -> str | None:
     if not decoding.get("asked"):
         return None
     asked = f"{decoding['asked']}, T {decoding.get('temperature')}"
+    method = mitigation_line(decoding)
+    asked = f"{asked}, {method}" if method else asked
     return "; ".join([asked, *([told] if (told := summary_of(health.setting_verdicts)) else [])])
 
 

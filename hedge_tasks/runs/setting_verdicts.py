@@ -329,6 +329,30 @@ def _chance(value: float) -> str:
     return format_p(value)
 
 
+_LONGEST_METHOD = 80
+
+
+def mitigation_line(decoding: Mapping[str, Any]) -> str | None:
+    """How logits were contrasted before a token was chosen, as a run has it under `sampled`; None where they were not.
+
+    Example:
+        >>> mitigation_line({"asked": "pure", "method": {"name": "vcd", "alpha": 1.0, "noise_step": 500}})
+        'vcd (alpha 1, noise step 500)'
+    """
+    method = decoding.get("method")
+    if not isinstance(method, Mapping):
+        return None
+    told = [f"{key} {_written(value)}" for key, value in method.items() if key != "name"]
+    text = f"{method.get('name')} ({', '.join(told)})".replace("_", " ")
+    return "".join(filter(str.isprintable, text))[:_LONGEST_METHOD]
+
+
+def _written(value: object) -> str:
+    if isinstance(value, list):
+        return "/".join(map(str, value))
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
 def summary_of(verdicts: Sequence[SettingVerdict]) -> str | None:
     """Settings by state on one line, the gravest first; None where there are none."""
     parts = []

@@ -23,6 +23,7 @@ EVALUATION = Evaluation(
     ),
     commands={
         "data": ("hedge_tasks.evaluations.medhallmark.data_command:add",),
+        "make": ("hedge_tasks.making.medhallmark.command:add",),
         "paper": ("hedge_tasks.evaluations.medhallmark.command:add",),
     },
 )

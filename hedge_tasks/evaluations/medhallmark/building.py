@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hedge_tasks.data import local_data
-from hedge_tasks.data.local_data import BuiltSet, ImageFolder
+from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
 from hedge_tasks.evaluations.medhallmark.released import MedHallMarkItem, read_part
 
 DATASET = "ydk122024/Med-HallMark"
@@ -33,15 +33,29 @@ def build(json_folder: Path, image_folder: Path, out: Path, parts: Sequence[str]
         DataError: a JSON file or folder is missing or damaged, or an image's name fits different images.
     """
     items = {part: read_part(json_folder, part) for part in parts}
-    images = ImageFolder(image_folder)
+    return build_items(items, ImageFolder(image_folder).read, out)
+
+
+def build_items(
+    items: Mapping[str, Sequence[MedHallMarkItem]], read_image: ReadImage, out: Path
+) -> dict[str, BuiltSet]:
+    """Write items, one folder a part, as the tasks read them.
+
+    Args:
+        items: by part.
+        read_image: name of an image -> its bytes, None if there is none.
+
+    Raises:
+        DataError: a file cannot be written.
+    """
 
     def built(part: str) -> BuiltSet:
         def rows(usable: Sequence[MedHallMarkItem]) -> dict[str, list[dict[str, Any]]]:
             return {f"{part}/test": [_row(item) for item in usable]}
 
-        return local_data.build(DATASET, items[part], rows, images.read, out, {"suspect": "bool"})
+        return local_data.build(DATASET, items[part], rows, read_image, out, {"suspect": "bool"})
 
-    return {part: built(part) for part in parts}
+    return {part: built(part) for part in items}
 
 
 def _row(item: MedHallMarkItem) -> dict[str, Any]:

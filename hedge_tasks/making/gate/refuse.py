@@ -59,6 +59,9 @@ _LITTLE = frozenset(("a", "an", "the", "of", "is", "are", "was", "were", "it", "
 _DIRECTED = frozenset(
     ("before", "after", "than", "to", "from", "by", "above", "below", "over", "under", "left", "right")
 )
+STOCK_PHRASE = "stock phrase"
+"""Reason of a text that stands in several rows."""
+
 _NEAR = 6
 _EXACT = 3
 """Words from which on a text that stands in another is no chance."""
@@ -211,7 +214,7 @@ def repeated(rows: Sequence[Written]) -> dict[int, str]:
     for place, (text, runs) in enumerate(zip(said, foreign, strict=True)):
         of_all = len(_runs(text, 3))
         if times[text] > 1 and len(text.split()) >= _EXACT + 1:
-            found[place] = "stock phrase"
+            found[place] = STOCK_PHRASE
         elif of_all >= _EXACT and sum(spread[run] >= many for run in runs) >= FRAME * of_all:
             found[place] = "follows a frame"
     return found

@@ -111,14 +111,14 @@ class VqaScore:
 
 
 def p_yes(yes: float | None, no: float | None) -> float | None:
-    """p(yes) / (p(yes) + p(no)) of two log-probabilities; None where either is unknown.
+    """p(yes) / (p(yes) + p(no)) of two log-probabilities; None where either is unknown, or both are impossible.
 
     Example:
         >>> import math
         >>> round(p_yes(math.log(0.6), math.log(0.2)), 12)
         0.75
     """
-    if yes is None or no is None:
+    if yes is None or no is None or yes == no == -math.inf:
         return None
     difference = no - yes
     return 1 / (1 + math.exp(difference)) if difference < 700 else 0.0

@@ -1,0 +1,173 @@
+"""Rows of VQA data sets (VQA-RAD, SLAKE and their like) and of reports (MIMIC-CXR, OpenI), as they come in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from hedge_tasks.data import cells
+from hedge_tasks.data.tables import read_rows
+from hedge_tasks.errors import DataError
+
+WORDING: Mapping[str, Any] = json.loads((resources.files(__package__) / "wording.json").read_text("utf-8"))
+DIMENSIONS: tuple[str, ...] = tuple(WORDING["dimensions"])
+OTHER = "other"
+"""Of a question about nothing that the paper asks about, such as colours and counts."""
+
+RULES: Mapping[str, Any] = json.loads((resources.files(__package__) / "reports.json").read_text("utf-8"))
+"""Of reports: headings, and what is removed."""
+
+_BY_TYPE = {name: dimension for dimension, names in WORDING["dimensions"].items() for name in names}
+_TYPE = ("dimension", "content_type", "question_type", "qtype")
+_ANSWER = ("answer", "reference", "ground_truth")
+_IMAGE = ("image_name", "image", "img_name", "image_id")
+_REPORT = ("report", "text")
+_SECTION = {name: section for section, names in RULES["sections"].items() for name in names}
+_HEADING = re.compile(
+    rf"(?:^|(?<=[.\n]))\s*({'|'.join(sorted(map(re.escape, _SECTION), key=len, reverse=True))})\s*:", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class VqaRow:
+    """A question about an image with its true answer.
+
+    Attributes:
+        id: Unique among all rows.
+        image: Name of its file.
+        dimension: One of `DIMENSIONS`, or `OTHER`; None where the row does not say.
+    """
+
+    id: str
+    image: str
+    question: str
+    answer: str
+    dimension: str | None = None
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    """A report about an image.
+
+    Attributes:
+        findings, impression: As they are written; either may be empty.
+        patient, year: As far as they are known; empty where not.
+    """
+
+    id: str
+    image: str
+    findings: str
+    impression: str
+    patient: str = ""
+    year: str = ""
+
+
+Row = TypeVar("Row", VqaRow, ReportRow)
+
+
+@dataclass(frozen=True)
+class ReadRows(Generic[Row]):
+    """Rows of a file.
+
+    Attributes:
+        rows: Those that have all that is needed.
+        left_out: Places of those with an empty cell.
+    """
+
+    rows: Sequence[Row]
+    left_out: Sequence[str] = ()
+
+
+def read_vqa(path: Path) -> ReadRows[VqaRow]:
+    """Rows with image, question and answer, and the type of the question where there is one.
+
+    Raises:
+        DataError: A column is not there; names the row.
+    """
+    found: list[VqaRow] = []
+    left_out = []
+    for number, (where, row) in enumerate(read_rows(path), start=1):
+        question, answer, image = (_cell(row, names, where) for names in (("question",), _ANSWER, _IMAGE))
+        if question and answer and image:
+            found.append(VqaRow(f"{path.stem}-{number}", image, question, answer, _dimension(row)))
+        else:
+            left_out.append(where)
+    return ReadRows(found, left_out)
+
+
+def _cell(row: Mapping[str, Any], names: Sequence[str], where: str) -> str:
+    """The first of these columns that says something; empty where those that are there say nothing.
+
+    Raises:
+        DataError: None of the columns is there.
+    """
+    there = [row[name] for name in names if name in row]
+    if not there:
+        raise DataError(f"{where}: no column {' or '.join(names)}; there are {', '.join(map(str, row))}")
+    return next((cells.text(value, where) for value in there if not cells.is_missing(value)), "")
+
+
+def _dimension(row: Mapping[str, Any]) -> str | None:
+    """By the first type that is one of the paper's: VQA-RAD names several, as in "PRES, POS"."""
+    value = next((str(row[name]) for name in _TYPE if not cells.is_missing(row.get(name))), None)
+    if value is None:
+        return None
+    kinds = [_BY_TYPE.get(part.strip().casefold()) for part in value.replace("/", ",").split(",")]
+    return next((kind for kind in kinds if kind is not None), OTHER)
+
+
+def read_reports(path: Path) -> ReadRows[ReportRow]:
+    """Rows with an image and a report: in columns `findings` and `impression`, or one text with headings.
+
+    Raises:
+        DataError: A column is not there; names the row.
+    """
+    found: list[ReportRow] = []
+    left_out = []
+    for number, (where, row) in enumerate(read_rows(path), start=1):
+        image = _cell(row, _IMAGE, where)
+        if any(name in row for name in ("findings", "impression")):
+            parts = {name: cells.text(row.get(name), where) for name in ("findings", "impression")}
+        else:
+            parts = sections(_cell(row, _REPORT, where))
+        about = {name: cells.text(row.get(name), where) for name in ("patient", "year")}
+        if image and any(parts.values()):
+            found.append(ReportRow(f"{path.stem}-{number}", image, parts["findings"], parts["impression"], **about))
+        else:
+            left_out.append(where)
+    return ReadRows(found, left_out)
+
+
+def sections(report: str) -> dict[str, str]:
+    """Findings and impression of a report with headings; all of it is findings where there are none.
+
+    Example:
+        >>> sections("INDICATION: Cough. FINDINGS: Clear lungs. IMPRESSION: Normal.")
+        {'findings': 'Clear lungs.', 'impression': 'Normal.'}
+    """
+    found = {"findings": "", "impression": "", "other": ""}
+    places = list(_HEADING.finditer(report))
+    if not places:
+        return {"findings": report.strip(), "impression": ""}
+    ends = [*(place.start() for place in places[1:]), len(report)]
+    for place, end in zip(places, ends, strict=True):
+        section = _SECTION[place[1].casefold()]
+        found[section] = " ".join(filter(None, (found[section], report[place.end() : end].strip())))
+    return {name: found[name] for name in ("findings", "impression")}
+
+
+def check_ids(rows: Sequence[VqaRow | ReportRow]) -> None:
+    """Refuse two files of one name, whose rows could not be told apart.
+
+    Raises:
+        DataError: Two rows have one id.
+    """
+    for name, times in Counter(row.id for row in rows).items():
+        if times > 1:
+            raise DataError(f"two rows are called {name}: the files must have different names")

@@ -1,0 +1,532 @@
+"""VCD and DoLa: token by token against full passes without a cache, in softmaxes and loops written out here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from test_shared_prefill import (
+    FAMILIES,
+    SPECIAL,
+    TOKENIZER,
+    first_prompt,
+    repeat_prompts,
+    sharpen,
+)
+
+from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.models import decoding as plain_decoding
+from hedge_tasks.models.base import ONLY_HEDGE_HF, refuse_unknown
+from hedge_tasks.models.decoding import SharedPrefill, reply_logprob
+from hedge_tasks.models.mitigations import (
+    DISTORTED,
+    Dola,
+    DolaModel,
+    Vcd,
+    VcdModel,
+    candidate_layers,
+    diffused,
+    distorted_pixels,
+    jensen_shannon,
+    layers_contrasted,
+    mitigation,
+)
+from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler, gumbel_noise
+from hedge_tasks.sampling import Draw, SamplingPlan
+from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.prompts import load_prompt
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
+
+Inputs = dict[str, torch.Tensor]
+Row = np.ndarray[Any, Any]
+
+PICTURED = ["llava", "gemma3", "qwen2.5-vl", "qwen3-vl", "paligemma 2", "mllama"]
+LAYERED = ["llava", "gemma3", "qwen2.5-vl", "qwen3.5", "lfm2", "paligemma 2", "mllama", "text only"]
+ALPHA, BETA = 1.0, 0.1
+
+
+def family(name: str) -> tuple[Any, Inputs]:
+    torch.manual_seed(0)
+    model, inputs = FAMILIES[name]()
+    model.generation_config.eos_token_id = 89  # one token alone ends an answer
+    return sharpen(model), inputs
+
+
+def with_noise(inputs: Inputs, step: int = 500) -> Inputs:
+    return {**inputs, DISTORTED: distorted_pixels(inputs, step, 2 if "image_grid_thw" in inputs else 1)}
+
+
+def one_prompt(inputs: Inputs) -> Inputs:
+    """The first row, its noisy picture among it."""
+    alone = first_prompt({name: of for name, of in inputs.items() if name != DISTORTED})
+    if DISTORTED in inputs:
+        alone[DISTORTED] = inputs[DISTORTED][: len(alone["pixel_values"])]
+    return alone
+
+
+# --- references: probabilities in double precision, one full pass a token, nothing of the package ---------------------
+
+
+def softmax(logits: Row) -> Row:
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+@torch.inference_mode()
+def full_pass(model: Any, inputs: Inputs, tokens: Sequence[int], **options: Any) -> Any:
+    """The model over one prompt and an answer so far, positions left to transformers."""
+    n = len(tokens)
+    kinds = {"input_ids": None, "attention_mask": 1, "mm_token_type_ids": 0}
+    kinds["token_type_ids"] = int(model.config.model_type == "paligemma")
+    longer = {name: of for name, of in inputs.items() if name != DISTORTED}
+    for name, kind in kinds.items():
+        if name in inputs:
+            new = torch.tensor([tokens if kind is None else [kind] * n], dtype=inputs[name].dtype).reshape(1, n)
+            longer[name] = torch.cat([inputs[name], new], dim=1)
+    if "cross_attention_mask" in inputs:
+        mask = inputs["cross_attention_mask"]
+        longer["cross_attention_mask"] = torch.cat([mask, *[mask[:, -1:]] * n], dim=1)
+    return model(**longer, use_cache=False, **options)
+
+
+def vcd_logprobs(model: Any, inputs: Inputs, tokens: Sequence[int]) -> Row:
+    """Logarithms of equation 3 of VCD, with its constraint on probabilities."""
+    noisy = {**inputs, "pixel_values": inputs[DISTORTED]}
+    clean, other = (full_pass(model, of, tokens).logits[0, -1].double().numpy() for of in (inputs, noisy))
+    p = softmax((1 + ALPHA) * clean - ALPHA * other)
+    return constrained(p, softmax(clean))
+
+
+def dola_logprobs(model: Any, inputs: Inputs, tokens: Sequence[int]) -> Row:
+    """Logarithms of equations 2 to 5 of DoLa: the head by hand on the states of each layer but the last."""
+    output = full_pass(model, inputs, tokens, output_hidden_states=True)
+    last = softmax(output.logits[0, -1].double().numpy())
+    weight = model.get_output_embeddings().weight.detach().double().numpy()
+    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
+    candidates = []
+    for states in output.hidden_states[:-1]:
+        logits = weight @ states[0, -1].double().numpy()
+        candidates.append(softmax(logits if not cap else cap * np.tanh(logits / cap)))
+    divergences = [divergence(last, premature) for premature in candidates]
+    premature = candidates[max(range(len(candidates)), key=divergences.__getitem__)]
+    ratio = np.log(last) - np.log(premature)
+    return constrained(softmax(ratio), last)
+
+
+def divergence(p: Row, q: Row) -> float:
+    from scipy.spatial.distance import jensenshannon
+
+    return float(jensenshannon(p, q) ** 2)
+
+
+def constrained(p: Row, of_model: Row) -> Row:
+    kept = np.where(of_model >= BETA * of_model.max(), p, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(kept / kept.sum())
+
+
+def drawn(logprobs: Callable[[Sequence[int]], Row], draw: Draw, n: int, top_p: float) -> tuple[list[int], list[float]]:
+    """A draw out of the contrasted distribution: temperature, then top-p, then the draw's own noise."""
+    tokens, told = list[int](), list[float]()
+    for step in range(n):
+        known = logprobs(tokens)
+        scores = known / draw.temperature if draw.temperature else known.copy()
+        scores[sorted(SPECIAL)] = -np.inf
+        if draw.temperature:
+            p, order = softmax(scores), np.argsort(-scores)
+            before = np.cumsum(p[order]) - p[order]
+            scores[order[before >= top_p]] = -np.inf
+            scores = scores + gumbel_noise(torch.tensor([draw.seed]), torch.tensor([step]), len(scores))[0].numpy()
+        token = int(scores.argmax())
+        tokens.append(token)
+        told.append(float(known[token]))
+        if token == 89:
+            break
+    return tokens, told
+
+
+METHODS: dict[str, tuple[Callable[..., Row], Callable[[Any], Any]]] = {
+    "vcd": (vcd_logprobs, lambda model: VcdModel(model, Vcd(ALPHA, BETA))),
+    "dola": (
+        dola_logprobs,
+        lambda model: DolaModel(model, Dola(tuple(range(model.config.get_text_config().num_hidden_layers)), BETA)),
+    ),
+}
+CASES = [*(("vcd", name) for name in PICTURED), *(("dola", name) for name in LAYERED)]
+DRAWS = [Draw("baseline", 0, 0.0, 7), Draw("clean", 0, 1.0, 11), Draw("clean", 1, 0.7, 12)]
+
+
+def decoded(contrasting: Any, inputs: Inputs, owners: list[int], draws: Sequence[Draw], n: int, top_p: float) -> Any:
+    limits = {"top_p": top_p}
+    config = contrasting.generation_config
+    sampler = TokenSampler(draws, limits, config, SPECIAL, torch.device("cpu"))
+    reader = AnswerReader(SimpleNamespace(**{**vars(TOKENIZER), "eos_token_id": 89}), config, ())
+    return SharedPrefill(contrasting).decode(inputs, owners, sampler, reader, n)
+
+
+@pytest.mark.parametrize(("method", "name"), CASES)
+def test_every_token_is_that_of_the_equations(method: str, name: str) -> None:
+    model, inputs = family(name)
+    reference, wrap = METHODS[method]
+    inputs = with_noise(inputs) if method == "vcd" else inputs
+    alone = one_prompt(inputs)
+    answers = decoded(wrap(model), alone, [0] * len(DRAWS), DRAWS, 4, top_p=0.9)
+    for answer, draw in zip(answers, DRAWS, strict=True):
+        tokens, told = drawn(lambda so_far: reference(model, alone, so_far), draw, 4, top_p=0.9)
+        ended = tokens[-1] == 89
+        counted = [p for token, p in zip(tokens, told, strict=True) if token not in (89, *SPECIAL, 1)]
+        assert answer.text.split() == [str(token) for token in (tokens[:-1] if ended else tokens)]
+        assert answer.mean_logprob == pytest.approx(np.mean(counted or told[:1]), abs=1e-3)
+
+
+@pytest.mark.parametrize(("method", "name"), [("vcd", "gemma3"), ("vcd", "qwen2.5-vl"), ("dola", "mllama")])
+def test_rows_of_a_batch_are_rows_alone(method: str, name: str) -> None:
+    model, inputs = family(name)
+    inputs = with_noise(inputs) if method == "vcd" else inputs
+    contrasting = METHODS[method][1](model)
+    draws = [Draw("clean", i, 1.0, 40 + i) for i in range(4)]
+    together = decoded(contrasting, inputs, [0, 0, 1, 1], draws, 5, top_p=1.0)
+    alone = decoded(contrasting, one_prompt(inputs), [0], draws[:1], 5, top_p=1.0)
+    repeated = repeat_prompts({k: v for k, v in inputs.items() if k != DISTORTED}, [1, 0])
+    if method == "vcd":
+        repeated = with_noise(repeated)
+    swapped = decoded(contrasting, repeated, [0, 1, 1, 0], [draws[3], draws[1], draws[0], draws[2]], 5, top_p=1.0)
+    assert [a.text for a in alone] == [together[0].text]
+    assert [a.text for a in swapped] == [together[i].text for i in (3, 1, 0, 2)]
+    assert len({a.text for a in together}) > 1
+
+
+@pytest.mark.parametrize(("method", "name"), [("vcd", "llava"), ("dola", "paligemma 2")])
+def test_given_words_are_as_likely_as_they_are_drawn(method: str, name: str) -> None:
+    model, inputs = family(name)
+    reference, wrap = METHODS[method]
+    alone = one_prompt(with_noise(inputs) if method == "vcd" else inputs)
+    tokens, told = drawn(lambda so_far: reference(model, alone, so_far), Draw("clean", 0, 1.0, 5), 3, top_p=1.0)
+    contrasting = wrap(model)
+    [forced] = plain_decoding.forced_logprobs(contrasting, alone, [tokens])
+    assert forced == pytest.approx(told, abs=1e-4)
+    ends = [89, 50]
+    end = reference(model, alone, tokens)[ends]
+    expected = sum(told) + (np.logaddexp(*end) if np.isfinite(end).any() else -np.inf)
+    assert reply_logprob(contrasting, alone, tokens, ends) == pytest.approx(expected, abs=1e-4)
+    shared = SharedPrefill(contrasting).reply_logprobs(alone, [tokens, tokens[:1]], ends)
+    assert shared[0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_is_implausible_is_impossible() -> None:
+    model, inputs = family("llava")
+    alone = one_prompt(with_noise(inputs))
+    impossible = int(vcd_logprobs(model, alone, []).argmin())
+    [forced] = plain_decoding.forced_logprobs(METHODS["vcd"][1](model), alone, [[impossible]])
+    assert forced == [-math.inf]
+
+
+def test_alpha_0_without_the_constraint_is_the_model() -> None:
+    model, inputs = family("qwen3-vl")
+    inputs = with_noise(inputs)
+    contrasting = VcdModel(model, Vcd(0.0, 0.0))
+    plain = {name: of for name, of in inputs.items() if name != DISTORTED}
+    mine = decoded(contrasting, inputs, [0, 0, 1], DRAWS, 6, top_p=1.0)
+    assert mine == decoded(model, plain, [0, 0, 1], DRAWS, 6, top_p=1.0)
+    greedy = VcdModel(model, Vcd(0.0, 0.5))  # the likeliest token is always plausible
+    assert [a.text for a in decoded(greedy, inputs, [0], DRAWS[:1], 6, 1.0)] == [mine[0].text]
+
+
+def test_nothing_to_contrast_is_an_error() -> None:
+    model, inputs = family("llava")
+    with pytest.raises(ConfigError, match="there is none in the prompt"):
+        decoded(METHODS["vcd"][1](model), one_prompt(inputs), [0], DRAWS[:1], 2, 1.0)
+
+
+# --- layers -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_farthest_layer_of_each_position_is_contrasted() -> None:
+    """By hand: of two candidates the one that differs, at each of two positions another one."""
+    last = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]]).log()
+    far = torch.tensor([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1]]).log()
+    first = torch.stack([far[0], last[1]])
+    second = torch.stack([last[0], far[1]])
+    ratio = torch.tensor([[6.0, 3.0, 1 / 8], [1 / 4, 5.0, 3.0]]).log()
+    mixed = layers_contrasted(last + 5.0, [first, second - 2.0], beta=0.0)  # logits are known up to a constant
+    assert torch.allclose(mixed, ratio, atol=1e-5)
+    masked = layers_contrasted(last, [first, second], beta=0.5)
+    assert masked.isfinite().tolist() == [[True, True, False], [False, True, True]]
+
+
+def test_the_divergence_is_jensens_and_shannons() -> None:
+    p, q = torch.tensor([0.5, 0.5, 0.0]) + 1e-12, torch.tensor([0.25, 0.25, 0.5])
+    middle = [0.375, 0.375, 0.25]
+    expected = sum(x * math.log(x / m) for x, m in zip([0.5, 0.5], middle, strict=False))
+    expected += sum(x * math.log(x / m) for x, m in zip([0.25, 0.25, 0.5], middle, strict=True))
+    assert jensen_shannon(p.log(), q.log()).item() == pytest.approx(expected / 2, abs=1e-5)
+    assert jensen_shannon(q.log(), q.log()).item() == pytest.approx(0.0, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("layers", "depth", "tied", "expected"),
+    [
+        ("low", 32, False, tuple(range(0, 16, 2))),  # as DoLa's release has them
+        ("high", 32, False, tuple(range(16, 32, 2))),
+        ("low", 32, True, tuple(range(2, 16, 2))),
+        ("high", 80, False, tuple(range(60, 80, 2))),
+        ("low", 80, False, tuple(range(0, 20, 2))),
+        ("low", 2, True, (1,)),
+        ("high", 2, True, (1,)),
+        ((0, 3), 4, True, (0, 3)),
+    ],
+)
+def test_candidates(layers: Any, depth: int, tied: bool, expected: tuple[int, ...]) -> None:
+    assert candidate_layers(layers, depth, tied=tied) == expected
+
+
+def test_a_layer_must_be_before_the_last_and_the_head_must_be_the_models() -> None:
+    with pytest.raises(ConfigError, match="4 is not before the last of the model's 4 layers"):
+        candidate_layers((1, 4), 4, tied=False)
+    model, inputs = family("text only")
+    contrasting = DolaModel(model, Dola((0,)))
+    contrasting._cap = 0.1  # as if a model did something else behind its head
+    with pytest.raises(HedgeError, match="not its last layer through its head"):
+        decoded(contrasting, one_prompt(inputs), [0], DRAWS[:1], 2, 1.0)
+
+
+# --- noise ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_diffusion_is_vcds() -> None:
+    kept = 1.0
+    for i in range(501):
+        x = -6 + 12 * i / 999
+        kept *= 1 - (0.00499 / (1 + math.exp(-x)) + 1e-5)
+    picture, noise = torch.randn(3, 4, 4), torch.randn(3, 4, 4)
+    expected = math.sqrt(kept) * picture + math.sqrt(1 - kept) * noise
+    assert torch.allclose(diffused(picture, noise, 500), expected, atol=1e-6)
+
+
+def test_noise_is_standard_normal_and_a_pictures_own() -> None:
+    torch.manual_seed(0)
+    pictures = torch.randn(2, 3, 64, 64)
+    both = distorted_pixels({"pixel_values": pictures}, 999)
+    noise = (both - diffused(pictures, torch.zeros_like(pictures), 999)) / diffused(torch.zeros(1), torch.ones(1), 999)
+    assert noise.mean().abs() < 0.02
+    assert (noise.std() - 1).abs() < 0.02
+    assert np.corrcoef(noise[0].flatten(), noise[1].flatten())[0, 1] == pytest.approx(0, abs=0.03)
+    alone = distorted_pixels({"pixel_values": pictures[1:]}, 999)
+    assert torch.equal(alone[0], both[1])
+
+
+def test_what_fills_pictures_up_does_not_change_their_noise() -> None:
+    torch.manual_seed(0)
+    picture, empty = torch.randn(3, 6, 8), torch.zeros(3, 6, 8)
+    alone = distorted_pixels({"pixel_values": picture[None]}, 500)[0]
+    tiles = distorted_pixels({"pixel_values": torch.stack([picture, empty])[None]}, 500)
+    assert torch.equal(tiles[0, 0], alone)
+    assert not tiles[0, 1].any()  # models find such tiles by their zeros
+    padded = torch.nn.functional.pad(picture, (0, 3, 0, 2))
+    sizes = torch.tensor([[6, 8]])
+    larger = distorted_pixels({"pixel_values": padded[None], "image_sizes": sizes}, 500)[0]
+    assert torch.equal(larger[:, :6, :8], alone)
+    assert not larger[:, 6:].any()
+    with pytest.raises(HedgeError, match="no pictures"):
+        distorted_pixels({"pixel_values": torch.randn(5, 4)}, 500)
+
+
+def test_both_frames_of_a_still_picture_get_the_same_noise() -> None:
+    torch.manual_seed(0)
+    frame = torch.randn(10, 3, 1, 4)
+    patches = frame.expand(10, 3, 2, 4).reshape(10, 24)
+    grids = torch.tensor([[1, 2, 3], [1, 2, 2]])
+    noisy = distorted_pixels({"pixel_values": patches, "image_grid_thw": grids}, 500, 2)
+    one, two = noisy.reshape(10, 3, 2, 4).unbind(2)
+    assert torch.equal(one, two)
+    second = distorted_pixels({"pixel_values": patches[6:], "image_grid_thw": grids[1:]}, 500, 2)
+    assert torch.equal(second, noisy[6:])
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"decoding": "vdc"}, "did you mean 'vcd'"),
+        ({"decoding": "pure"}, "belongs to --gen_kwargs"),
+        ({"alpha": 1}, "alpha: belongs to decoding=vcd"),
+        ({"decoding": "dola", "alpha": 1}, "alpha: decoding=dola has no such option; it has layers, beta"),
+        ({"decoding": "vcd", "layers": "low"}, "layers: decoding=vcd has no such option"),
+        ({"decoding": "vcd", "alpha": "much"}, "alpha: expected a number, got 'much'"),
+        ({"decoding": "vcd", "alpha": -1}, "alpha: expected a number of at least 0"),
+        ({"decoding": "vcd", "alpha": "nan"}, "alpha: expected a number of at least 0"),
+        ({"decoding": "vcd", "beta": 1}, "beta: expected at least 0 and below 1"),
+        ({"decoding": "vcd", "beta": "nan"}, "beta: expected at least 0 and below 1"),
+        ({"decoding": "vcd", "noise_step": 1000}, "noise_step: expected an integer from 0 to 999"),
+        ({"decoding": "vcd", "noise_step": 0.5}, "noise_step: expected an integer, got 0.5"),
+        ({"decoding": "dola", "layers": "hihg"}, "did you mean 'high'"),
+        ({"decoding": "dola", "layers": "1,2"}, "expected low, high or numbers such as 0/2/4"),
+        ({"decoding": "dola", "layers": "-1"}, "expected low, high or numbers such as 0/2/4"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        mitigation(**{"decoding": None, **arguments})
+
+
+def test_arguments_as_a_command_line_gives_them() -> None:
+    assert mitigation(None) is None
+    assert mitigation("vcd") == Vcd(1.0, 0.1, 500)
+    assert mitigation("vcd", alpha=0.5, beta="0.2", noise_step="700") == Vcd(0.5, 0.2, 700)
+    assert mitigation("dola") == Dola("high", 0.1)
+    assert mitigation("dola", layers="4/0/2") == Dola((0, 2, 4), 0.1)
+    assert mitigation("dola", layers=2, beta=0) == Dola((2,), 0.0)
+
+
+def test_other_adapters_name_the_one_that_can() -> None:
+    with pytest.raises(ConfigError, match="use --model hedge_hf"):
+        refuse_unknown({"decoding": "vcd"}, ("model",))
+    assert "--gen_kwargs" in ONLY_HEDGE_HF
+
+
+@pytest.mark.parametrize("name", ["hedge_openai", "hedge_vllm", "hedge_ray", "hedge_scripted"])
+def test_every_other_adapter_refuses(name: str) -> None:
+    from hedge_tasks.models import adapter_class
+
+    needed: dict[str, dict[str, Any]] = {
+        "hedge_openai": {"model": "m"},
+        "hedge_vllm": {"pretrained": "m"},
+        "hedge_ray": {"of": "hedge_hf"},
+        "hedge_scripted": {"script": "s"},
+    }
+    with pytest.raises(ConfigError, match="use --model hedge_hf"):
+        adapter_class(name)(**needed[name], decoding="vcd")
+
+
+# --- in the adapter ---------------------------------------------------------------------------------------------------
+
+
+def tiny(**options: Any) -> Any:
+    from hedge_tasks.models.hedge_tiny import HedgeTiny
+
+    return HedgeTiny(**options)
+
+
+@pytest.fixture(scope="module")
+def pictures() -> list[Image.Image]:
+    from hedge_tasks.models.tiny.training import phantom
+
+    generators = [phantom.scan_rng(3, i) for i in range(3)]
+    return [phantom.to_pil(phantom.render(phantom.draw_scan(g, n_lesions=1), g)[0]) for g in generators]
+
+
+@pytest.fixture(scope="module")
+def prompt(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("prompts") / "own.json"
+    file.write_text(json.dumps({"prompts": {"where": {"user": "<image>where is the lesion?{question}"}}}), "utf-8")
+    return f"{file}/where"
+
+
+def draws_of(prompt: str, pictures: list[Image.Image], choices: tuple[str, ...] = ()) -> list[DrawRequest]:
+    draws = []
+    for i, picture in enumerate(pictures):
+        about = ("q", f"doc{i}", "", load_prompt(prompt), SamplingPlan(max_new_tokens=8))
+        request = SampleRequest(*about, lambda doc: [doc["image"]], choices=choices)
+        kinds = [Draw("baseline", 0, 0.0, i), *(Draw("clean", k, 1.0, 10 * i + k) for k in range(2))]
+        kinds.append(Draw("noisy", 0, 1.0, 77 + i, "hedge"))
+        load = lambda picture=picture: {"image": picture}  # noqa: E731
+        draws += [DrawRequest(request, draw, load, ("task", "test", i)) for draw in kinds]
+    return draws
+
+
+def sample(model: Any, draws: list[DrawRequest]) -> list[Any]:
+    answers = dict(pair for batch in model.generate_draws(draws) for pair in batch)
+    return [answers[i] for i in range(len(draws))]
+
+
+def asked(pictures: list[Image.Image], text: str = "is there a lesion?") -> list[list[dict[str, Any]]]:
+    parts = [[{"type": "image", "url": p}, {"type": "text", "text": text}] for p in pictures]
+    return [[{"role": "user", "content": of}] for of in parts]
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+@pytest.mark.parametrize("options", [{"decoding": "vcd"}, {"decoding": "dola", "layers": "0/1"}])
+def test_answers_depend_on_no_batch_and_on_the_decoding(
+    options: dict[str, Any], prompt: str, pictures: list[Image.Image]
+) -> None:
+    draws = draws_of(prompt, pictures)
+    plain, one, many = tiny(batch_size=8), tiny(draws_per_batch=1, **options), tiny(batch_size=8, **options)
+    answers = sample(many, draws)
+    assert sample(one, draws) == answers
+    assert answers != sample(plain, draws)
+    assert plain.answer_identity != many.answer_identity == one.answer_identity
+    spoken = many.answer_conversations(asked(pictures), temperature=1.0, seeds=[3, 4, 5])
+    forced = many.forced_logprobs(asked(pictures), [answer.text for answer in spoken])
+    assert [a.mean_logprob for a in forced] == pytest.approx([a.mean_logprob for a in spoken], abs=1e-4)
+    reread = many.reread(draws[:1], answers[:1])[0]
+    assert (reread.mean_logprob, reread.margin) == (pytest.approx(answers[0].mean_logprob, abs=1e-4), 0.0)
+    with pytest.raises(ConfigError, match="logits: kept logits are the model's own"):
+        many.inside(asked(pictures), ["yes"] * 3, frozenset({"logits"}))
+    assert "states" in many.inside(asked(pictures)[:1], ["yes"], frozenset({"states"}))[0]
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_vcd_at_alpha_0_is_the_plain_adapter(prompt: str, pictures: list[Image.Image]) -> None:
+    plain, nothing = tiny(batch_size=2), tiny(batch_size=2, decoding="vcd", alpha=0, beta=0)
+    draws = draws_of(prompt, pictures)
+    assert sample(nothing, draws) == sample(plain, draws)
+    assert nothing.answer_conversations(asked(pictures)) == plain.answer_conversations(asked(pictures))
+    requests = [SimpleNamespace(args=("", lambda doc: doc, {"max_new_tokens": 6}, i, "t", "s")) for i in range(3)]
+    for model in (plain, nothing):
+        model.task_dict = {"t": {"s": asked(pictures, "where is the lesion?")}}
+    assert nothing.generate_until(requests) == plain.generate_until(requests)
+    for request in requests:
+        request.args[2]["num_beams"] = 2
+    with pytest.raises(ConfigError, match="num_beams: decoding=vcd takes one beam"):
+        nothing.generate_until(requests)
+    assert nothing.answer_identity != plain.answer_identity
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_stored_draws_are_never_mixed_and_the_record_names_the_decoding(
+    prompt: str, pictures: list[Image.Image], tmp_path: Any
+) -> None:
+    def answered(model: Any) -> tuple[list[dict[str, Any]], Any]:
+        model.task_dict = {"t": {"s": [{"image": picture} for picture in pictures]}}
+        plan = SamplingPlan(n=2, n_noisy=0, max_new_tokens=8, probe=False)
+        requests = []
+        for i in range(len(pictures)):
+            about = ("q", f"doc{i}", "", load_prompt(prompt), plan)
+            request = SampleRequest(*about, lambda doc: [doc["image"]], store=tmp_path)
+            requests.append(SimpleNamespace(args=("", None, request, i, "t", "s")))
+        found = [json.loads(text) for text in generate_samples(model, requests)]
+        return found, found[0]
+
+    plain, _ = answered(tiny())
+    contrasted, first = answered(tiny(decoding="vcd"))
+    again, _ = answered(tiny())
+    assert [of["clean"] for of in plain] != [of["clean"] for of in contrasted]
+    assert [of["clean"] for of in plain] == [of["clean"] for of in again]
+    report = json.dumps(first)
+    assert '"method": {"name": "vcd", "alpha": 1.0, "beta": 0.1, "noise_step": 500}' in report
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_what_cannot_be_contrasted_is_refused(pictures: list[Image.Image], prompt: str) -> None:
+    with pytest.raises(ConfigError, match="contrasted in one way only"):
+        tiny(decoding="vcd", contrast=f"{prompt}:vope/captioning:1")
+    model = tiny(decoding="vcd")
+    with pytest.raises(ConfigError, match="a prompt without any"):
+        model.answer_conversations([[{"role": "user", "content": [{"type": "text", "text": "hello"}]}]])
+    with pytest.raises(ConfigError, match="guided: decoding=vcd leaves out implausible tokens"):
+        sample(model, draws_of(prompt, pictures[:1], choices=("left", "right")))
+    with pytest.raises(HedgeError, match="needs a shared prefill"):
+        tiny(decoding="dola", share_prefill=False).answer_conversations(asked(pictures))
