@@ -14,6 +14,7 @@ import torch
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.decoding import SharedPrefill, select_rows
+from hedge_tasks.sampling.plan import CONTRAST
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import DrawRequest
 
@@ -55,6 +56,17 @@ class Contrast:
         if not 0 <= beta < 1:
             raise ConfigError(f"contrast: beta must be at least 0 and below 1, got {beta:g}")
         return cls(prompt.name, other, alpha, beta)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "name": CONTRAST,
+            "prompt": self.prompt,
+            "other": self.other.name,
+            "alpha": self.alpha,
+            "beta": self.beta,
+        }
 
     @property
     def identity(self) -> str:

@@ -31,9 +31,11 @@ from hedge_tasks.evaluations.vope.extraction import mentions, objects_in
 from hedge_tasks.evaluations.vope.judge import SETS, VopeJudge, relevance_judges
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, object_records, story_verdict
 from hedge_tasks.evaluations.vope.relevance import rate
-from hedge_tasks.evaluations.vope.tables import contrast_of, difference, numbers_of
+from hedge_tasks.evaluations.vope.tables import difference, numbers_of, tables_of
 from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
 from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.models.contrast import Contrast
+from hedge_tasks.models.mitigations import Vcd
 from hedge_tasks.runs.run_files import Run
 
 METRICS = rows_of([*measures.MEASURES, *relevance.MEASURES])
@@ -648,21 +650,24 @@ def test_no_image_no_file(tmp_path: Path) -> None:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def finished(model: str, replies: dict[str, str]) -> Run:
+def finished(model: str, replies: dict[str, str], method: dict[str, Any] | None = None) -> Run:
     """A run with one story of two objects, of which the dog is there."""
     rechecks = tuple(
         AnswerSet(f"s/{word}", Answer(reply), (Answer(reply),), reference="yes" if word == "dog" else "no")
         for word, reply in replies.items()
     )
     sets = (story("A dog and a car", ["A dog"], []).with_follow_ups(rechecks),)
-    return Run("hedge_vope_writing", model, sets, {"s": {"objects": []}})
+    settings = {"sampled": {"decoding": {"asked": "pure", "method": method}}} if method else {}
+    return Run("hedge_vope_writing", model, sets, {"s": {"objects": []}}, settings=settings)
 
 
 def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> None:
-    contrast = "hedge_hf|contrast=vope/writing:vope/captioning:{}|pretrained=m"
-    base = numbers_of(finished("hedge_hf|pretrained=m", {"dog": "Yes", "car": "Yes"}))
-    more = numbers_of(finished(contrast.format("0.5"), {"dog": "Yes", "car": "No."}))
-    assert (more.model, more.alpha, more.prompts) == ("hedge_hf|pretrained=m", 0.5, "vope/writing:vope/captioning")
+    method = Contrast.parse("vope/writing:vope/captioning:0.5").settings
+    base = numbers_of(finished("m (hedge_hf)", {"dog": "Yes", "car": "Yes"}))
+    # As a run names the model: the last part of what looks like a folder.
+    more = numbers_of(finished("m (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."}, method))
+    assert (more.model, more.alpha, more.prompts) == ("m (hedge_hf)", 0.5, "vope/writing:vope/captioning")
+    assert (base.decoding, more.decoding) == ("plain", "alpha 0.5")
     assert [more.numbers.value(name) for name in ("hal_d", "hal_i", "exp", "chair_i")] == [0.0, 0.0, 0.5, 0.5]
     assert difference(more, [base, more], "hal_d") == -0.5
     assert difference(more, [base, more], "exp") == 0.5
@@ -670,13 +675,31 @@ def test_the_sweep_over_alpha_is_compared_with_the_run_without_contrast() -> Non
     assert difference(more, [more], "exp") is None
     # The other way to read "No." is a yes.
     assert numbers_of(finished("m", {"dog": "Yes", "car": "No."}), "official").numbers.value("hal_d") == 0.5
-    with pytest.raises(DataError, match="has no alpha"):
-        contrast_of("hedge_hf|contrast=vope/writing:vope/captioning")
+    with pytest.raises(DataError, match="no record of how its logits were contrasted"):
+        numbers_of(finished("m (hedge_hf, contrast=captioning:0.5)", {"dog": "Yes", "car": "No."}))
     with pytest.raises(DataError, match="is no run of VOPE"):
         numbers_of(Run("pope", "m", (story("A dog", ["A dog"], []),)))
     strange = story("A dog", ["A dog"], []).with_follow_ups([AnswerSet("t/dog", Answer("Yes"), (Answer("Yes"),))])
     with pytest.raises(DataError, match="'t/dog' is no recheck of one of its objects"):
         numbers_of(Run("t", "m", (strange,), {"s": {"objects": []}}))
+
+
+def test_a_mitigation_stands_beside_table_3_and_the_run_without() -> None:
+    base = numbers_of(finished("llava-1.5-7b-hf (hedge_hf)", {"dog": "Yes", "car": "Yes"}))
+    name, method = "llava-1.5-7b-hf (hedge_hf, alpha=1, decoding=vcd)", Vcd().settings
+    vcd = numbers_of(finished(name, {"dog": "Yes", "car": "No."}, method))
+    assert (vcd.model, vcd.decoding) == (base.model, "vcd (alpha 1, beta 0.1, noise step 500)")
+    theirs = {name: (one.table, one.value) for name, one in vcd.numbers.published.items()}
+    assert theirs == {
+        "hal_d": ("Table 3", pytest.approx(0.177)),
+        "hal_i": ("Table 3", pytest.approx(0.191)),
+        "exp": ("Table 3", pytest.approx(0.115)),
+    }
+    assert {one.table for one in base.numbers.published.values()} == {"Table 1", "Tables 4 to 6"}
+    assert difference(vcd, [base, vcd], "hal_d") == -0.5
+    assert any("Tables 2 and 3" in (table.title or "") for table in tables_of([base, vcd]))
+    other = numbers_of(finished("gemma-3 (hedge_hf, decoding=vcd)", {"dog": "Yes", "car": "No."}, method))
+    assert other.numbers.published == {}
 
 
 def test_the_yamls_list_every_metric_once() -> None:

@@ -101,6 +101,9 @@ def test_the_papers_numbers_are_those_that_it_prints() -> None:
     for model, of in published.shares().items():
         [numbers] = [r[1:] for r in rows if len(r) == 10 and r[0].split(" [")[0] == model and r[1][:1].isdigit()]
         assert [f"{100 * value:.1f}" for value in of.values()] == numbers
+    for method, of in published.mitigated().items():
+        [printed] = [r[1:] for r in rows if len(r) == 10 and r[0].split(" [")[0].lower() == method]
+        assert [f"{100 * value:.1f}" for value in of.values()] == [cell.split()[0] for cell in printed]
     counts = [tuple(int(cell) for cell in row if cell.isdigit()) for row in rows]
     assert [row for row in counts if len(row) == 3] == [
         published.relevance()[model][task, kind]
@@ -140,7 +143,8 @@ def test_tables_read_presence_anew_and_keep_what_a_model_read() -> None:
         {"hal_d": 0.219, "hal_i": 0.188, "exp": 0.148}
     )
     assert [theirs[f"relevance_hallucinated_{score}"] for score in (1, 2, 3)] == [345, 1135, 2147]
-    contrasted = replace(run, model=f"{run.model}|contrast=vope/writing:vope/captioning:0.5")
+    method = {"name": "contrast", "prompt": "vope/writing", "other": "vope/captioning", "alpha": 0.5, "beta": 0.0}
+    contrasted = replace(run, settings={"sampled": {"decoding": {"asked": "pure", "method": method}}})
     assert numbers_of(contrasted).numbers.published == {}
     assert numbers_of(run, beside="GPT-4o").numbers.published["exp"].value == 0.33
 

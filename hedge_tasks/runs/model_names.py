@@ -11,6 +11,10 @@ _SMALLER = ("tiny", "small", "mini", "nano")
 _SHORT = 36
 """Characters that a name may have in a table, before those that tell it from others."""
 
+_CONTRASTS = ("contrast=", "decoding=")
+_DECODING = frozenset({"contrast", "decoding", "alpha", "beta", "noise_step", "layers"})
+"""Arguments of `hedge_hf` that say how logits are contrasted."""
+
 _ABOUT = re.compile(r"(.*\S) \(([^()]*)\)$", re.DOTALL)
 _NAMING = re.compile(r"(?:pretrained|model|model_version|model_name)=(.*)", re.DOTALL)
 
@@ -43,6 +47,23 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
             counted[name] = counted.get(name, 0) + 1
             names[model] = f"{name} [{counted[name]}]"
     return names
+
+
+def plain_model(model: str) -> str:
+    """The name of a run's model without the arguments that say how it decodes.
+
+    Example:
+        >>> plain_model("Q/Q (hedge_hf, alpha=0.5, decoding=vcd, dtype=bfloat16)")
+        'Q/Q (hedge_hf, dtype=bfloat16)'
+    """
+    about = _ABOUT.match(model)
+    told = about[2] if about else model
+    mark = "|" if "|" in told else ", "
+    parts = told.split(mark)
+    if not any(part.startswith(_CONTRASTS) for part in parts):
+        return model
+    kept = mark.join(part for part in parts if part.partition("=")[0] not in _DECODING)
+    return f"{about[1]} ({kept})" if about else kept
 
 
 def _parts(model: str) -> tuple[list[str], list[str]]:

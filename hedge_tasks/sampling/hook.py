@@ -274,9 +274,9 @@ def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
     # Where draws are cut or constrained, log-probabilities are of the raw distribution all the same: such draws are no
     # samples of it. Where they are contrasted, both are of the contrasted one, which is not the model's own.
     cut = plan.guided or plan.until or any(of is not None for of in (plan.top_p, plan.top_k, plan.min_p))
-    method = getattr(getattr(model, "decoding", None), "settings", None)
-    contrasts = getattr(model, "contrast", None) is not None or method is not None
-    restricted: dict[str, Any] = {"restricted": True} if cut or contrasts else {}
+    contrasts = (getattr(getattr(model, name, None), "settings", None) for name in ("contrast", "decoding"))
+    method = next((settings for settings in contrasts if settings is not None), None)
+    restricted: dict[str, Any] = {"restricted": True} if cut or method is not None else {}
     restricted |= {"method": dict(method)} if isinstance(method, Mapping) else {}
     itself = {"sampled_here": True} if samples_itself(model) else {}
     return {**asked, **restricted, **itself, "sent": effective(limits) if effective else None}

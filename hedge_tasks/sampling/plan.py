@@ -18,6 +18,9 @@ from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.perturb import Noise, build_noise
 
+CONTRAST = "contrast"
+"""Name of contrastive decoding between two prompts, in the record of a run."""
+
 _LIMITS = ("max_new_tokens", "decoding", "top_p", "top_k", "min_p", "until")
 """Generation settings that are handed to the model as they are."""
 

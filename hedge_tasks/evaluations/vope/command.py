@@ -11,7 +11,7 @@ from hedge_tasks.replies.parsing import PARSINGS
 
 
 def add(commands: Parser) -> None:
-    parser = command(commands, "vope", _tables, "lay out VOPE's tables, with the sweep over alpha, from finished runs")
+    parser = command(commands, "vope", _tables, "lay out VOPE's tables from finished runs, contrasted ones among them")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folder of lmms-eval, or a run file")
     parser.add_argument("--parsing", choices=PARSINGS, help="read the stored replies this way")
     parser.add_argument("--presence", choices=PRESENCES, help="when an object is in the image (default: as in the run)")
@@ -23,7 +23,7 @@ def add(commands: Parser) -> None:
 def _tables(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
     from hedge_tasks.evaluations.vope.published import check_model
-    from hedge_tasks.evaluations.vope.tables import SHARES, difference, is_vope, numbers_of, tables_of
+    from hedge_tasks.evaluations.vope.tables import PLAIN, SHARES, difference, is_vope, numbers_of, tables_of
     from hedge_tasks.runs.run_files import load_runs
 
     if arguments.published:
@@ -32,8 +32,8 @@ def _tables(arguments: argparse.Namespace) -> int:
     if not runs:
         raise DataError(f"no run of VOPE in {', '.join(map(str, arguments.runs))}")
     found = [numbers_of(run, arguments.parsing, arguments.presence, arguments.published) for run in runs]
-    found.sort(key=lambda one: (one.model, one.task, one.prompts, one.alpha))
-    swept = any(one.alpha for one in found)
+    found.sort(key=lambda one: (one.model, one.task, one.prompts, one.alpha, one.decoding != PLAIN, one.decoding))
+    swept = any(one.decoding != PLAIN for one in found)
     facts = [
         {**one.to_dict(), "differences": {m.name: difference(one, found, m.name) if swept else None for m in SHARES}}
         for one in found

@@ -1,8 +1,9 @@
-"""Table 1 and Tables 4 to 6 of the VOPE paper (arXiv 2511.13420), transcribed: every printed number is one cell.
+"""Tables 1, 3 and 4 to 6 of the VOPE paper (arXiv 2511.13420), transcribed: every printed number is one cell.
 
-`paper/table1.csv` has Hal-D, Hal-I and Exp in per cent, `paper/relevance.csv` numbers of objects by relevance
-score. That Tables 4, 5 and 6 are captioning, reasoning and writing, which the paper leaves open, follows from Table 1:
-only so do numbers and shares agree, and they do for all models and tasks.
+`paper/table1.csv` and `paper/table3.csv` (methods of mitigation, LLaVA1.5 with greedy decoding) have Hal-D, Hal-I and
+Exp in per cent, `paper/relevance.csv` numbers of objects by relevance score. That Tables 4, 5 and 6 are captioning,
+reasoning and writing, which the paper leaves open, follows from Table 1: only so do numbers and shares agree, and they
+do for all models and tasks.
 """
 
 from __future__ import annotations
@@ -16,17 +17,30 @@ from hedge_tasks.measures.published import Published
 
 TASKS = ("captioning", "reasoning", "writing")
 NAMES = ("hal_d", "hal_i", "exp")
+MITIGATED = "LLaVA1.5"
+"""The model of Table 3."""
+
 KINDS = ("hallucinated", "imagined")
 
 
 @cache
 def shares() -> dict[str, dict[tuple[str, str], float]]:
     """Table 1: model -> (task, "hal_d", "hal_i" or "exp") -> share in [0, 1]."""
+    return _shares("table1.csv", "model")
+
+
+@cache
+def mitigated() -> dict[str, dict[tuple[str, str], float]]:
+    """Table 3, of LLaVA1.5: method -> (task, "hal_d", "hal_i" or "exp") -> share in [0, 1]; "greedy" is without any."""
+    return _shares("table3.csv", "method")
+
+
+def _shares(file: str, of: str) -> dict[str, dict[tuple[str, str], float]]:
     table: dict[str, dict[tuple[str, str], float]] = {}
-    for row in _rows("table1.csv"):
-        model = row.pop("model")
-        places = {name: name.split("/") for name in row}
-        table[model] = {(task, name): float(row[key]) / 100 for key, (task, name) in places.items()}
+    for row in _rows(file):
+        name = row.pop(of)
+        places = {key: key.split("/") for key in row}
+        table[name] = {(task, measure): float(row[key]) / 100 for key, (task, measure) in places.items()}
     return table
 
 
@@ -49,6 +63,14 @@ def published_of(model: str | None, task: str | None) -> dict[str, Published]:
         if of == task:
             values |= {f"relevance_{kind}_{i}": ("Tables 4 to 6", float(n)) for i, n in enumerate(counts, 1)}
     return {name: Published(table, model, task, name, value) for name, (table, value) in values.items()}
+
+
+def published_with(method: str, model: str | None, task: str | None) -> dict[str, Published]:
+    """The same of a model with a method of mitigation; empty where one is not Table 3's."""
+    if model != MITIGATED or task is None or method not in mitigated():
+        return {}
+    values = {name: value for (of, name), value in mitigated()[method].items() if of == task}
+    return {name: Published("Table 3", model, task, name, value) for name, value in values.items()}
 
 
 def models() -> list[str]:

@@ -1,4 +1,4 @@
-"""VOPE's tables out of finished runs: Table 1, the sweep over α of Table 2, and relevance as in Tables 4 to 6.
+"""VOPE's tables out of finished runs: Table 1, Tables 2 and 3 (contrasted logits), and relevance as in Tables 4 to 6.
 
 Everything is computed anew from the stored replies, so that a run can be read with the other parser or the other rule
 of presence without a model. What a model read because the rules could not (`fallback`) stays as it was read.
@@ -18,14 +18,16 @@ from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, SETS, TRUE_DES
 from hedge_tasks.evaluations.vope.measures import ObjectCount
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.presence import is_present
-from hedge_tasks.evaluations.vope.published import KINDS, models, published_of, task_of
+from hedge_tasks.evaluations.vope.published import KINDS, models, published_of, published_with, task_of
 from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.measures.measure import Measure, by_name
 from hedge_tasks.measures.paper_tables import ModelNumbers, numbers_in, tall_table, wide_table
 from hedge_tasks.numbers import SIGNED_PERCENT, Column, Table
 from hedge_tasks.replies.parsing import HEDGE
-from hedge_tasks.runs.model_names import named_like
+from hedge_tasks.runs.model_names import named_like, plain_model
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.setting_verdicts import mitigation_line
+from hedge_tasks.sampling.plan import CONTRAST
 
 _BY_NAME = by_name([*measures.MEASURES, *relevance.MEASURES])
 
@@ -48,7 +50,8 @@ RELEVANCE = _named(*(f"relevance_{kind}_{score}" for kind in KINDS for score in 
 
 KAPPAS = _named("relevance_kappa_linear", "relevance_kappa_quadratic")
 
-_CONTRAST = "contrast="
+PLAIN = "plain"
+"""Decoding that contrasts nothing."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,8 @@ class Stories:
     """A run as its replies are read.
 
     Attributes:
-        numbers: its measures; about them task and model without its contrast.
-        alpha: of contrastive decoding; 0 without.
+        numbers: its measures; about them task, model without its decoding, and decoding.
+        alpha: of contrastive decoding between prompts; 0 without.
         prompts: which prompts were contrasted, "" for none.
     """
 
@@ -73,6 +76,10 @@ class Stories:
     def task(self) -> str:
         return self.numbers.about["task"]
 
+    @property
+    def decoding(self) -> str:
+        return self.numbers.about["decoding"]
+
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {**self.numbers.to_dict(), "alpha": self.alpha, "prompts": self.prompts}
@@ -87,8 +94,8 @@ def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None
         beside: model of the paper; None for the one whose name stands in the run's.
 
     Raises:
-        DataError: it is no run of VOPE.
-        ConfigError: there is no such parsing or presence, or the contrast in the model's arguments cannot be read.
+        DataError: it is no run of VOPE, or does not say how its logits were contrasted.
+        ConfigError: there is no such parsing or presence.
     """
     own = _parsing(run)
     judge = VopeJudge(parsing or own)
@@ -97,11 +104,16 @@ def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None
     sets = tuple(a if presence is None else _placed(a, presence) for a in run.answer_sets)
     verdicts = {a.id: _story(run, a, judge, keep=judge.parsing == own) for a in sets}
     columns = {a.id: {"truth": a.reference or ""} for a in sets}
-    model, prompts, alpha = contrast_of(run.model)
+    method, model, task = _method(run), plain_model(run.model), task_of(run.task)
     read = replace(run, answer_sets=sets, verdicts=verdicts, columns=columns)
     numbers = numbers_in(read, [*SHARES, *COUNTS, *AUROCS, *RELEVANCE, *KAPPAS])
-    theirs = {} if alpha else published_of(beside or named_like(model, models()), task_of(run.task))
-    about = {"model": model, "task": run.task, "alpha": f"{alpha:g}"}
+    paper = beside or named_like(model, models())
+    theirs = published_with(str(method["name"]), paper, task) if method else published_of(paper, task)
+    between = method.get("name") == CONTRAST
+    alpha = float(method["alpha"]) if between else 0.0
+    prompts = f"{method['prompt']}:{method['other']}" if between else ""
+    decoding = f"alpha {alpha:g}" if between else mitigation_line({"method": method}) if method else PLAIN
+    about = {"model": model, "task": run.task, "decoding": decoding or PLAIN}
     return Stories(ModelNumbers(about, numbers, theirs, {"stories": len(sets)}), alpha, prompts)
 
 
@@ -110,51 +122,43 @@ def is_vope(run: Run) -> bool:
     return any("objects" in (run.verdicts.get(answers.id) or {}) for answers in run.answer_sets)
 
 
-def contrast_of(model: str) -> tuple[str, str, float]:
-    """A model's identity without its contrast, the prompts that were contrasted, and α.
+def _method(run: Run) -> Mapping[str, Any]:
+    """How logits were contrasted, as the run records it; empty where they were not.
 
     Raises:
-        DataError: α is no number.
-
-    Example:
-        >>> contrast_of("hedge_hf|contrast=vope/writing:vope/captioning:-0.5|pretrained=org/model")
-        ('hedge_hf|pretrained=org/model', 'vope/writing:vope/captioning', -0.5)
+        DataError: the model's arguments say that they were, and there is no record.
     """
-    parts = model.split("|")
-    given = [part.removeprefix(_CONTRAST) for part in parts if part.startswith(_CONTRAST)]
-    rest = "|".join(part for part in parts if not part.startswith(_CONTRAST))
-    if not given:
-        return rest, "", 0.0
-    prompt, _, remainder = given[0].partition(":")
-    other, _, numbers = remainder.partition(":")
-    alpha, _, beta = numbers.partition(":")
-    try:
-        return rest, f"{prompt}:{other}" + (f", beta {beta}" if beta else ""), float(alpha)
-    except ValueError:
-        raise DataError(f"the contrast {given[0]!r} of {rest} has no alpha") from None
+    sampled = run.settings.get("sampled")
+    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    method = decoding.get("method") if isinstance(decoding, Mapping) else None
+    if isinstance(method, Mapping) and isinstance(method.get("name"), str):
+        return method
+    if plain_model(run.model) != run.model:
+        raise DataError(f"{run.title}: the run has no record of how its logits were contrasted; sample it once more")
+    return {}
 
 
 def difference(one: Stories, others: Sequence[Stories], name: str) -> float | None:
-    """A share minus that of the same model and task at α = 0; None where there is none, or it is undefined."""
+    """A share minus that of the same model and task decoded plainly; None where there is none, or it is undefined."""
     value = one.numbers.value(name)
     for other in others:
         base = other.numbers.value(name)
         same = (other.task, other.model) == (one.task, one.model)
-        if same and other.alpha == 0 and value is not None and base is not None:
+        if same and other.decoding == PLAIN and value is not None and base is not None:
             return value - base
     return None
 
 
 def tables_of(found: Sequence[Stories]) -> list[Table]:
-    """Return Table 1, the sweep over alpha, ROC-AUCs, and relevance where objects were rated."""
+    """Return Table 1, differences to plain decoding, ROC-AUCs, and relevance where objects were rated."""
     rows = [one.numbers for one in found]
     tables = [wide_table([_bare(row) for row in rows], [*SHARES, *COUNTS], title="Shares of objects", stderr=False)]
-    if any(one.alpha for one in found):  # else every row would be compared with itself
-        columns = [*map(Column, ("model", "task", "alpha"))]
+    if any(one.decoding != PLAIN for one in found):  # else every row would be compared with itself
+        columns = [*map(Column, ("model", "task", "decoding"))]
         columns += [Column(m.name, m.title, SIGNED_PERCENT) for m in SHARES]
         lines = [{**one.numbers.about, **{m.name: difference(one, found, m.name) for m in SHARES}} for one in found]
-        tables.append(Table(columns, lines, title="Differences to alpha = 0, where there is such a run"))
-    tables.append(tall_table(rows, SHARES, title="95 % intervals over images, and the paper's Table 1"))
+        tables.append(Table(columns, lines, title="Differences to plain decoding (Tables 2 and 3)"))
+    tables.append(tall_table(rows, SHARES, title="95 % intervals over images, and the paper's Tables 1 and 3"))
     title = "ROC-AUC of an object's score against its label, and of a story's (wrong about any of its objects)"
     tables.append(wide_table([_bare(row) for row in rows], AUROCS, title=title))
     rated = [row for row in rows if any(row.value(m.name) for m in RELEVANCE)]
