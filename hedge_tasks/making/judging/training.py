@@ -33,7 +33,7 @@ _CONNECTOR = ("multi_modal_projector", "mm_projector", "connector", "merger", "a
 
 ADAPTERS, LANGUAGE_MODEL, CONNECTOR = "adapters", "language_model", "connector"
 PARTS = (ADAPTERS, LANGUAGE_MODEL, CONNECTOR)
-"""What can be trained: low-rank adapters of the language model, all of its weights, or the connector alone."""
+"""Parts that can be trained: low-rank adapters of the language model, all of its weights, or the connector alone."""
 
 RECIPES = {"paper": "recipe_paper.yaml"}
 """Recipes of the package by name, besides its own."""
