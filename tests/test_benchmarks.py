@@ -31,7 +31,8 @@ SMALL = {
 
 NEEDS = {
     "a model": (
-        "attestation claims clustering_nli embedded_options real_answers sampling scripted_tables threshold_stability"
+        "attestation claims clustering_nli embedded_options judge_ablations real_answers sampling scripted_tables "
+        "threshold_stability"
     ),
     "a server, an engine or Ray": "engines guard_load large_run ray_cost sampling_cost",
     "another package to compare with": "clustering_embedding detectors perturbation sentences",

@@ -306,7 +306,18 @@ def test_planted_errors_are_found_and_controls_are_hidden(tmp_path: Path) -> Non
     assert set(said.controls.values()) == {(40, 40)}
     assert said.agreement == 1
     assert said.noise.value == 2 / 40
-    assert said.noise.interval == (2 / 40, 2 / 40)  # every row was looked at
+    # Every row was looked at; that both err on the same two is not excluded by 20 controls of which none was missed.
+    assert said.noise.interval == (0, 2 / 40)
+
+
+def test_controls_that_both_miss_say_how_often_both_err() -> None:
+    """With no controls known, or with many and none missed, what both say is taken for true; else it is not."""
+    alone = label_noise(9, 0, 300, 3000).interval
+    known = label_noise(9, 0, 300, 3000, missed=(0, 50000)).interval
+    doubted = label_noise(9, 0, 300, 3000, missed=(4, 150)).interval
+    assert alone is not None
+    assert known == alone
+    assert doubted == (0.0, alone[1])
 
 
 def test_people_who_disagree_widen_the_interval_and_guessers_are_not_heard(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.judging.examples import (
+    KINDS,
     REFERENCE,
     REWORDED,
     TrainingExample,
@@ -24,11 +25,12 @@ from hedge_tasks.making.judging.examples import (
     conversation,
     from_references,
     from_reports,
+    kind_of,
     reply_of,
     split,
     supported_outcome,
 )
-from hedge_tasks.making.judging.training import language_layers, read_recipe
+from hedge_tasks.making.judging.training import language_layers, read_recipe, stages_of
 from hedge_tasks.models.tiny import vlm_path
 
 
@@ -206,7 +208,7 @@ def train(made: Path, base: Path, capsys: pytest.CaptureFixture[str], *more: str
     command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / "out"), *changes, "--json"]
     assert main([*command, "--max-steps", "40", *more]) == 0
     said = capsys.readouterr().out
-    return json.loads(said[said.index('{\n  "adapter"') :])  # the trainer prints as well
+    return json.loads(said[said.index('{\n  "weights"') :])  # the trainer prints as well
 
 
 @pytest.mark.slow
@@ -248,7 +250,7 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     # As if it had been killed after half of its steps.
     (made / "out" / "trained.json").unlink()
     shutil.rmtree(made / "out" / "adapter")
-    shutil.rmtree(made / "out" / "checkpoints" / "checkpoint-40")
+    shutil.rmtree(made / "out" / "checkpoints" / "stage-1" / "checkpoint-40")
     again = train(made, base, capsys)
     assert again["steps"] == 40
     assert again["losses"][:20] == facts["losses"][:20]
@@ -260,6 +262,98 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     shutil.rmtree(made / "out" / "checkpoints")
     with pytest.raises(AssertionError):
         train(made, base, capsys, "--set", "seed=1")
+
+
+def changed_weights(base: Path, model: Path) -> set[str]:
+    """Names of the weights that differ from the base's."""
+    from safetensors.torch import load_file
+
+    before, after = (
+        {k: v for f in sorted(p.glob("*.safetensors")) for k, v in load_file(f).items()} for p in (base, model)
+    )
+    assert before.keys() == after.keys()
+    return {name for name in before if not before[name].equal(after[name])}
+
+
+def in_stages(
+    made: Path, base: Path, out: Path, capsys: pytest.CaptureFixture[str], *more: str, steps: int = 2
+) -> dict[str, Any]:
+    recipe = {"learning_rate": 0.001, "accumulate": 1, "batch_size": 4, "epochs": 9, "save_every": 2, "lora_dropout": 0}
+    changes = [part for key, value in recipe.items() for part in ("--set", f"{key}={value}")]
+    command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(out), *changes, "--json"]
+    assert main([*command, "--max-steps", str(steps), *more]) == 0
+    said = capsys.readouterr().out
+    return json.loads(said[said.index('{\n  "weights"') :])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("part", "name", "count"), [("connector", "multi_modal_projector", 4), ("language_model", "language_model", None)]
+)
+def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
+    made: Path,
+    base: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    part: str,
+    name: str,
+    count: int | None,
+) -> None:
+    facts = in_stages(made, base, tmp_path, capsys, "--set", f"trained={part}")
+    assert facts["trained"] == part
+    changed = changed_weights(base, tmp_path / "model")
+    assert changed
+    assert all(name in each for each in changed)
+    assert count is None or len(changed) == count
+    assert "hf:model=THIS_FOLDER" in (tmp_path / "model" / "README.md").read_text()
+    judge = judge_from(
+        {"name": "hf", "model": facts["weights"], "prompt": str(made / "short.json"), "dtype": "float32"}
+    )
+    [verdict] = judge.judge(
+        [Case("1", "colour?", "red", "red", images=lambda: [made / "pictures" / "0.png"], image_key="k")]
+    )
+    assert verdict.raw is not None  # it can be asked
+
+
+@pytest.mark.slow
+def test_stages_follow_each_other_and_go_on_after_a_kill(
+    made: Path, base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stages = ["--stage", "task", "--stage", "instruction"]
+    whole = in_stages(made, base, tmp_path / "out", capsys, *stages)
+    assert whole["steps"] == 4
+    assert [step for step, _ in whole["losses"]] == [1, 2, 3, 4]
+    alone = in_stages(made, base, tmp_path / "alone", capsys, "--stage", "task")
+    assert alone["losses"] == whole["losses"][:2]
+    both = in_stages(made, base, tmp_path / "both", capsys)
+    assert both["losses"][:2] != alone["losses"]  # other conversations
+    # As if it had been killed behind its last step, and before the second stage.
+    for killed in ("at the end", "between"):
+        (tmp_path / "out" / "trained.json").unlink()
+        shutil.rmtree(tmp_path / "out" / "adapter")
+        if killed == "between":
+            shutil.rmtree(tmp_path / "out" / "checkpoints" / "stage-2")
+        again = in_stages(made, base, tmp_path / "out", capsys, *stages)
+        losses = [loss for _, loss in again["losses"]]
+        assert losses == pytest.approx([loss for _, loss in whole["losses"]], rel=1e-4), killed
+        assert again["eval_loss"] == pytest.approx(whole["eval_loss"], rel=1e-4)
+        assert again["trained_weights"] == whole["trained_weights"]
+
+
+def test_a_stage_names_kinds_of_conversations() -> None:
+    assert stages_of([]) == [frozenset(KINDS)]
+    assert [kind_of(origin) for origin in ("task", "benchmark", "judged", "twin")] == [
+        "task",
+        "benchmark",
+        "instruction",
+        "instruction",
+    ]
+    with pytest.raises(ConfigError, match="did you mean 'task'"):
+        stages_of(["tasks"])
+    with pytest.raises(ConfigError, match="did you mean 'connector'"):
+        read_recipe(None, {"trained": "conector"})
+    paper = read_recipe(Path("paper"))
+    assert (paper.trained, paper.learning_rate, paper.epochs) == ("language_model", 2e-5, 2)
 
 
 def test_only_the_language_model_is_trained() -> None:

@@ -35,6 +35,14 @@ def add(commands: Parser) -> None:
         metavar="FILE",
         help="question, answer, image a row: tasks to learn besides",
     )
+    parser.add_argument(
+        "--benchmark",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="the same of the benchmark that the judge is for",
+    )
     parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
     parser.add_argument(
         "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
@@ -54,8 +62,17 @@ def add(commands: Parser) -> None:
         "--base", required=True, metavar="MODEL", help="hub id or folder, such as Qwen/Qwen2.5-VL-3B-Instruct"
     )
     parser.add_argument("--revision", help="of the base on the hub")
-    add_out(parser, "folder of the checkpoints and, in the end, of the adapter", required=True)
-    parser.add_argument("--recipe", type=Path, metavar="FILE", help="YAML; what it does not name is the package's own")
+    add_out(parser, "folder of the checkpoints and, in the end, of the adapter or the model", required=True)
+    parser.add_argument(
+        "--recipe", type=Path, metavar="FILE", help="YAML, or paper; what it does not name is the package's own"
+    )
+    parser.add_argument(
+        "--stage",
+        action="append",
+        default=[],
+        metavar="KINDS",
+        help="train on these kinds alone, such as task,benchmark,instruction; repeat for one stage after the other",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value of the recipe")
     parser.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps")
 
@@ -74,6 +91,9 @@ def run_data(arguments: argparse.Namespace) -> int:
     judged = [example for path in arguments.labels for example in _judged(arguments, path, prompt)]
     right = made.from_references(judged, prompt) + (made.from_reports(judged, prompt) if arguments.reports else [])
     tasks = [example for path in arguments.vqa for example in _tasks(arguments, path)]
+    tasks += [
+        replace(example, origin=made.BENCHMARK) for path in arguments.benchmark for example in _tasks(arguments, path)
+    ]
     kept, refused = _candidates(judged)
     twins, verified = _verified(arguments, made.wrong_twins(right, prompt))
     chosen = made.balanced([*kept, *twins], right, prompt)
@@ -83,7 +103,7 @@ def run_data(arguments: argparse.Namespace) -> int:
         bound=arguments.floor,
     )
     about = {
-        "sources": [path.name for path in (*arguments.labels, *arguments.vqa)],
+        "sources": [path.name for path in (*arguments.labels, *arguments.vqa, *arguments.benchmark)],
         "seed": arguments.seed,
         "refused": refused,
         "verified": verified,
@@ -222,27 +242,29 @@ def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
 def run_train(arguments: argparse.Namespace) -> int:
     import yaml
 
-    from hedge_tasks.making.judging.training import read_recipe, train_judge
+    from hedge_tasks.making.judging.training import ADAPTERS, read_recipe, stages_of, train_judge
     from hedge_tasks.numbers import FOUR_DIGITS, format_value
 
     changes = {key: yaml.safe_load(value) for key, value in (_pair(text, "--set") for text in arguments.set)}
     recipe = read_recipe(arguments.recipe, changes)
     done = train_judge(
         arguments.data, arguments.base, arguments.out, recipe,
-        revision=arguments.revision, max_steps=arguments.max_steps,
+        revision=arguments.revision, max_steps=arguments.max_steps, stages=stages_of(arguments.stage),
     )  # fmt: skip
     facts = {
-        "adapter": str(done.adapter),
+        "weights": str(done.weights),
+        "trained": recipe.trained,
         "steps": done.steps,
         "losses": [list(loss) for loss in done.losses],
         "eval_loss": done.eval_loss,
         "trained_weights": list(done.trained),
     }
+    model = f"{arguments.base},peft={done.weights}" if recipe.trained == ADAPTERS else str(done.weights)
     first, last = (format_value(done.losses[i][1] if done.losses else None, FOUR_DIGITS) for i in (0, -1))
     lines = [
         f"{done.steps} steps; {done.trained[0]:,} of {done.trained[1]:,} weights trained",
         f"loss: {first} at the first step, {last} at the last; held out: {format_value(done.eval_loss, FOUR_DIGITS)}",
-        f"Next: hedge judge --check LABELS --judge hf:model={arguments.base},peft={done.adapter},prompt=...",
+        f"Next: hedge judge --check LABELS --judge hf:model={model},prompt=...",
     ]
     show(arguments, facts, "\n".join(lines))
     return 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from scipy.stats import binom, hypergeom
+from scipy.stats import betabinom, binom, hypergeom
 
 from hedge_tasks.adjudication.designed import MEANINGS, ExpertSaid, PlannedItem, read_experts
 from hedge_tasks.audit.plan import KEYS
@@ -185,21 +185,35 @@ def put_together(queue: ReviewQueue, said: Sequence[ExpertSaid]) -> PeopleSaid:
                 of_row.setdefault(id_, []).append(meaning)
     not_wrong = frozenset(id_ for id_, meanings in of_row.items() if WRONG not in meanings)
     disputed = frozenset(id_ for id_, meanings in of_row.items() if WRONG in meanings and set(meanings) != {WRONG})
-    noise = label_noise(len(not_wrong), len(disputed), len(of_row), queue.size)
+    noise = label_noise(len(not_wrong), len(disputed), len(of_row), queue.size, missed=_missed(by_code, labels))
     return PeopleSaid(noise, _kappa(labels), controls, not_wrong, disputed, len(of_row))
 
 
-def label_noise(mislabelled: int, disputed: int, n: int, size: int, confidence: float = 0.95) -> Number:
+def label_noise(
+    mislabelled: int,
+    disputed: int,
+    n: int,
+    size: int,
+    confidence: float = 0.95,
+    missed: tuple[int, int] | None = None,
+) -> Number:
     r"""Share of a set that is mislabelled, from a simple random sample of it, by the hypergeometric distribution.
 
     Disputed rows count by halves; the interval reaches from none of them to all of them. People who dispute a share
     :math:`d` err on :math:`e = (1 - \sqrt{1 - 2d}) / 2` of the rows, so both err on :math:`e^2` of them: as many as
-    that may bring are not counted in the lower end.
+    that may bring are not counted in the lower end. People may also err together, on what is hard for both: as many
+    rows as the controls that all of them missed let expect (Jeffreys' prior, beta-binomial) are not counted either.
+
+    Args:
+        missed: Controls made wrong that everybody called right, and all that everybody labelled; None: not known.
     """
     if not n:
         return Number(None, n=0, reason="nobody has looked at a row")
     erring = (1 - math.sqrt(max(0.0, 1 - 2 * disputed / n))) / 2
     both = int(binom.ppf(1 - (1 - confidence) / 2, n, erring**2))
+    if missed is not None and missed[1]:
+        together = betabinom.ppf(1 - (1 - confidence) / 2, n, missed[0] + 0.5, missed[1] - missed[0] + 0.5)
+        both = max(both, int(together))
     low = _bound(max(0, mislabelled - both), n, size, (1 - confidence) / 2, upper=False)
     high = _bound(mislabelled + disputed, n, size, (1 - confidence) / 2, upper=True)
     value = (mislabelled + disputed / 2) / n
@@ -231,6 +245,13 @@ def _controls(items: Mapping[str, PlannedItem], labels: Mapping[str, Mapping[str
             raise DataError(f"{rater} gets {right} of {len(known)} hidden controls right: these labels cannot be used")
         found[rater] = (right, len(known))
     return found
+
+
+def _missed(items: Mapping[str, PlannedItem], labels: Mapping[str, Mapping[str, str]]) -> tuple[int, int]:
+    """Controls made wrong that nobody called wrong, and all that every person labelled."""
+    said = [[mine.get(code) for mine in labels.values()] for code, item in items.items() if item.label == 1]
+    whole = [meanings for meanings in said if meanings and None not in meanings]
+    return sum(WRONG not in meanings for meanings in whole), len(whole)
 
 
 def _kappa(labels: Mapping[str, Mapping[str, str]]) -> float | None:

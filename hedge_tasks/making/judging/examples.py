@@ -18,9 +18,21 @@ from hedge_tasks.making.gate.attack import Attack, check_floors
 from hedge_tasks.making.gate.twins import right_twin, wrong_twin
 
 JUDGED, REFERENCE, REWORDED, TWIN, SENTENCE, TASK = "judged", "reference", "reworded", "twin", "sentence", "task"
+BENCHMARK = "benchmark"
 """Where an example comes from: an answer that somebody judged; a reference, which is right by definition; the same in
 other words; a reference that is wrong by one word; a sentence of a reference report; a question with its reference
-answer, as a task of its own."""
+answer, as a task of its own; the same out of the benchmark that the judge is for."""
+
+INSTRUCTION = "instruction"
+KINDS = (TASK, BENCHMARK, INSTRUCTION)
+"""Kinds of conversations, as Med-HallMark's ablations tell them apart: tasks of other data sets, questions of the
+benchmark itself, and judgements of answers."""
+
+
+def kind_of(origin: str) -> str:
+    """The kind of conversation that an origin is of."""
+    return origin if origin in (TASK, BENCHMARK) else INSTRUCTION
+
 
 TRAIN, EVAL = "train", "eval"
 
