@@ -105,7 +105,7 @@ class Dola:
 
 Mitigation = Vcd | Dola | Pai
 
-_METHODS: Mapping[str, type[Mitigation]] = {"vcd": Vcd, "dola": Dola, "pai": Pai}
+_METHODS: Mapping[str, type[Vcd] | type[Dola] | type[Pai]] = {"vcd": Vcd, "dola": Dola, "pai": Pai}
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "vcd": ("alpha", "beta", "noise_step"),
     "dola": ("layers", "beta"),
