@@ -15,7 +15,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -103,7 +103,7 @@ class Dola:
         return DolaModel(model, self)
 
 
-Mitigation = Vcd | Dola | Pai
+Mitigation: TypeAlias = Vcd | Dola | Pai
 
 _METHODS: Mapping[str, type[Vcd] | type[Dola] | type[Pai]] = {"vcd": Vcd, "dola": Dola, "pai": Pai}
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
