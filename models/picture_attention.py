@@ -74,7 +74,7 @@ class _Seen:
 
 @dataclass(frozen=True)
 class _Looking:
-    """What attention needs to know during a call.
+    """Facts of a call that attention reads.
 
     Attributes:
         image: tokens that stand for a picture, shape (rows, all tokens).
