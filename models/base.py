@@ -227,7 +227,7 @@ def complete(answers: Sequence[Answer | str]) -> list[Answer]:
 
 
 ONLY_HEDGE_HF = (
-    "decoding: vcd and dola change the logits of every step, which only hedge_hf sees; use --model hedge_hf "
+    "decoding: vcd, dola and pai change what is computed at every step, which only hedge_hf can; use --model hedge_hf "
     "(how draws are sampled, decoding=pure or decoding=model, belongs to --gen_kwargs)"
 )
 

@@ -126,6 +126,16 @@ def plausible(mixed: torch.Tensor, logits: torch.Tensor, beta: float) -> torch.T
     return mixed.masked_fill(logits < logits.max(dim=-1, keepdim=True).values + math.log(beta), -torch.inf)
 
 
+class Wrapped:
+    """A model that is called, and asked for anything else, as the one in it."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
 @dataclass
 class _Pair:
     """State of the rows under both prompts; to the decoding loop it looks like the state of one."""

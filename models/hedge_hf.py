@@ -41,6 +41,7 @@ from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_draws, forced_logprobs, reply_logprob
 from hedge_tasks.models.inside import eager, looked_inside
 from hedge_tasks.models.mitigations import DISTORTED, Vcd, distorted_pixels, mitigation
+from hedge_tasks.models.picture_attention import image_token
 from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
     LOGPROB_DECIMALS,
@@ -89,6 +90,7 @@ _ARGUMENTS = (
     "beta",
     "noise_step",
     "layers",
+    "first_layer",
     "picture_workers",
 )
 
@@ -122,9 +124,10 @@ class HedgeHF(ChatAdapter):
             finds that it changes nothing; False never, True without the check.
         peft: LoRA adapter (hub id or folder) to merge into the weights.
         contrast: PROMPT:OTHER:ALPHA, contrastive decoding between two prompts; see `hedge_tasks.models.contrast`.
-        decoding: "vcd" or "dola", against hallucination; see `hedge_tasks.models.mitigations`.
+        decoding: "vcd", "dola" or "pai", against hallucination; see `hedge_tasks.models.mitigations`.
         alpha, beta, noise_step: of vcd.
         layers, beta: of dola.
+        alpha, first_layer: of pai.
         picture_workers: processes that perturb large pictures, by default one a core; 0 does it in this one.
         trust_remote_code: run code from the model's repository. Off unless asked for.
 
@@ -155,6 +158,7 @@ class HedgeHF(ChatAdapter):
         beta: float | None = None,
         noise_step: int | None = None,
         layers: str | int | None = None,
+        first_layer: int | None = None,
         picture_workers: int | None = None,
         trust_remote_code: bool = False,
         max_batch_size: int | None = None,
@@ -173,14 +177,17 @@ class HedgeHF(ChatAdapter):
             )
         self.pretrained, self.revision = pretrained, revision
         self.contrast = None if contrast is None else Contrast.parse(contrast)
-        self.decoding = mitigation(decoding, alpha=alpha, beta=beta, noise_step=noise_step, layers=layers)
+        told = {"alpha": alpha, "beta": beta, "noise_step": noise_step, "layers": layers, "first_layer": first_layer}
+        self.decoding = mitigation(decoding, **told)
         if self.decoding is not None and self.contrast is not None:
             raise ConfigError("contrast, decoding: logits are contrasted in one way only; leave one of them out")
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
         config = AutoConfig.from_pretrained(pretrained, **source)
         self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
-        if isinstance(self.decoding, Vcd) and not self._sees:
-            raise ConfigError(f"decoding=vcd contrasts pictures, and {pretrained} reads none; decoding=dola needs none")
+        if self.decoding is not None and self.decoding.needs_pictures and not self._sees:
+            raise ConfigError(
+                f"decoding={self.decoding.name} needs pictures, and {pretrained} reads none; decoding=dola needs none"
+            )
         auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
         loading = {
             "attn_implementation": attn_implementation,
@@ -210,7 +217,7 @@ class HedgeHF(ChatAdapter):
         self._knows_system = self._check_template()
         self.share_prefill = share_prefill
         self._placeholders = _placeholder_tokens(config)
-        self._image_token = _image_token(config)
+        self._image_token = image_token(config)
         weights = identity_of(pretrained, getattr(config, "_commit_hash", None))
         adapter = f"+{peft}@{identity_of(peft)}" if peft else ""
         self.answer_identity = f"hedge_hf:{pretrained}@{weights}{adapter}:{self._model.dtype}:{VERSION}"
@@ -673,11 +680,12 @@ class HedgeHF(ChatAdapter):
     def _decoder_inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
         """Inputs for `self._decoder`: with `decoding=vcd` the noisy pictures are among them."""
         inputs = self._processed(conversations)
-        if isinstance(self.decoding, Vcd):
-            if not all(map(_shows_picture, conversations)):
-                raise ConfigError("decoding=vcd contrasts pictures, and there is a prompt without any")
+        method = self.decoding
+        if method is not None and method.needs_pictures and not all(map(_shows_picture, conversations)):
+            raise ConfigError(f"decoding={method.name} needs pictures, and there is a prompt without any")
+        if isinstance(method, Vcd):
             frames = getattr(getattr(self._model.config, "vision_config", None), "temporal_patch_size", None) or 1
-            inputs[DISTORTED] = distorted_pixels(inputs, self.decoding.noise_step, frames)
+            inputs[DISTORTED] = distorted_pixels(inputs, method.noise_step, frames)
         return self._placed(inputs)
 
     def _processed(self, conversations: list[list[dict[str, Any]]]) -> Any:
@@ -765,12 +773,6 @@ def _placeholder_tokens(config: Any) -> set[int]:
     names = [f"{kind}_token_{end}" for kind in ("image", "video", "boi", "eoi") for end in ("id", "index")]
     names += ["vision_start_token_id", "vision_end_token_id"]
     return {value for name in names if isinstance(value := getattr(config, name, None), int)}
-
-
-def _image_token(config: Any) -> int | None:
-    """The token that stands in a prompt once for every embedding of a picture."""
-    named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
-    return next((value for value in named if isinstance(value, int)), None)
 
 
 def _shows_picture(messages: Sequence[Mapping[str, Any]]) -> bool:

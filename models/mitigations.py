@@ -1,4 +1,4 @@
-r"""Decoding against hallucination: VCD and DoLa, as a model whose logits are contrasted.
+r"""Decoding against hallucination: VCD and DoLa, as a model whose logits are contrasted; PAI beside them.
 
 Wrapped in one of these, a transformers model gives contrasted logits to whoever calls it: the draws, forced passes and
 whole replies are all of one distribution, the one that is sampled from at temperature 1. Temperature, top-p and the
@@ -15,13 +15,14 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
-from hedge_tasks.models.contrast import Caches, contrasted, plausible
+from hedge_tasks.models.contrast import Caches, Wrapped, contrasted, plausible
+from hedge_tasks.models.picture_attention import Pai
 
 DISTORTED = "distorted_pixel_values"
 """Input of a wrapped model: the noisy pictures, shaped as `pixel_values`."""
@@ -52,6 +53,7 @@ class Vcd:
     noise_step: int = 500
 
     name = "vcd"
+    needs_pictures = True
 
     def __post_init__(self) -> None:
         _check_share("beta", self.beta)
@@ -82,6 +84,7 @@ class Dola:
     beta: float = 0.1
 
     name = "dola"
+    needs_pictures = False
 
     def __post_init__(self) -> None:
         _check_share("beta", self.beta)
@@ -100,9 +103,14 @@ class Dola:
         return DolaModel(model, self)
 
 
-Mitigation = Vcd | Dola
+Mitigation: TypeAlias = Vcd | Dola | Pai
 
-_OPTIONS: Mapping[str, tuple[str, ...]] = {"vcd": ("alpha", "beta", "noise_step"), "dola": ("layers", "beta")}
+_METHODS: Mapping[str, type[Vcd] | type[Dola] | type[Pai]] = {"vcd": Vcd, "dola": Dola, "pai": Pai}
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "vcd": ("alpha", "beta", "noise_step"),
+    "dola": ("layers", "beta"),
+    "pai": ("alpha", "first_layer"),
+}
 
 
 def mitigation(decoding: str | None, **options: Any) -> Mitigation | None:
@@ -114,7 +122,7 @@ def mitigation(decoding: str | None, **options: Any) -> Mitigation | None:
     given = {name: value for name, value in options.items() if value is not None}
     if decoding is None:
         if given:
-            raise ConfigError(f"{next(iter(given))}: belongs to decoding=vcd or decoding=dola, and neither is set")
+            raise ConfigError(f"{next(iter(given))}: belongs to decoding=vcd, dola or pai, and none is set")
         return None
     if decoding in ("pure", "model"):
         raise ConfigError(f"decoding={decoding} says how draws are sampled and belongs to --gen_kwargs")
@@ -124,7 +132,7 @@ def mitigation(decoding: str | None, **options: Any) -> Mitigation | None:
         if name not in _OPTIONS[decoding]:
             raise ConfigError(f"{name}: decoding={decoding} has no such option; it has {', '.join(_OPTIONS[decoding])}")
     values = {name: _READ[name](name, value) for name, value in given.items()}
-    return Vcd(**values) if decoding == "vcd" else Dola(**values)
+    return _METHODS[decoding](**values)
 
 
 def _number(name: str, value: object) -> float:
@@ -151,7 +159,13 @@ def _layers(name: str, value: object) -> str | tuple[int, ...]:
         raise ConfigError(f"{name}: expected low, high or numbers such as 0/2/4, got {value!r}") from None
 
 
-_READ: Mapping[str, Any] = {"alpha": _number, "beta": _number, "noise_step": _integer, "layers": _layers}
+_READ: Mapping[str, Any] = {
+    "alpha": _number,
+    "beta": _number,
+    "noise_step": _integer,
+    "layers": _layers,
+    "first_layer": _integer,
+}
 
 
 def _check_share(name: str, value: float) -> None:
@@ -159,20 +173,10 @@ def _check_share(name: str, value: float) -> None:
         raise ConfigError(f"{name}: expected at least 0 and below 1, got {value:g}")
 
 
-class _Contrasting:
-    """A model that is called, and asked for anything else, as the one in it."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-
 # --- VCD --------------------------------------------------------------------------------------------------------------
 
 
-class VcdModel(_Contrasting):
+class VcdModel(Wrapped):
     """Two passes a call, the second one with the noisy pictures in `DISTORTED` in place of the others."""
 
     def __init__(self, model: Any, settings: Vcd) -> None:
@@ -260,7 +264,7 @@ def _noise(picture: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 # --- DoLa -------------------------------------------------------------------------------------------------------------
 
 
-class DolaModel(_Contrasting):
+class DolaModel(Wrapped):
     """One pass a call, and the head once more for each candidate layer."""
 
     def __init__(self, model: Any, settings: Dola) -> None:

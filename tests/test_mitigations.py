@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -38,6 +39,7 @@ from hedge_tasks.models.mitigations import (
     layers_contrasted,
     mitigation,
 )
+from hedge_tasks.models.picture_attention import Pai, PaiModel
 from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler, gumbel_noise
 from hedge_tasks.sampling import Draw, SamplingPlan
 from hedge_tasks.sampling.hook import generate_samples
@@ -245,6 +247,94 @@ def test_nothing_to_contrast_is_an_error() -> None:
         decoded(METHODS["vcd"][1](model), one_prompt(inputs), [0], DRAWS[:1], 2, 1.0)
 
 
+# --- attention --------------------------------------------------------------------------------------------------------
+
+
+def by_hand(alpha: float, first_layer: int, image: torch.Tensor, begin: int) -> Callable[..., Any]:
+    """Eager attention with PAI's equation in loops: every position from the last of the prompt on looks more."""
+
+    def attend(
+        module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, **options: Any
+    ) -> Any:
+        rows, heads, n, width = query.shape
+        scale = options["scaling"] if options.get("scaling") else width**-0.5
+        out = torch.zeros(rows, n, heads, width)
+        for row in range(rows):
+            for head in range(heads):
+                its = head * key.shape[1] // heads
+                for i in range(n):
+                    scores = scale * (key[row, its] @ query[row, head, i])
+                    if options.get("softcap"):
+                        scores = options["softcap"] * torch.tanh(scores / options["softcap"])
+                    for j in range(len(scores)):
+                        if i >= begin and image[j] and module.layer_idx >= first_layer:
+                            scores[j] = scores[j] + alpha * abs(scores[j])
+                    weights = torch.softmax(scores + mask[row, 0, i], dim=0)
+                    out[row, i, head] = weights @ value[row, its]
+        return out, None
+
+    return attend
+
+
+@pytest.mark.parametrize("name", ["llava", "gemma3", "qwen2.5-vl", "paligemma 2"])
+def test_every_token_looks_more_at_the_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, inputs = family(name)
+    alone, settings = first_prompt(inputs), Pai(0.5, 1)
+    answers = decoded(PaiModel(model, settings), alone, [0] * len(DRAWS), DRAWS, 3, top_p=0.9)
+    plain = decoded(model, alone, [0] * len(DRAWS), DRAWS, 3, top_p=0.9)
+    assert [a.mean_logprob for a in answers] != pytest.approx([a.mean_logprob for a in plain], abs=1e-3)
+    model.set_attn_implementation("eager")
+    text = next(m for m in model.modules() if hasattr(m, "layer_idx") and hasattr(m, "q_proj"))
+    n = alone["input_ids"].shape[1]
+
+    def reference(so_far: Sequence[int]) -> Row:
+        image = torch.nn.functional.pad(alone["input_ids"][0] == 90, (0, len(so_far)))
+        with monkeypatch.context() as patch:
+            own = by_hand(settings.alpha, settings.first_layer, image, n - 1)
+            eager = sys.modules[type(text).__module__].eager_attention_forward
+            patch.setattr(
+                sys.modules[type(text).__module__],
+                "eager_attention_forward",
+                lambda module, *of, **options: (own if hasattr(module, "layer_idx") else eager)(module, *of, **options),
+            )
+            logits = full_pass(model, alone, so_far).logits[0, -1].double().numpy()
+        return np.log(softmax(logits))
+
+    for answer, draw in zip(answers, DRAWS, strict=True):
+        tokens, told = drawn(reference, draw, 3, top_p=0.9)
+        said = [str(token) for token in tokens if token != 89]
+        counted = [p for token, p in zip(tokens, told, strict=True) if token not in (89, 1, *SPECIAL)]
+        assert answer.text.split() == said
+        assert answer.mean_logprob == pytest.approx(np.mean(counted or told[:1]), abs=1e-3)
+
+
+def test_attention_that_is_not_amplified_is_the_models() -> None:
+    model, inputs = family("gemma3")
+    plain = decoded(model, inputs, [0, 0, 1], DRAWS, 6, 1.0)
+    mine = decoded(PaiModel(model, Pai(0.0, 0)), inputs, [0, 0, 1], DRAWS, 6, 1.0)
+    assert [a.text for a in mine] == [a.text for a in plain]
+    assert [a.mean_logprob for a in mine] == pytest.approx([a.mean_logprob for a in plain], abs=1e-4)
+    more = PaiModel(model, Pai(0.5, 1))
+    together = decoded(more, inputs, [0, 1, 1], DRAWS, 6, 1.0)
+    model.set_attn_implementation("eager")  # as whoever looks inside leaves it
+    alone = decoded(more, first_prompt(inputs), [0], DRAWS[:1], 6, 1.0)
+    assert alone[0].text == together[0].text
+    assert alone[0].mean_logprob == pytest.approx(together[0].mean_logprob, abs=1e-4)
+    tokens = [int(token) for token in alone[0].text.split()]
+    [forced] = plain_decoding.forced_logprobs(more, first_prompt(inputs), [tokens])
+    assert np.mean(forced) == pytest.approx(alone[0].mean_logprob, abs=1e-4)
+
+
+def test_a_model_without_image_tokens_or_layers_is_refused() -> None:
+    model, inputs = family("mllama")
+    with pytest.raises(HedgeError, match="cross-attention reads its picture"):
+        decoded(PaiModel(model, Pai()), first_prompt(inputs), [0], DRAWS[:1], 2, 1.0)
+    with pytest.raises(ConfigError, match="2 is behind the last of the model's 2 layers"):
+        PaiModel(family("llava")[0], Pai())
+    with pytest.raises(ConfigError, match="no image token"):
+        PaiModel(family("text only")[0], Pai(0.2, 0))
+
+
 # --- layers -----------------------------------------------------------------------------------------------------------
 
 
@@ -358,7 +448,7 @@ def test_both_frames_of_a_still_picture_get_the_same_noise() -> None:
     [
         ({"decoding": "vdc"}, "did you mean 'vcd'"),
         ({"decoding": "pure"}, "belongs to --gen_kwargs"),
-        ({"alpha": 1}, "alpha: belongs to decoding=vcd"),
+        ({"alpha": 1}, "alpha: belongs to decoding=vcd, dola or pai"),
         ({"decoding": "dola", "alpha": 1}, "alpha: decoding=dola has no such option; it has layers, beta"),
         ({"decoding": "vcd", "layers": "low"}, "layers: decoding=vcd has no such option"),
         ({"decoding": "vcd", "alpha": "much"}, "alpha: expected a number, got 'much'"),
@@ -368,6 +458,9 @@ def test_both_frames_of_a_still_picture_get_the_same_noise() -> None:
         ({"decoding": "vcd", "beta": "nan"}, "beta: expected at least 0 and below 1"),
         ({"decoding": "vcd", "noise_step": 1000}, "noise_step: expected an integer from 0 to 999"),
         ({"decoding": "vcd", "noise_step": 0.5}, "noise_step: expected an integer, got 0.5"),
+        ({"decoding": "pai", "first_layer": -1}, "first_layer: expected an integer of at least 0"),
+        ({"decoding": "pai", "alpha": -0.1}, "alpha: expected a number of at least 0"),
+        ({"decoding": "pai", "beta": 0.1}, "beta: decoding=pai has no such option; it has alpha, first_layer"),
         ({"decoding": "dola", "layers": "hihg"}, "did you mean 'high'"),
         ({"decoding": "dola", "layers": "1,2"}, "expected low, high or numbers such as 0/2/4"),
         ({"decoding": "dola", "layers": "-1"}, "expected low, high or numbers such as 0/2/4"),
@@ -384,6 +477,7 @@ def test_arguments_as_a_command_line_gives_them() -> None:
     assert mitigation("vcd", alpha=0.5, beta="0.2", noise_step="700") == Vcd(0.5, 0.2, 700)
     assert mitigation("dola") == Dola("high", 0.1)
     assert mitigation("dola", layers="4/0/2") == Dola((0, 2, 4), 0.1)
+    assert mitigation("pai", alpha=0.5, first_layer="1") == Pai(0.5, 1)
     assert mitigation("dola", layers=2, beta=0) == Dola((2,), 0.0)
 
 
@@ -455,7 +549,9 @@ def asked(pictures: list[Image.Image], text: str = "is there a lesion?") -> list
 
 @pytest.mark.slow
 @pytest.mark.framework
-@pytest.mark.parametrize("options", [{"decoding": "vcd"}, {"decoding": "dola", "layers": "0/1"}])
+@pytest.mark.parametrize(
+    "options", [{"decoding": "vcd"}, {"decoding": "dola", "layers": "0/1"}, {"decoding": "pai", "first_layer": 1}]
+)
 def test_answers_depend_on_no_batch_and_on_the_decoding(
     options: dict[str, Any], prompt: str, pictures: list[Image.Image]
 ) -> None:
@@ -524,7 +620,7 @@ def test_what_cannot_be_contrasted_is_refused(pictures: list[Image.Image], promp
     with pytest.raises(ConfigError, match="contrasted in one way only"):
         tiny(decoding="vcd", contrast=f"{prompt}:vope/captioning:1")
     model = tiny(decoding="vcd")
-    with pytest.raises(ConfigError, match="a prompt without any"):
+    with pytest.raises(ConfigError, match="decoding=vcd needs pictures, and there is a prompt without any"):
         model.answer_conversations([[{"role": "user", "content": [{"type": "text", "text": "hello"}]}]])
     with pytest.raises(ConfigError, match="guided: decoding=vcd leaves out implausible tokens"):
         sample(model, draws_of(prompt, pictures[:1], choices=("left", "right")))

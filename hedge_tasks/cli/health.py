@@ -76,7 +76,7 @@ def _text(run: Run, health: Health, trust: TrustState) -> str:
     asked = health.decoding.get("asked")
     decoding = [f"decoding: {asked}, T {health.decoding.get('temperature')}"] if asked else []
     if method := mitigation_line(health.decoding):
-        decoding.append(f"contrasted: {method}")
+        decoding.append(f"decoded with: {method}")
     decoding += [f"  {verdict.line()}" for verdict in health.setting_verdicts]
     if readings := readings_line(health.readings):
         decoding.append(f"readings: {readings}")

@@ -12,7 +12,7 @@ _SHORT = 36
 """Characters that a name may have in a table, before those that tell it from others."""
 
 _CONTRASTS = ("contrast=", "decoding=")
-_DECODING = frozenset({"contrast", "decoding", "alpha", "beta", "noise_step", "layers"})
+_DECODING = frozenset({"contrast", "decoding", "alpha", "beta", "noise_step", "layers", "first_layer"})
 """Arguments of `hedge_hf` that say how logits are contrasted."""
 
 _ABOUT = re.compile(r"(.*\S) \(([^()]*)\)$", re.DOTALL)
