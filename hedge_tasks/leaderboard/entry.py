@@ -18,7 +18,7 @@ PARTIAL = "partial"
 """How the reason begins why an entry that lacks documents is not ranked."""
 
 
-class Told(NamedTuple):
+class EntryFinding(NamedTuple):
     """What an entry's page opens with.
 
     Attributes:
@@ -59,7 +59,7 @@ class Entry:
     supported: Number
     answers: tuple[str, ...]
     html: str
-    told: Told | None = None
+    told: EntryFinding | None = None
     runs: tuple[Entry, ...] = ()
 
     @property

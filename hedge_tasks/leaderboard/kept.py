@@ -24,7 +24,7 @@ from hedge_tasks.io.records import Record
 from hedge_tasks.leaderboard.attestation import place_of_statement
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
-from hedge_tasks.leaderboard.entry import Entry, Told
+from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.signatures import signature_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
@@ -72,7 +72,7 @@ class _Kept(Record):
     supported: Number
     answers: tuple[str, ...]
     html: str
-    told: Told | None = None
+    told: EntryFinding | None = None
 
 
 def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
