@@ -19,7 +19,7 @@ PARTIAL = "partial"
 
 
 class EntryFinding(NamedTuple):
-    """What an entry's page opens with.
+    """Finding and state of trust of an entry, as its page opens with them.
 
     Attributes:
         level: green, yellow or red.
