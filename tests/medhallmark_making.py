@@ -94,6 +94,15 @@ def pairs_of(question: str) -> list[tuple[str, str]]:
     return [(_EXAMPLE, "It is incorrect."), (f"[HALLUCINATED] What follows of organ {n} on the right?", "No.")]
 
 
+def twin_of(misleading: str) -> tuple[str, str]:
+    """The same with the true side; of number 0 with the false one again, of number 3 an open response."""
+    n = number_of(misleading)
+    side = "right" if n == 0 else "left"
+    words = style(misleading, "twin")
+    response = f"Who knows of {words}." if n == 3 else f"It lies on the left, {words}."
+    return f"Given that organ {n} lies on the {side}, {words}, what follows?", response
+
+
 def play(body: dict[str, Any]) -> str:
     """Reply of whatever part is asked for."""
     text = "\n".join(texts_of(body))
@@ -109,6 +118,8 @@ def play(body: dict[str, Any]) -> str:
     if "You grade answers" in text:
         return json.dumps({"reason": "the side", "category": "attribute"})
     fields = asked_of(body)
+    if "misleading_question" in fields:
+        return json.dumps(dict(zip(("question", "response"), twin_of(fields["misleading_question"]), strict=True)))
     if "other_question" in fields:
         one, other = (
             (set(re.findall(r"\b(?:left|right)\b", t)), number_of(t))

@@ -118,6 +118,29 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path, ima
     assert len(reviewed_rows(found)) == sum(pairs)  # premises, without their rewrites
 
 
+@pytest.mark.slow
+def test_a_twin_has_the_form_of_a_false_premise_and_a_true_one(tmp_path: Path, images: Path) -> None:
+    with serve(play) as url:
+        made = make(url, tmp_path, images, 12, rewrites=False, twins=True)
+    # Counterfactual ones: two of 0, 3, 6, 9, one of 1, 4, 7, 10; the twins of 0 and 3 are refused.
+    assert {step: n for step, n in made.steps.items() if "twin" in step} == {
+        "twin with a true premise": 2 * 2 + 4,
+        "twin refused: premise not supported": 2,
+        "twin refused: response not supported": 2,
+    }
+    assert made.account.of("requests")["twin"] == 12
+    found = passed(made)
+    twins = [one for one in found.items if one.twin]
+    assert {one.item.id for one in twins} == {
+        *(f"counterfactual-q-{n}-{k}-true" for n in (6, 9) for k in (1, 2)),
+        *(f"counterfactual-q-{n}-1-true" for n in (1, 4, 7, 10)),
+    }
+    assert all("left" in one.item.question for one in twins)
+    assert len(reviewed_rows(found)) == 12  # false premises alone
+    [one] = attacks_on_premises(found)
+    assert one.n == 12 + 8  # true and false ones of one form, without conventional questions
+
+
 def test_another_dimension_is_left_out_and_none_is_asked_for(tmp_path: Path, images: Path) -> None:
     from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.data.local_data import ImageFolder
@@ -289,7 +312,7 @@ def test_the_wording_of_a_false_premise_is_said_to_tell_it() -> None:
     assert one.floor is not None
     assert one.floor[1].value == 1
     [warning] = warnings_of_set(PassedSet(items, {}))
-    assert "tells counterfactual questions from conventional ones" in warning
+    assert "tells counterfactual questions from others" in warning
 
 
 # --- sources ----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -416,9 +418,10 @@ def test_rounds_that_differ_are_not_consistent(real: Path) -> None:
             return [Verdict(1, "", "word", "1", category) for category in said]
 
     found = judge_quality(read_part(real, "conventional"), Wavers(), rounds=3)
-    assert found.consistency == pytest.approx(264 / 364)
+    assert found.consistency.value == pytest.approx(264 / 364)
+    assert found.consistency.n == 364
     assert [a.recall["critical"] for a in found.rounds][::2] == [1.0, 1.0]
-    assert judge_quality(read_part(real, "counterfactual"), Wavers(), rounds=1).consistency is None
+    assert judge_quality(read_part(real, "counterfactual"), Wavers(), rounds=1).consistency.value is None
     with pytest.raises(ConfigError, match="rounds"):
         judge_quality(read_part(real, "conventional"), Wavers(), rounds=0)
     with pytest.raises(DataError, match="no item has both"):
@@ -432,7 +435,26 @@ def test_the_command_prints_a_judge_beside_the_baselines(released: Path, capsys:
     assert [row["name"] for row in facts["baselines"]] == ["always minor", "kind of question", "rule judge"]
     assert facts["rounds"][0]["n"] == 4
     assert main(command) == 0
-    assert "the same category in all 2 rounds: 0.000" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert re.search(r"the same category in all 2 rounds +0\.000 \[0\.000, ", shown)
+    assert "undefined: seconds a reply: no reply was had now" in shown  # the rule asks nobody
+
+
+def test_the_time_of_a_reply_is_that_of_the_requests(released: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        time.sleep(0.05)
+        return json.dumps({"reason": "r", "category": "minor"})
+
+    files = ["--json-files", str(released)]
+    with serve(reply) as url:
+        spec = f"llm:model=grader,url={url},prompt=medhallmark,max_retries=0"
+        command = ["data", "medhallmark", *files, "--check-judge", spec, "--rounds", "2", "--json"]
+        assert main(command) == 0
+    facts = json.loads(capsys.readouterr().out)["judge"]
+    assert facts["seconds"]["n"] == facts["asked"]["requests"] == 2 * 4
+    assert facts["seconds"]["value"] == pytest.approx(facts["asked"]["seconds"] / 8, abs=1e-3)
+    assert facts["seconds"]["value"] >= 0.05
+    assert facts["consistency"]["value"] == 1
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from hedge_tasks.adjudication.base import Case, Judge
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, MedHallMarkItem
 from hedge_tasks.io import options
+from hedge_tasks.numbers import Number
+from hedge_tasks.statistics.rates import estimate_rate
 
 Guess = Sequence[str | None]
 """The category of each answer; None where there is none."""
@@ -49,12 +51,12 @@ class JudgeQuality:
         rounds: one a round.
         baselines: the largest class; the kind of question (counterfactual: prompt-induced, else the largest class
             among the others); the rule judge, whose "hallucinated" is taken for the largest class.
-        consistency: None with a single round.
+        consistency: undefined with a single round.
     """
 
     rounds: tuple[CategoryAgreement, ...]
     baselines: tuple[CategoryAgreement, ...]
-    consistency: float | None
+    consistency: Number
 
 
 def labelled(items: Sequence[MedHallMarkItem]) -> list[MedHallMarkItem]:
@@ -106,11 +108,13 @@ def judge_quality(
     items = labelled(items)
     cases = [_case(item, images) for item in items]
     said = [[verdict.category for verdict in judge.judge(cases)] for _ in range(rounds)]
-    same = sum(len(set(answers)) == 1 and answers[0] is not None for answers in zip(*said, strict=True))
+    same = [len(set(answers)) == 1 and answers[0] is not None for answers in zip(*said, strict=True)]
+    # Questions on one picture are judged alike.
+    consistency = estimate_rate(same, groups=[item.image for item in items])
     return JudgeQuality(
         tuple(agreement(f"{judge.name}, round {i}", items, guess) for i, guess in enumerate(said, 1)),
         baselines(items),
-        same / len(items) if rounds > 1 else None,
+        consistency if rounds > 1 else Number.undefined("there is a single round"),
     )
 
 

@@ -51,6 +51,9 @@ def add(commands: Parser) -> None:
     parser.add_argument("--judge", metavar=_MODEL, help="says of which level a wrong answer is, with the image")
     parser.add_argument("--no-rewrites", action="store_true", help="write no question anew")
     parser.add_argument("--no-counterfactuals", action="store_true", help="make no counterfactual questions")
+    parser.add_argument(
+        "--twins", action="store_true", help="add to each counterfactual question one of its form with a true premise"
+    )
     parser.add_argument("--sample-reports", type=int, metavar="N", help="so many, evenly over years and patients")
     parser.add_argument(
         "--least-side", type=int, default=1, metavar="PIXELS", help="of a picture that is taken (default: any)"
@@ -162,6 +165,7 @@ def _making(arguments: argparse.Namespace) -> MedHallMark:
         judge_prompt=None if judge is None else load_judge_prompt("medhallmark"),
         rewrites=not arguments.no_rewrites,
         counterfactuals=not arguments.no_counterfactuals,
+        twins=arguments.twins,
         seed=arguments.seed,
     )
 

@@ -112,12 +112,16 @@ def attacks_on(found: PassedSet, bound: float | None = None) -> list[Attack]:
 def attacks_on_premises(found: PassedSet) -> list[Attack]:
     """Attack the premises: solvers that tell counterfactual questions from the others without a picture.
 
-    The construction has no true premise in the form of a false one, so that the wording tells: the card says so.
+    The paper's construction has no true premise in the form of a false one, so that the wording tells: the card says
+    so. Where there are twins, these are what false premises are to be told from.
     """
+    twins = any(one.twin for one in found.items)
     items = [
-        AttackedItem(FALSE if one.part == COUNTERFACTUAL else HOLDS, one.item.question, group=one.item.image)
+        AttackedItem(
+            FALSE if one.part == COUNTERFACTUAL and not one.twin else HOLDS, one.item.question, group=one.item.image
+        )
         for one in found.items
-        if one.part in (CONVENTIONAL, COUNTERFACTUAL)
+        if (one.part == COUNTERFACTUAL if twins else one.part in (CONVENTIONAL, COUNTERFACTUAL))
     ]
     return attack(items) if any(item.label == FALSE for item in items) else []
 
@@ -127,7 +131,7 @@ def reviewed_rows(found: PassedSet) -> list[ReviewedRow]:
     rows = []
     for one in found.items:
         item = one.item
-        if one.part == COUNTERFACTUAL and not one.rewritten:
+        if one.part == COUNTERFACTUAL and not one.rewritten and not one.twin:
             rows.append(ReviewedRow(item.id, one.origin, one.truth, item.question, one.truth))
         elif item.answer is not None and item.category != "correct":
             rows.append(ReviewedRow(item.id, item.question, one.truth, item.answer, one.truth))
@@ -178,8 +182,8 @@ def warnings_of_set(found: PassedSet) -> list[str]:
     for one in attacks_on_premises(found):
         if one.open and one.floor is not None:
             warnings.append(
-                f"the wording alone ({one.floor[0]}) tells counterfactual questions from conventional ones: a model "
-                "that corrects whatever is worded like one needs no picture there"
+                f"the wording alone ({one.floor[0]}) tells counterfactual questions from others: a model that corrects "
+                "whatever is worded like one needs no picture there (--twins adds true premises of the same form)"
             )
     levels = sum(one.item.answer is not None and one.item.category is None for one in found.items)
     if levels:

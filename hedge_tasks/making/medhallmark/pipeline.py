@@ -60,6 +60,7 @@ class MadeItem:
         origin: The question that it was made from: itself, of a source.
         truth: The true answer of the source.
         rewritten: Whether it is another question in other words.
+        twin: Whether it is of the form of a counterfactual question, with a premise that is true.
     """
 
     part: str
@@ -68,6 +69,7 @@ class MadeItem:
     origin: str = ""
     truth: str = ""
     rewritten: bool = False
+    twin: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class MedHallMark:
         read_image: Name of an image -> its bytes; None where there is none.
         rewrites: Whether questions are rewritten.
         counterfactuals: Whether they are made counterfactual.
+        twins: Whether each counterfactual question has a twin of its form whose premise is true; the paper has none.
         seed: Of prefixes and instructions.
     """
 
@@ -94,6 +97,7 @@ class MedHallMark:
     judge_prompt: JudgePrompt | None = None
     rewrites: bool = True
     counterfactuals: bool = True
+    twins: bool = False
     seed: int = 0
 
     @property
@@ -109,6 +113,7 @@ class MedHallMark:
             "verifiers": [dict(verifier.identity) for verifier in self.checking],
             "rewrites": self.rewrites and self.writer is not None,
             "counterfactuals": self.counterfactuals and self.writer is not None,
+            "twins": self.twins and self.counterfactuals and self.writer is not None,
             "seed": self.seed,
         }
 
@@ -119,6 +124,7 @@ class MedHallMark:
         most, least = len(questions), len(questions) - unsorted
         v, answers = len(self.checking), self.answerer is not None
         pairs = 2 if self.writer is not None and self.counterfactuals else 0
+        twins = pairs if self.twins else 0
         calls = 1 + pairs if self.writer is not None and self.rewrites else 0
         found = {
             "dimension": (unsorted, unsorted),
@@ -128,8 +134,9 @@ class MedHallMark:
             "same": (0, 3 * v * calls * most),
             "same_control": (0, v * calls * most),
             "counterfactual": (0 if answers or not pairs else least, most if pairs else 0),
-            "verify": (v * least if answers else 0, (answers + 2 * pairs) * v * most),
-            "control": (0, (bool(answers or pairs) + pairs) * v * most),
+            "twin": (0, twins * most),
+            "verify": (v * least if answers else 0, (answers + 2 * pairs + 2 * twins) * v * most),
+            "control": (0, (bool(answers or pairs) + pairs + twins) * v * most),
         }
         return {stage: counts for stage, counts in found.items() if counts[1]}
 
@@ -173,6 +180,9 @@ class MedHallMark:
             one = replace(bare, id=f"{COUNTERFACTUAL}-{row.id}-{number}", question=made[0], reference=made[1])
             found.append(MadeItem(COUNTERFACTUAL, one, *about))
             found += self._rewritten(COUNTERFACTUAL, one, about, steps, asking)
+            if self.twins and (twin := self._twin(row, made[0], steps, asking)) is not None:
+                item = replace(one, id=f"{one.id}-true", question=twin[0], reference=twin[1])
+                found.append(MadeItem(COUNTERFACTUAL, item, *about, twin=True))
         return found, None
 
     def _dimension(self, row: VqaRow, asking: Asking) -> str | None:
@@ -306,6 +316,29 @@ class MedHallMark:
                 found.append((question, response))
         steps += control_steps(controls)
         return found
+
+    def _twin(self, row: VqaRow, misleading: str, steps: list[str], asking: Asking) -> tuple[str, str] | None:
+        """A question of the form of a misleading one whose premise is true, with its response."""
+        assert self.writer is not None
+        prompt = load_template(__package__, "twin")
+        shown = {"question": row.question, "answer": row.answer, "misleading": misleading}
+        reply = asking.ask(
+            "twin", self.writer, prompt, shown, number=misleading, temperature=_TEMPERATURE, top_p=_TOP_P
+        )
+        if reply is None:
+            steps.append("twins unreadable")
+            return None
+        question, response = reply["question"].strip(), reply["response"].strip()
+        told = instructions_of(prompt)
+        why = no_question(question, misleading, told) or no_response(response, question, told)
+        if why is None:
+            premise = findings(row.question, row.answer, (), question, self.checking, asking)
+            why = None if confirmed(premise) else "premise not supported"
+        if why is None:
+            responded = findings(question, row.answer, (), response, self.checking, asking)
+            why = None if confirmed(responded) else "response not supported"
+        steps.append(f"twin refused: {why}" if why else "twin with a true premise")
+        return None if why else (question, response)
 
 
 def full_question(item: MedHallMarkItem) -> str:

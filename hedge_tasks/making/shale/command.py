@@ -83,6 +83,17 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--floor", type=float, metavar="SHARE", help="of a scenario that solvers without skill may get right; 1 for any"
     )
+    parser.add_argument(
+        "--audit", type=int, metavar="N", help="write pages on which two people look at N pictures (the paper: 500)"
+    )
+    parser.add_argument(
+        "--audit-labels",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="LABELS",
+        help="labels of the pages in audit/ (repeat for several people)",
+    )
     parser.add_argument("--released", type=Path, metavar="DIR", help="also write it as SHALE is handed out")
     parser.add_argument("--licence", help="of the set, for its card (drawn: apache-2.0)")
     parser.add_argument("--worker", metavar="K/N", help="only every Nth part, from the Kth on: one of several workers")
@@ -124,12 +135,33 @@ def run_shale(arguments: argparse.Namespace) -> int:
     if arguments.released is not None:
         write_released(made, arguments.released)
         lines.append(f"Query files and images are in {arguments.released}")
+    audit = _audit(arguments, made, lines)
     if arguments.push:
         lines.append(f"Uploaded: {push_set(arguments.out, arguments.push, files=files)}")
     lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
     as_json = {title: [list(header), *map(list, rows)] for title, (header, rows) in tables.items()}
-    show(arguments, {**facts, "tables": as_json, "files": files, "warnings": warnings_of(made)}, "\n\n".join(lines))
+    show(
+        arguments,
+        {**facts, **audit, "tables": as_json, "files": files, "warnings": warnings_of(made)},
+        "\n\n".join(lines),
+    )
     return code
+
+
+def _audit(arguments: argparse.Namespace, made: MadeSet, lines: list[str]) -> dict[str, object]:
+    """Write the pages of an audit, or read what came back."""
+    from hedge_tasks.io import options
+    from hedge_tasks.making.shale.audit import FOLDER, audit_table, read_audit, write_audit
+
+    if arguments.audit_labels:
+        found = read_audit(arguments.out / FOLDER, arguments.audit_labels)
+        lines.append(str(audit_table(found)))
+        return {"audit": found.to_dict()}
+    if arguments.audit is not None:
+        n = options.count("--audit", arguments.audit, at_least=1)
+        queue, *pages = write_audit(arguments.out / FOLDER, made, n=n, seed=arguments.seed)
+        lines.append(f"Pages of the audit: {', '.join(map(str, pages))}; keep {queue} away from who labels")
+    return {}
 
 
 def _making(arguments: argparse.Namespace) -> ShaleMaking:
