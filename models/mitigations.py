@@ -220,6 +220,8 @@ def distorted_pixels(inputs: Mapping[str, Any], step: int, frames: int = 1) -> t
     Raises:
         HedgeError: nobody can tell which of the pixels are a picture.
     """
+    if "pixel_values" not in inputs:
+        raise HedgeError("decoding=vcd: the model's processor has no pixel_values that could be noised")
     pixels: torch.Tensor = inputs["pixel_values"].float()
     grids, sizes = inputs.get("image_grid_thw"), inputs.get("image_sizes")
     if pixels.ndim == 2 and grids is not None:

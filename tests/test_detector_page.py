@@ -239,3 +239,16 @@ def test_hedge_sweep_by_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert figure.exists()
     assert main(["sweep", str(path), "--by", "draws", "--n", "1"]) == 0
     assert "at most" in capsys.readouterr().out
+
+
+def test_an_arena_ranks_over_its_runs_and_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed, task in ((1, "hedge_one"), (2, "hedge_other")):
+        save_run(finished_run(60, seed=seed, task=task), tmp_path / "arena")
+    mine = save_run(finished_run(60, seed=3, task="hedge_mine"), tmp_path / "mine")
+    command = ["detectors", "--arena", str(tmp_path / "arena"), "--detectors", "se,radflag", "--json"]
+    assert main([*command, str(mine)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert sorted(run["task"] for run in facts["runs"]) == ["hedge_mine", "hedge_one", "hedge_other"]
+    assert len(facts["ranks"]["rows"] if isinstance(facts["ranks"], dict) else facts["ranks"]) == 2
+    assert main(command) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"]) == 2

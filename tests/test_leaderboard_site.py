@@ -20,6 +20,7 @@ from hedge_tasks.leaderboard.detector_ranks import Priced, detector_board, price
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.measures.over_seeds import draws_shares
+from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import compare_sums, ratio
@@ -239,3 +240,25 @@ def test_two_entries_never_share_a_page(tmp_path: Path) -> None:
     assert submission["digest"].removeprefix("sha256:") in entry_page_name(entry.content)
     with pytest.raises(DataError, match="two entries have one page"):
         build_site(replace(built, entries=[entry, entry]), tmp_path / "site")
+
+
+def test_the_board_tells_an_entrys_trust_as_its_own_page_does(tmp_path: Path) -> None:
+    """The state is computed from the entry, at first sight and out of what is kept; without texts there is none."""
+    with_texts, without = (on_board(finished_run(80, seed=i, model=m)) for i, m in ((0, "m"), (1, "k")))
+    submissions = make_submission(with_texts, texts=True), make_submission(without, texts=False)
+    (tmp_path / "in").mkdir()
+    for i, submission in enumerate(submissions):
+        write_submission(tmp_path / "in" / f"e{i}.json", submission)
+    rules = board_rules(*submissions)
+    for _ in range(2):
+        built = read_entries(tmp_path / "in", cache=tmp_path / "cache", **rules)
+        told = {entry.model: entry.told for entry in built.entries}
+        expected = finding_of(with_texts)
+        assert told["m"] is not None
+        assert (told["m"].level, told["m"].trust) == (expected.trust.level, expected.trust.short)
+        assert told["k"] is None
+    build_site(built, tmp_path / "site")
+    pages = [path.read_text("utf-8") for path in (tmp_path / "site").glob("*.html")]
+    front = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert front.count(f">trust: {expected.trust.level}<") == 1
+    assert any(f'<b>Trust:</b> <span class="foreign" dir="auto">{expected.trust.short}' in page for page in pages)

@@ -424,6 +424,8 @@ def test_what_fills_pictures_up_does_not_change_their_noise() -> None:
     larger = distorted_pixels({"pixel_values": padded[None], "image_sizes": sizes}, 500)[0]
     assert torch.equal(larger[:, :6, :8], alone)
     assert not larger[:, 6:].any()
+    with pytest.raises(HedgeError, match="no pixel_values"):
+        distorted_pixels({"images": padded}, 500)
     with pytest.raises(HedgeError, match="no pictures"):
         distorted_pixels({"pixel_values": torch.randn(5, 4)}, 500)
 

@@ -26,6 +26,12 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--needs", action="store_true", help="say what each detector costs and what a run has to keep for it; no RUN"
     )
+    parser.add_argument(
+        "--arena",
+        type=Path,
+        metavar="FOLDER",
+        help="rank on the runs of this folder as well, as benchmarks/arena makes them",
+    )
     add_detectors(parser, "all that need nothing of a model which the run does not keep")
     parser.add_argument("--against", metavar="NAME", help="what they are compared with (default: se)")
     parser.add_argument(
@@ -73,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         needs = _needs()
         show(arguments, {"detectors": needs}, needs)
         return 0
-    if not arguments.runs:
+    if not (arguments.runs or arguments.arena):
         raise ConfigError("RUN: say which run; --needs alone says what each detector needs")
     everything = [name for name in names() if not get(name).experimental]
     options: dict[str, Any] = {"against": get(arguments.against or REFERENCE).name, "budget": arguments.budget}
@@ -84,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     finished = [
         each_run for path in arguments.runs for each_run in load_runs(path, arguments.task, trust=arguments.trust_run)
     ]
+    if arguments.arena:  # of all its sets, whatever the task of the run is
+        finished += load_runs(arguments.arena, None, trust=False)
     if arguments.keep:
         for each_run in finished:
             file_of(each_run)  # before anything is asked for nothing

@@ -17,7 +17,7 @@ from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.attestation import with_signed_audit, with_statement
 from hedge_tasks.leaderboard.columns import columns_of
 from hedge_tasks.leaderboard.detector_ranks import priced
-from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.entry_finding import finding_in
 from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
@@ -134,6 +134,7 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]
     rate, detectors = rate_of(sets), priced(content)
+    finding, why_none = finding_in(content, sets, findings)
     return Entry(
         file=file.name,
         content={key: value for key, value in content.items() if key != "documents"},
@@ -143,7 +144,8 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
         rate=rate,
         supported=supported_of(sets),
         answers=_answer_digests(content),
-        html=entry_page(content, findings, file.name, rate, detectors["all"], *finding_in(content, sets, findings)),
+        html=entry_page(content, findings, file.name, rate, detectors["all"], finding, why_none),
+        told=None if finding is None else EntryFinding(finding.trust.level, finding.trust.short, finding.text),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hedge_tasks.leaderboard.audits import whose
 from hedge_tasks.leaderboard.columns import EntryColumns
@@ -16,6 +16,20 @@ from hedge_tasks.numbers import Number
 
 PARTIAL = "partial"
 """How the reason begins why an entry that lacks documents is not ranked."""
+
+
+class EntryFinding(NamedTuple):
+    """Finding and state of trust of an entry, as its page opens with them.
+
+    Attributes:
+        level: green, yellow or red.
+        trust: the state of trust in a few words.
+        finding: the finding.
+    """
+
+    level: str
+    trust: str
+    finding: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +46,7 @@ class Entry:
         supported: share of supported answers among all.
         answers: digests of its answers by document, much the same for a submission under another name.
         html: its page.
+        told: its finding and state of trust; None where what could be computed again makes none.
         runs: of the same model with the edition's other seeds, which have no place of their own.
     """
 
@@ -44,6 +59,7 @@ class Entry:
     supported: Number
     answers: tuple[str, ...]
     html: str
+    told: EntryFinding | None = None
     runs: tuple[Entry, ...] = ()
 
     @property

@@ -24,7 +24,7 @@ from hedge_tasks.io.records import Record
 from hedge_tasks.leaderboard.attestation import place_of_statement
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
-from hedge_tasks.leaderboard.entry import Entry
+from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.signatures import signature_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
@@ -72,6 +72,7 @@ class _Kept(Record):
     supported: Number
     answers: tuple[str, ...]
     html: str
+    told: EntryFinding | None = None
 
 
 def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
@@ -85,7 +86,7 @@ def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
         columns = _columns(about.columns, arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         return None  # nothing kept, or written by another version
-    rest = (about.detectors, about.rate, about.supported, about.answers, about.html)
+    rest = (about.detectors, about.rate, about.supported, about.answers, about.html, about.told)
     return Entry(file.name, about.content, about.findings, columns, *rest)
 
 
@@ -106,6 +107,7 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
         supported=entry.supported,
         answers=entry.answers,
         html=entry.html,
+        told=entry.told,
     )
     arrays["about"] = np.frombuffer(about.model_dump_json().encode(), dtype=np.uint8)
     buffer = io.BytesIO()
