@@ -185,7 +185,7 @@ def test_killed_again_and_again_it_ends_where_it_would_have(tmp_path: Path, imag
     program = "import sys, medhallmark_making as p; p.run_killed(*sys.argv[1:4], 4, 6)"
     with serve(slowly) as url:
         arguments = [python(), "-c", program, url, str(tmp_path / "killed"), str(images)]
-        ran = subprocess.run(arguments, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=120)
+        ran = subprocess.run(arguments, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=400)
         assert ran.returncode == 0, ran.stderr
         whole = make(url, tmp_path / "whole", images, 4)
     assert int(ran.stdout) > 0

@@ -38,6 +38,9 @@ _SUMMARY = (
     "`judged_category` is what verifiers and a judge say, and not what doctors say. Images have licences of their own."
 )
 _CLOSED = re.compile(r"\s*(yes|no)\b", re.IGNORECASE)
+_PUBLISHED = {"conventional": 2871, "confidence": 1350, "counterfactual": 1320, "irg": 1800}
+"""Items of the paper's set (section 3.4)."""
+
 HOLDS, FALSE = "premise holds", "premise is false"
 
 
@@ -153,14 +156,22 @@ def tables_of_set(found: PassedSet, made: Production) -> dict[str, tuple[Sequenc
     pairs = Counter((one.part, one.dimension) for one in found.items)
     named = {"": "not said, or a report"}
     by_dimension = [
-        [part, *(str(pairs[part, kind]) for kind in kinds), str(sum(pairs[part, kind] for kind in kinds))]
+        [
+            part,
+            *(str(pairs[part, kind]) for kind in kinds),
+            str(sum(pairs[part, kind] for kind in kinds)),
+            f"{_PUBLISHED[part]:,}",
+        ]
         for part in parts
     ]
     levels = Counter(one.item.category for one in found.items if one.item.answer is not None)
     prefixes = Counter(one.item.prefix for one in found.items if one.item.prefix)
     removed = {step: n for step, n in made.steps.items() if step.startswith("sentence removed: ")}
     tables: dict[str, tuple[Sequence[str], list[list[str]]]] = {
-        "Items by part and dimension": (("part", *(named.get(kind, kind) for kind in kinds), "all"), by_dimension),
+        "Items by part and dimension": (
+            ("part", *(named.get(kind, kind) for kind in kinds), "all", "in the paper"),
+            by_dimension,
+        ),
         "Answers of the model by level": (
             ("level", "answers"),
             [[name or "left to people", str(levels[name])] for name in (*CATEGORIES, None)],
