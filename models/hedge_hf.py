@@ -679,9 +679,11 @@ class HedgeHF(ChatAdapter):
 
     def _decoder_inputs(self, conversations: list[list[dict[str, Any]]]) -> Any:
         """Inputs for `self._decoder`: with `decoding=vcd` the noisy pictures are among them."""
-        inputs = self._processed(conversations)
         method = self.decoding
-        if method is not None and method.needs_pictures and not all(map(_shows_picture, conversations)):
+        if method is None:
+            return self._inputs(conversations)
+        inputs = self._processed(conversations)
+        if method.needs_pictures and not all(map(_shows_picture, conversations)):
             raise ConfigError(f"decoding={method.name} needs pictures, and there is a prompt without any")
         if isinstance(method, Vcd):
             frames = getattr(getattr(self._model.config, "vision_config", None), "temporal_patch_size", None) or 1
