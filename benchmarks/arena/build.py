@@ -14,10 +14,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hedge_tasks.cli import main as hedge
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.from_answers import run_from_answers
 from hedge_tasks.runs.run_files import Run, save_run
 
@@ -53,7 +55,11 @@ def texts(name: str, run: Run, out: Path) -> None:
 
 
 def _save(task: str, model: str, sets: Sequence[AnswerSet], given_by: str, out: Path, *, closed: bool = False) -> None:
-    save_run(run_from_answers(task, model, sets, "none", given_by=given_by, source=task, closed=closed), out)
+    run = run_from_answers(task, model, sets, "none", given_by=given_by, source=task, closed=closed)
+    if not closed:  # of texts each is a cluster of its own by exact clustering
+        embed = Scorer.build("embed", "embed")
+        run = replace(run, settings={**run.settings, "filters": {embed.name: embed.settings()}})
+    save_run(run, out)
 
 
 def _hedge(command: list[str]) -> None:
