@@ -339,7 +339,11 @@ def test_a_model_that_is_given_facts_may_use_no_others(tmp_path: Path) -> None:
     shown: list[dict[str, Any]] = []
 
     def reply(body: dict[str, Any]) -> str:
-        shown.append(asked_of(body))
+        fields = asked_of(body)
+        if "candidate_answer" in fields:
+            same = fields["candidate_answer"] == fields["reference_answer"]
+            return json.dumps({"verdict": "supported" if same else "contradicted", "sentence": 1})
+        shown.append(fields)
         said = [
             ("the flag of Liechtenstein", "Vaduz"),
             ("the flag of Malta", "Valletta"),
@@ -352,7 +356,7 @@ def test_a_model_that_is_given_facts_may_use_no_others(tmp_path: Path) -> None:
     [proposal] = proposals("politics", 10, facts=known)
     with serve(reply) as url, ReplyLog(tmp_path) as log:
         asking = Asking(log, Account(), proposal.id, 0, threading.Event())
-        made = propose(proposal, asking, ServedModel("w", url))
+        made = propose(proposal, asking, ServedModel("w", url), [ServedModel("v", url)])
     assert made.row is not None
     [scene] = made.row["scenes"]
     assert (scene.answer, scene.source, scene.licence) == ("Vaduz", known[0].source, "CC0-1.0")
@@ -360,6 +364,7 @@ def test_a_model_that_is_given_facts_may_use_no_others(tmp_path: Path) -> None:
         "record proposed": 1,
         "record dropped: a fact that is none of those given": 2,
         "record dropped: no facts": 1,
+        "truth supported by v": 1,
     }
     assert shown[0]["known"][0] == f"Liechtenstein: Vaduz ({name}; {known[0].source})"
     assert scene.ffq == "What is the capital of what the image shows?"

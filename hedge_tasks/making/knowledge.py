@@ -42,7 +42,7 @@ _TRIPLE = re.compile(
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_USABLE = re.compile(r"[^\W_][^\n\r\t{}<>()\[\]\"|\\]{0,58}[^\s{}<>()\[\]\"|\\]")
+_USABLE = re.compile(r"\d|[^\W_][^\n\r\t{}<>()\[\]\"|\\]{0,58}[^\s{}<>()\[\]\"|\\]")
 _LICENCES = {"wikidata.org/": "CC0-1.0", "dbpedia.org/": "CC-BY-SA-3.0"}
 _NUMBER = re.compile(rb'\{(?:"type":\s*"item",\s*)?"id":\s*"(Q\d+)"')
 """How lines of Wikidata's dumps begin; of others every line is parsed."""

@@ -20,7 +20,7 @@ from hedge_tasks.making.elements import Element
 from hedge_tasks.making.gate.passing import control_steps
 from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, findings, outcome
-from hedge_tasks.making.gate.wording import form_of, nested, unfit, unlike, unquoted
+from hedge_tasks.making.gate.wording import form_of, is_plural, nested, told, unfit, unlike, unquoted
 from hedge_tasks.making.knowledge import Fact, usable_label
 from hedge_tasks.making.production import Made
 from hedge_tasks.making.shale.records import PictureRecord, Scene, own_elements, scene_of, templates
@@ -180,21 +180,27 @@ def _label(text: str) -> str | None:
 def _misworded(aspect: str, values: Mapping[str, str]) -> str | None:
     """Why the values of a record make no question: instructions, sentences, negations, or not of the aspect's form."""
     forms = {} if aspect in KNOWLEDGE else templates()["aspects"][aspect]["forms"]
+    entity = values["entity"]
     for name, text in values.items():
         if text and (why := unfit(text, quoted=_is_quoted(aspect, name))):
             return why
         if form_of(text or "-") not in forms.get(name, (form_of(text or "-"),)):
             return f"{name} of another form"
-    return None
+    several = aspect != "interaction_relation" or " and " in entity or form_of(entity) != "with an article"
+    if (aspect == "count" and not is_plural(entity)) or not several:
+        return "entity of another form"
+    return told(entity, values["attribute"])
 
 
 def _wrong_ones(aspect: str, attribute: str, said: Sequence[str | None]) -> tuple[str, ...]:
     """The counterfactuals that may stand beside an answer: wrong by their words, told by none of them, each once."""
     found: list[str] = []
+    quoted = _is_quoted(aspect, "attribute")
     for text in said:
-        if text is None or unfit(text, quoted=_is_quoted(aspect, "attribute")) or unlike(text, attribute):
+        if text is None or unfit(text, quoted=quoted) or unlike(text, attribute):
             continue
-        if not refused(text, attribute) and not nested(text, attribute, found):
+        # "PLEASE CLOSE THE GATE" is no refusal on a sign.
+        if (quoted or not refused(text, attribute)) and not nested(text, attribute, found):
             found.append(text)
     return tuple(found)
 
