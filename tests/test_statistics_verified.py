@@ -358,13 +358,18 @@ def agreeing(n_right=21, n_wrong=9):
     return labels_of(judged, judged, Design(strata, np.arange(120), drawn))
 
 
-def test_where_all_labels_agree_with_the_judge_the_error_is_that_of_one_label_more_of_either_kind():
+@pytest.mark.parametrize(("differing", "factor"), [(0, 2.0), (9, 0.25)])
+def test_labels_that_are_alike_have_an_error_that_follows_how_often_the_judge_is_wrong(differing, factor):
+    """One label more of either kind, drawn towards the judge's label by two; twice that where the judge is right."""
     labels = agreeing()
+    if differing:  # the judge says of a whole stratum what experts never say of it
+        y = np.zeros(120)
+        labels = labels_of(y, labels.judged, labels.design)
     expected = 0.0
     for size, n in ((26, 9), (94, 21)):
         of_judge = 1 / (n + 2)
         p = 2 * of_judge / (n + 2)
-        expected += size**2 * (1 - n / size) / n * p * (1 - p) / 120**2
+        expected += factor * size**2 * (1 - n / size) / n * p * (1 - p) / 120**2
     assert audited_rate(labels).run_stderr == pytest.approx(math.sqrt(expected), rel=1e-6)
 
 
