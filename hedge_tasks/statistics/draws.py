@@ -119,7 +119,7 @@ def _by_key(of: tuple[Hashable, float]) -> tuple[str, float]:
 
 
 def _apart(draws: Sequence[Sequence[Answer]]) -> float:
-    """From how far in nats a token equal texts are of other tokens: beyond what an engine's numbers vary by."""
+    """Return the nats a token beyond which equal texts are of other tokens: more than an engine's numbers vary by."""
     steps = []
     for of in draws:
         told = sorted(((_spelled(a), a.mean_logprob) for a in of if a.mean_logprob is not None), key=_by_key)
