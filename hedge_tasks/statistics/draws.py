@@ -110,7 +110,7 @@ def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: 
 
 
 def _spelled(answer: Answer) -> Hashable:
-    """What is known of an answer's tokens besides their log-probability."""
+    """Return all that is known of an answer's tokens but their log-probability."""
     return answer.text, answer.n_tokens, answer.finish, answer.thought is None
 
 
