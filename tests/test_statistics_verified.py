@@ -193,6 +193,36 @@ def test_a_document_is_predicted_without_its_group():
         assert (a != b).any()
 
 
+def test_predictions_weigh_labels_as_they_were_drawn():
+    """A stratum without labels in the other folds is predicted by the weighted rate of the judge's label."""
+    strata = np.array([0] * 10 + [1] * 80 + [2] * 10)
+    drawn = np.zeros(100, dtype=bool)
+    drawn[[*range(8), *range(10, 18), 90, 95]] = True
+    y, groups = np.where(strata == 0, 1.0, 0.0), np.where(strata == 2, 0, np.arange(100))
+    design = Design(strata, np.arange(100), drawn)
+    found = cross_fitted(labels_of(y, np.ones(100), design, groups=groups.tolist()))[0][90]
+    train = drawn & (groups % 5 != 0)
+    weights = 1 / design.probabilities[train]
+    weights *= train.sum() / weights.sum()
+    assert found == pytest.approx((weights @ y[train] + 0.8) / (train.sum() + 1))
+    assert found < 0.3  # 6 of 12 without weights
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_sums_of_average_precision_are_right_on_average(name):
+    """Over every sample that may be drawn, with predictions that do not depend on it."""
+    designs = list(all_designs(*SMALL[name]))
+    n = len(designs[0].drawn)
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 4, n).astype(float), (np.arange(n) % 3 == 0).astype(float)
+    m = np.abs(y - rng.uniform(0.05, 0.35, n))
+    sums = []
+    for design in designs:
+        labels, residuals = pseudo_labels((m, 1 - m), labels_of(y, [None] * n, design))
+        sums.append(_Precision(x).value(labels, residuals, design) * labels[0].sum())
+    assert np.mean(sums) == pytest.approx(average_precision(x, y) * y.sum())
+
+
 def test_answers_that_experts_do_not_find_count_for_nothing():
     y, answered = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0], [1, 1, 1, 0, 1, 0]
     labels = verified([1, 0, 0, 1, 0, None], y, simple_random(np.ones(6, dtype=bool)), answered=answered)

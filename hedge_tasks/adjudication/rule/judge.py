@@ -134,8 +134,9 @@ RULES: dict[str, str] = {
         "list: hallucinated. The answer is only less specific: not judged."
     ),
     "people": (
-        "The question asks for a person, and reference and answer are full names of people, without a title, that share "
-        "no word and none that is spelt alike: hallucinated. Where it asks for another name of somebody: not judged."
+        "The question asks for a person, and reference and answer are full names of people, without a title, that "
+        "share no word and none that is spelt alike: hallucinated. Where another name of somebody is asked for: not "
+        "judged."
     ),
     "unknown-words": (
         "The answer shares no word with the reference, or has others in place of some, and the table of synonyms does "
@@ -158,6 +159,8 @@ _DATE = re.compile(r"(?<!\d)(?:\d{1,4}[/.-]\d{1,4}[/.-]\d{1,4}|(?:19|20)\d{2}\b)
 
 _LETTERS = 6
 """Of a name that may be written as one word or as two."""
+
+_NO_BRACKETS = str.maketrans("()", "  ")
 
 Decision = tuple[int | None, str, str]
 
@@ -252,7 +255,10 @@ class RuleJudge:
     def _decide(self, case: Case) -> Decision | _Polar:
         question_text, reference_text, answer_text = case.question, case.reference, case.answer
         names = self._names
-        question, reference = read_text(question_text, names.lexicon), read_text(reference_text, names.lexicon)
+        # 'Flash (Gordon)' is one thing, and no list of two.
+        question, reference = (
+            read_text(text, names.lexicon) for text in (question_text, reference_text.translate(_NO_BRACKETS))
+        )
         answer = read_text(answer_text, names.lexicon, statements_only=True)
         reference, answer = names.resolve(reference, question, answer), names.resolve(answer, question, reference)
         if not reference.words:
@@ -306,9 +312,7 @@ class RuleJudge:
             return None, "count", "the answer says several"
         return None, "count", "no number in the answer"
 
-    def _label(
-        self, question: Text, reference: Text, answer: Text, says_yes_or_no: bool, people: bool
-    ) -> Decision:
+    def _label(self, question: Text, reference: Text, answer: Text, says_yes_or_no: bool, people: bool) -> Decision:
         polar = says_yes_or_no and question.words[:1] != [] and not _asks_yes_or_no(question)
         if NEGATIONS & set(reference.words):
             return self._sentence(reference, answer)
