@@ -74,7 +74,7 @@ NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether doc
 
 @dataclass(frozen=True)
 class PrivateFindings:
-    """What an entry's model is worth on documents that its makers have not seen.
+    """Findings on an entry's model on documents that its makers have not seen.
 
     Attributes:
         part: whether scores on them count, and whose they are.
