@@ -58,7 +58,7 @@ With half of either, 95 % intervals hold in .86 to .91 where the judge is nearly
 """
 
 _RIGHT, _WRONG, _ENOUGH, _FEWEST = (0.02, 2.0), 0.1, 200, 0.25
-"""What the least variance is multiplied by, from the share of labels in which experts and judge differ.
+"""Factor of the least variance, from the share of labels in which experts and judge differ.
 
 Where they seldom differ the errors that matter are those not seen yet: up to 2 % twice the variance. Where they often
 do (10 %, linear between), labels show the variance themselves: a quarter of it with 50 labels, all with 200. Set on
