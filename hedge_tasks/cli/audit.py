@@ -166,6 +166,8 @@ def _apply(arguments: argparse.Namespace) -> int:
         judge_by_experts,
         numbers_table,
         quality_table,
+        readings_by_experts,
+        readings_table,
     )
 
     run = chosen_run(arguments)
@@ -179,7 +181,11 @@ def _apply(arguments: argparse.Namespace) -> int:
     differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
     quality = quality_table(judge_by_experts(run, audit, basis_of))
     facts = {"task": run.task, "model": run.model, "numbers": numbers, "differences": differences, "judge": quality}
-    show(arguments, facts, f"{run.title}; filter {scorer.name}", numbers, differences, quality)
+    tables = [numbers, differences, quality]
+    if by_reading := readings_by_experts(run, audit):
+        facts["readings"] = readings_table(by_reading)
+        tables.append(facts["readings"])
+    show(arguments, facts, f"{run.title}; filter {scorer.name}", *tables)
     return 0
 
 
