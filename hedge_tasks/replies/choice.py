@@ -145,7 +145,7 @@ _NOUN = (
     r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction"
     r"|classification"
     r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote"
-    r"|majority|consensus|determination|class|grade|diagnosis(?=\s*:))"
+    r"|majority|consensus|determination|class|grade|reply|diagnosis(?=\s*:))"
 )
 _IS = r"""["']?\s*\#*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
@@ -159,7 +159,7 @@ _STATED = re.compile(
     | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
       |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on|guess|suggest|bet\ on|lean\ (?:towards?|to)|assign)\b
       (?:\ an?\b(?=\ (?:[0-9]|yes|no)\b))?\s*:?
-    | \b(?:give|gives|assign|award)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{{1,4}}(?:\W|\Z))
+    | \b(?:give|gives|assign|award|label|rate|mark|score|grade)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{{1,4}}(?:\W|\Z))
     | \bgets?\ an?\b
     | \b(?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
     | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?
@@ -173,6 +173,8 @@ _STATED = re.compile(
     | (?:答案|回答|判断|答え)\s*(?:应该)?(?:是|为)?\s*:?
     | \bnot\ [^.,;:!?\n]{{1,60}}
       (?:[.,;]?\s+(?:but(?:\ rather)?|rather|instead)|[.,;]\s+(?:it\ is|it's|that\ is|that's))\b\s*:?
+    | \b(?:nicht|keine?|niet|geen|no|non|pas|n[ãa]o|не|ні|nie)\ (?!(?:nur|alleen|s[oó]lo|solamente|solo|soltanto|seulement
+      |apenas|somente|только|лише|tylko)\b)[^.,;:!?\n]{1,60},\ (?:sondern|maar|sino|bens[iì]|mais|mas(?:\ sim)?|а|lecz)\b
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
@@ -244,9 +246,11 @@ TAKES_BACK = re.compile(
       |(?:looking|thinking)\ (?:again|closer|more\ closely)\b|let\ me\ (?:re\w+|correct|look\ again)\b
       |i\ (?:was\ wrong|(?:have\ )?made\ (?:a\ mistake|an\ error)|take\ (?:that|it)\ back|stand\ corrected)\b
       |my\ mistake\b
+      |esper[ae]\b|un\ momento\b|attend(?:s|ez)\b|warte\b|(?:einen\ )?moment\ mal\b|halt\b|aspett[ai]\b|wacht\b
+      |подожди(?:те)?\b|погоди(?:те)?\b|стоп\b|czekaj\b|bekle\b|tunggu\b|等等|等一下|待って|いや[,、]|잠깐|انتظر|रुकिए
       |(?:i(?:'ll|'d)?\ (?:will\ |would\ (?:like\ to\ )?|have\ to\ |must\ |need\ to\ )?(?:now\ )?)?
         (?:chang|revis|correct|switch|updat)(?:e|ing)?
-        \ (?:my\ (?:answer|choice|mind|selection|verdict|response)|that|this)\b(?:\ from\ \S{1,20})?(?:\ to\b)?
+        \ (?:my(?:self|\ (?:answer|choice|mind|selection|verdict|response|reply))|that|this)\b(?:\ from\ \S{1,20})?(?:\ to\b)?
     )[\s,.:;!-]*""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -270,7 +274,7 @@ _DENIED = re.compile(
     |(?:isn't|aren't|wasn't|weren't)\b|\s(?:no|nicht|ne|non|não)\s(?:es|está|sono|ist|sind|est|é|è|correct))""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ON_CONDITION = re.compile(r"[\s,)\"'-]*(?:only\ )?(?:if|unless|provided|assuming|depending)\b", re.IGNORECASE)
+_ON_CONDITION = re.compile(r"[\s,)\"'-]*(?:only\ )?(?:if|unless|when|provided|assuming|depending)\b", re.IGNORECASE)
 _CONTRAST = re.compile(
     r"\b(?:but|however|although|though|except|nevertheless|nonetheless|that said|yet)\b", re.IGNORECASE
 )
@@ -278,7 +282,7 @@ _OR = re.compile(
     r"""["')\].]*\s*(?:/|\||,|&|-|\bor\b|\band\b|\bvs\.?)\s*(?:(?:and|or|maybe|perhaps|possibly|even)\b\s*)*["'(\[]*""",
     re.IGNORECASE,
 )
-_REST = re.compile(r"[\s\"')\].!?,;:✓]*\Z")
+_REST = re.compile(r"(?:\s+it\s+is\b)?[\s\"')\].!?,;:✓]*\Z")
 _SET_OFF = re.compile(r"""["')\]]*\s*(?:[.,;:!\n(-]|\Z)""")
 _ITEM = re.compile(
     r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b|for (?=[a-z-]+[,;]))|\s-(?=\s))"

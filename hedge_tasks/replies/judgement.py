@@ -220,7 +220,7 @@ def _spelling(spelled: str) -> str:
 
 
 _LABEL = (
-    r"(?:(?:final|overall|my|the|your)\s+){0,3}(?:label|categor(?:y|ie)|kategorie|class|classification|outcome|judge?ment"
+    r"(?:(?:final|overall|my|the|your)\s+){0,3}(?:label|categor(?:y|ie)|kategorie|class|classification|overall|outcome|judge?ment"
     r"|decision|rating|conclusion|result|assessment|evaluation|determination|verdict|answer|final|ver[ie]di[ck]?to?|verdetto"
     r"|urteil|ergebnis|giudizio|jugement|вердикт|итог|вывод|结论|判定|判断|結論|판정|결론|निर्णय|निष्कर्ष|kết\s+luận|الحكم|النتيجة"
     r"|ผลการตัดสิน|สรุป|karar|sonuç|wyrok|ocena|wniosek|kesimpulan|putusan|omdöme|oordeel|conclusi[oó]ne?|conclus[aã]o)"
@@ -264,7 +264,7 @@ def _spoken(
     end = rf"""(?![.,]\d)(?![\s"'`*)\]]*(?:\bor\b|\band\b|[/|,])[\s"'`*(\[]*(?:{words})\b)"""
     patterns = [
         rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}",
-        rf"(?:^|(?<=[\n|.;] )|(?<=[\n|]))\W{{0,6}}{_LABEL}\s*(?:\([^()\n]{{0,80}}\)\W{{0,3}})?"
+        rf"(?:^|(?<=[\n|.;>] )|(?<=[\n|]))\W{{0,6}}{_LABEL}\s*(?:\([^()\n]{{0,80}}\)\W{{0,3}})?"
         rf"[:=|\n-][\W_]{{0,9}}({words})\b{end}",
     ]
     if alone:
@@ -272,6 +272,8 @@ def _spoken(
         patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:|(\n]|(?<=\s)-\s)")
         # The last sentence: "... describe the same finding. Supported."
         patterns.append(rf"(?<=[a-z)][.!] )({words})\W{{0,3}}\Z")
+        if text.count("->") == 1:  # "Wrong side -> hallucinated"; with a second arrow it is a legend
+            patterns.append(rf"->\W{{0,4}}({words})\W*\Z")
         if _TABLE.search(text):
             patterns.append(rf"\|\W{{0,6}}({words})\b{end}\W{{0,4}}(?=\||$|\n)")
     for pattern in patterns:

@@ -34,6 +34,7 @@ _LETTER = re.compile(
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"
     r"|\b([A-Z])(?= (?:is|are|was) (?:\w+ly )?(?:the )?(?:right|correct|best|answer|in|wrong)\w*)"
+    r"|\b(?i:(first|second|third|fourth|fifth|last) (?:option|choice|alternative))\b(?!\s+of\b)"
 )
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1} | {
     "1st": 0, "2nd": 1, "3rd": 2, "4th": 3, "5th": 4
@@ -179,6 +180,8 @@ class Options:
         before, was_denied = 0, False
         for found in _LETTER_ANYWHERE.finditer(text):
             letter = next(filter(None, found.groups()))
+            if (at := _ORDINALS.get(letter.casefold())) is not None and at < len(self.texts):
+                letter = sorted(self.texts)[at]
             if letter not in self.texts:
                 continue
             # "It is not (A) or (D)" denies both.
