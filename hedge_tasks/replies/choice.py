@@ -159,7 +159,8 @@ _STATED = re.compile(
     | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
       |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on|guess|suggest|bet\ on|lean\ (?:towards?|to)|assign)\b
       (?:\ an?\b(?=\ (?:[0-9]|yes|no)\b))?\s*:?
-    | \b(?:give|gives|assign|award|label|rate|mark|score|grade)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{{1,4}}(?:\W|\Z))
+    | \b(?:give|gives|assign|award|label|rate|mark|score|grade)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?
+      (?=\ \S{{1,4}}(?:\W|\Z))
     | \bgets?\ an?\b
     | \b(?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
     | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?
@@ -173,8 +174,9 @@ _STATED = re.compile(
     | (?:答案|回答|判断|答え)\s*(?:应该)?(?:是|为)?\s*:?
     | \bnot\ [^.,;:!?\n]{{1,60}}
       (?:[.,;]?\s+(?:but(?:\ rather)?|rather|instead)|[.,;]\s+(?:it\ is|it's|that\ is|that's))\b\s*:?
-    | \b(?:nicht|keine?|niet|geen|no|non|pas|n[ãa]o|не|ні|nie)\ (?!(?:nur|alleen|s[oó]lo|solamente|solo|soltanto|seulement
-      |apenas|somente|только|лише|tylko)\b)[^.,;:!?\n]{1,60},\ (?:sondern|maar|sino|bens[iì]|mais|mas(?:\ sim)?|а|lecz)\b
+    | \b(?:nicht|keine?|niet|geen|no|non|pas|n[ãa]o|не|ні|nie)
+      \ (?!(?:nur|alleen|s[oó]lo|solamente|solo|soltanto|seulement|apenas|somente|только|лише|tylko)\b)
+      [^.,;:!?\n]{{1,60}},\ (?:sondern|maar|sino|bens[iì]|mais|mas(?:\ sim)?|а|lecz)\b
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
@@ -250,7 +252,8 @@ TAKES_BACK = re.compile(
       |подожди(?:те)?\b|погоди(?:те)?\b|стоп\b|czekaj\b|bekle\b|tunggu\b|等等|等一下|待って|いや[,、]|잠깐|انتظر|रुकिए
       |(?:i(?:'ll|'d)?\ (?:will\ |would\ (?:like\ to\ )?|have\ to\ |must\ |need\ to\ )?(?:now\ )?)?
         (?:chang|revis|correct|switch|updat)(?:e|ing)?
-        \ (?:my(?:self|\ (?:answer|choice|mind|selection|verdict|response|reply))|that|this)\b(?:\ from\ \S{1,20})?(?:\ to\b)?
+        \ (?:my(?:self|\ (?:answer|choice|mind|selection|verdict|response|reply))|that|this)\b
+        (?:\ from\ \S{1,20})?(?:\ to\b)?
     )[\s,.:;!-]*""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -383,7 +386,7 @@ def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
             return unreadable(REFUSAL)
         if settled.value is None or settled.basis != LEADING:
             return settled
-        if choices.contradicts(_first_sentence(text), settled.value):
+        if choices.contradicts(text if is_foreign(text) else _first_sentence(text), settled.value):
             return unreadable(CONTRADICTION)
         opens = not cut and _opens(text, candidates, settled.value, choices)
         return Reading(settled.value, OPENING) if opens else settled
@@ -644,7 +647,9 @@ def _after(text: str, at: int, choices: Choices, *, listed: bool = False) -> _Ca
         end = start + found.end
         if _is_item(text, start, listed):
             return None
-        value = None if _DENIED.match(text, end) else _or_several(text, end, found.value, choices)
+        if _DENIED.match(text, end):
+            return None
+        value, end = _or_several(text, end, found.value, choices)
         return None if value is None else _Candidate(value, start, end, STATED)
     return None
 
@@ -718,20 +723,23 @@ def _leading_blanks(text: str, at: int) -> str:
     return found[0] if found else ""
 
 
-def _or_several(text: str, end: int, value: str, choices: Choices) -> str | None:
-    """The value, or `SEVERAL` where another one follows: "0 or 1", "A, B", "0 (hallucinated)".
+def _or_several(text: str, end: int, value: str, choices: Choices) -> tuple[str | None, int]:
+    """The value and its end, or `SEVERAL` where another one follows: "0 or 1", "A, B", "0 (hallucinated)".
 
-    None where it is denied together with the other one: "A and C are wrong".
+    None where it is denied together with the other one: "A and C are wrong". The same in other words belongs to it:
+    "1 - hallucinated".
     """
     joined = _OR.match(text, end) or re.compile(r"""["')\]]*\s*\(\s*""").match(text, end)
     if joined is None or joined.end() == end:
-        return value
+        return value, end
     other = choices.at(text[joined.end() : joined.end() + 400])
-    if other is None or other.value == value:
-        return value
+    if other is None:
+        return value, end
+    if other.value == value:
+        return value, joined.end() + other.end if "-" in joined[0] or "(" in joined[0] else end
     if _DENIED.match(text, joined.end() + other.end):
-        return None if re.search(r"and|or|&", joined[0], re.IGNORECASE) else value
-    return SEVERAL
+        return (None if re.search(r"and|or|&", joined[0], re.IGNORECASE) else value), end
+    return SEVERAL, end
 
 
 def _settle(candidates: list[_Candidate], text: str) -> Reading:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from hedge_tasks.replies.abroad import judged_abroad
 from hedge_tasks.replies.refusal import denied_abroad, leaves_open
 from hedge_tasks.replies.text import is_foreign, normalise, spelled_out
 
@@ -46,7 +47,9 @@ _PARTLY = re.compile(r"\b(?:partly|partially|mostly|somewhat|largely|nearly|almo
 _HARSH = re.compile(r"[\"']?\s+(?:would|might|could|may|is\s+(?:too|not)|are\s+(?:too|not)|seems\s+too)\b")
 _WOULD_BE = re.compile(r"\b(?:would|might) (?:be|have)\b")
 _IF = re.compile(r"\b(?:if|unless)\b")
-_ON_CONDITION = re.compile(r"[\"')\],]*\s*(?:only\s+|or\s+\w+\s+)?(?:if|unless|when|whenever|where|provided|assuming)\b")
+_ON_CONDITION = re.compile(
+    r"[\"')\],]*\s*(?:only\s+|or\s+\w+\s+)?(?:if|unless|when|whenever|where|provided|assuming)\b"
+)
 _OTHERWISE = re.compile(r"\b(?:otherwise|else)\b")
 _CALLED = re.compile(rf"{_CALLS}\s*\Z")
 _SO = re.compile(rf"\b(?:{_CONCLUDES}|so)\b|,\s*(?:hence|making)\b")
@@ -102,6 +105,12 @@ def flagged(found: Mapping[str, object], values: Mapping[str, str]) -> str | Non
         return true[0]
     [key] = flags if len(flags) == 1 else [""]
     return _other(key, values) if not true else None
+
+
+def abroad(text: str, values: Mapping[str, str]) -> str | None:
+    """The outcome that a text of another language names in its own words, where it is one of the outcomes."""
+    said = judged_abroad(text)
+    return said if said in values.values() else None
 
 
 def at_the_end(text: str, values: Mapping[str, str]) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from hedge_tasks.replies.choice import TAKES_BACK, is_answer_field
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
-from hedge_tasks.replies.judge_prose import at_the_end, flagged, read_prose, ticked
+from hedge_tasks.replies.judge_prose import abroad, at_the_end, flagged, read_prose, ticked
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     JSON,
@@ -158,7 +158,7 @@ def _of_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
     """Statements of sentences, behind the last words that take something back."""
     ends = [found.end() for found in TAKES_BACK.finditer(text)]
     text = text[max(ends, default=0) :]
-    return read_prose(text, values, judged) or at_the_end(text, values)
+    return read_prose(text, values, judged) or at_the_end(text, values) or abroad(text, values)
 
 
 def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:
@@ -280,7 +280,10 @@ def _spoken(
         for found in re.finditer(pattern, text, re.IGNORECASE):
             if _quoted(found[0], judged):
                 continue
-            if _DENIED.match(text, found.end(1)) or "✗" in found[0][: found.start(1) - found.start()]:
+            if (
+                _DENIED.match(text, found.end(1))
+                or "✗" in found[0][: found.start(1) - found.start()].rpartition("\n")[2]
+            ):
                 raise _Unclear(CONTRADICTION, f"the reply names {found[1]!r} and denies it")
             yield values[normalise(found[1])], found.end()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.abroad import denies_abroad, language_of, restated
+from hedge_tasks.replies.abroad import concludes_not, denies_abroad, language_of, restated
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
@@ -232,7 +232,8 @@ _WHERE = re.compile(
     r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
     r"|mri|radiograph|radiography|film|slide|view|scene|figure|frame|slice|section|biopsy|specimen|mammogram"
     r"|ultrasound|sonogram"
-    r"|echocardiogram|angiogram|fundus)s?\b(?: (?:image|photo)s?)?(?: of\b[^?.]*)?|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
+    r"|echocardiogram|angiogram|fundus)s?\b(?: (?:image|photo)s?)?(?: of\b[^?.]*)?"
+    r"|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
 )
 _IRREGULAR = {
     "people": "person",
@@ -469,10 +470,10 @@ _CLAUSE = re.compile(
     r"|\b(?:but|however|although|though|while|whereas"
     r"|except|so|only|and (?=no\b|not\b|there\b))"
 )
-# "A pneumothorax is a condition in which", "cirrhosis is a late stage of": what a word means, of any thing that bears it.
+# "A pneumothorax is a condition in which", "cirrhosis is a late stage of" tell what the word means.
 _DEFINES = re.compile(
-    r"\A(?!(?:there|here|it|this|that|these|those|the|he|she|they|what|which|who|one|no|neither|yes) )(?:an? )?[\w-]+(?: [\w-]+){0,3}?"
-    r" (?:(?:is|are) (?:an?|any|one of|when|where|defined|known|called|caused|(?:usual|typical|common|general|normal)ly"
+    r"\A(?:an? )?(?:(?!(?:there|here|it|this|that|these|those|the|he|she|they|what|which|who|one|no|not|neither|yes) )"
+    r"[\w-]+ ){1,4}?(?:(?:is|are) (?:an?|any|one of|when|where|defined|known|called|caused|(?:usual|typical|common|general|normal)ly"
     r"|often|the (?:\w+ )?\w+ (?:of|in which|that|where))|means|occurs?|happens?|describes?|refers? to|develops?)\b"
     r"|\bis (?:an?|the) (?:\w+ )?(?:condition|disease|disorder|type|kind|term|procedure|process|technique|word)\b"
     r"|\brefers to\b|\bis defined\b"
@@ -596,7 +597,7 @@ class YesNo:
         if found := _BOTH.match(text):
             return Found(SEVERAL, found.end())
         if self.marks and (found := _MARK_ONLY.match(text)) and (value := dict(self.marks).get(found[1].casefold())):
-            return Found(value if found["said"] in (None, value) else SEVERAL, found.end())
+            return Found(value if (found["said"] or value).casefold() == value else SEVERAL, found.end())
         if (told := self._in_one_word(text)) is not None:
             return told
         if (found := _TAK.match(text)) and _ASKED_IN_POLISH.match(self.asked):
@@ -689,7 +690,9 @@ class YesNo:
         for clause in _CLAUSE_ABROAD.split(text):
             words = clause.strip(" \"'()")[:60].split()
             said = words[-1:] if len(words) < _FEW else []
-            begun |= {YES for word in said if _YES_ABROAD.fullmatch(word)} | {NO for word in said if _NO_ABROAD.fullmatch(word)}
+            begun |= {YES for word in said if _YES_ABROAD.fullmatch(word)} | {
+                NO for word in said if _NO_ABROAD.fullmatch(word)
+            }
         return begun
 
     def contradicts(self, text: str, value: str) -> bool:
@@ -702,7 +705,8 @@ class YesNo:
 
     def said_abroad(self, text: str) -> set[str]:
         said = restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
-        return {NO} if not said and self.exists and denies_abroad(text) else said
+        denied = self.exists and (denies_abroad(text) or concludes_not(text, self.asked))
+        return {NO} if not said and denied else said
 
     def when_unsure(self, text: str) -> str | None:
         return None
@@ -791,7 +795,9 @@ class YesNo:
             words = _WORD.findall(found["said"] or found["one"])
             stems = [_stem(word) for word in words]
             said = set(stems) >= set(self.keys) and stems[-1] == self.head
-            if said and all(w in _OF_FINDINGS or _NTH.fullmatch(w) or s in self.keys for w, s in zip(words, stems, strict=True)):
+            if said and all(
+                w in _OF_FINDINGS or _NTH.fullmatch(w) or s in self.keys for w, s in zip(words, stems, strict=True)
+            ):
                 return {YES}
         return set()
 
@@ -855,7 +861,9 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
         >>> print(read_yes_no("No."), read_yes_no("There is a cat.", "Is there a dog in the image?"))
         no (line) unreadable: no answer
     """
-    return choose(reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), YesNo.of(question), cut=cut)
+    return choose(
+        reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), YesNo.of(question), cut=cut
+    )
 
 
 def _clauses(text: str) -> Iterator[str]:
