@@ -89,8 +89,8 @@ _HINDERING = {
     "cyrillic": r"не|ни|нет|без|но|а|або|али|или|однако|кроме|возможно|вероятно|похож\w*|может|если|ли|скорее"
     r"|исключ\w*|чем|кажется|немає|ні|якщо|чи|можливо|мабуть|вместо|замість|менее|более|больше|меньше|ошиб\w*|неверн\w*"
     r"|друг\w*|нельзя",
-    "arabic": r"ليس\w*|لا|لم|لن|و?لكن|غير|بدون|دون|أو|ام|أم|ربما|قد|إذا|لو|يمكن|محتمل|سوى|إلا|بل|أقل|أكثر|يشبه|خطأ|خاطئ\w*"
-    r"|نفي|استبعاد"
+    "arabic": r"ليس\w*|لا|لم|لن|و?لكن|غير|بدون|دون|أو|ام|أم|ربما|قد|إذا|لو|يمكن|محتمل|سوى|إلا|بل|أقل|أكثر|يشبه|خطأ"
+    r"|خاطئ\w*|نفي|استبعاد"
     r"|نیست|نه|یا|شاید|اگر|ولی|اما|بیشتر|کمتر|غلط|بدلا|بينما|عكس|سابقا",
     "devanagari": r"(?:नहीं|न|मत|या|लेकिन|परंतु|पर|शायद|संभव|अगर|यदि|बिना|सिवाय|बजाय|कम|अधिक"
     r"|ज़्यादा|जैसा|जैसी|जैसे|गलत|ग़लत|अलावा|मगर|किंतु|जबकि)",
@@ -208,12 +208,27 @@ _OF_JUDGES = _words(
     " respuesta afirmación candidata referencia por resposta afirmação referência pela pelo risposta affermazione"
     " riferimento dal dalla dai een ene antwoord referentie door"
 )
-_TURNS_BACK = re.compile(
+_CONTRASTS = re.compile(
     r"\b(?:aber|jedoch|allerdings|sondern|mais|cependant|toutefois|pero|aunque|embargo|sino|ma|però|tuttavia|mas|porém"
-    r"|maar|echter)\b|[?？]|但|却|卻|然而|しかし|ただ|하지만|그러나",
+    r"|maar|echter)\b|但|却|卻|然而|しかし|ただ|하지만|그러나",
     re.IGNORECASE,
 )
+_OF_ANY = re.compile(
+    r"\W*(?:eine?|une?|una|uma|een) (?:antwort|réponse|respuesta|resposta|risposta|antwoord)\b", re.IGNORECASE
+)
+_WHEN = re.compile(r"\s*(?:wenn|falls|sofern|lorsque|quand|si|cuando|quando|se|indien|wanneer|als)\b", re.IGNORECASE)
+_SENTENCE_WORDS = 3
 _ASIDE = re.compile(r"\([^()]{1,40}\)")
+
+
+def contrasts_abroad(text: str) -> bool:
+    """Whether a text of another language has a word such as "but".
+
+    Example:
+        >>> contrasts_abroad("Oui, mais non."), contrasts_abroad("Oui.")
+        (True, False)
+    """
+    return _CONTRASTS.search(text) is not None
 
 
 def judged_abroad(text: str) -> str | None:
@@ -226,12 +241,15 @@ def judged_abroad(text: str) -> str | None:
         ('hallucinated', None)
     """
     language = language_of(text) if len(text) <= _LONGEST else None
-    if language not in (*_GRAMMAR, "cjk") or _TURNS_BACK.search(text):
+    if language not in (*_GRAMMAR, "cjk") or _CONTRASTS.search(text) or re.search(r"[?？]", text):
         return None
     clauses = [clause for clause in _JUDGED.split(_ASIDE.sub(" ", text)) if clause.strip()]
     says = [clause for clause in clauses if _INVENTED.search(clause) or _BACKED.search(clause)]
     if len(says) != 1 or any(_HINDERED_JUDGE.search(clause) for clause in clauses[: clauses.index(says[0]) + 1]):
         return None
+    behind = [*clauses[clauses.index(says[0]) + 1 :], ""][0]
+    if _OF_ANY.match(says[0]) or _WHEN.match(behind) or 0 < len(_WORD.findall(behind)) < _SENTENCE_WORDS:
+        return None  # "Eine Antwort ist gestützt, wenn", "Halluzination: keine"
     left = _BACKED.sub(" ", _INVENTED.sub(" ", says[0]))
     if left == says[0] or bool(_INVENTED.search(says[0])) == bool(_BACKED.search(says[0])):
         return None
@@ -298,7 +316,7 @@ def denies_abroad(text: str) -> bool:
 
 
 _CONCLUSION = re.compile(
-    r"(?:\A|\n)\W*(?:beurteilung|conclusions?|conclusioni|conclusione|conclusi[oó]n|conclusão|conclusie|wnioski|sonuç"
+    r"(?:\A|\n)[^\w\n]*(?:beurteilung|conclusions?|conclusioni|conclusione|conclusi[oó]n|conclusão|conclusie|wnioski|sonuç"
     r"|заключение|결론|结论|結論)\s*:\s*(?P<said>[^\n]{1,90})\s*\Z",
     re.IGNORECASE,
 )

@@ -218,7 +218,7 @@ _OPEN = re.compile(
     r"|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
     r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason)"
     r"|(?:no|none|nothing|neither|not|hardly any)(?: \w+)? (?:of|in|about))\b"
-    r"[^.!?,;:\n]*\Z",
+    r"[^.!?,;:\n]*\Z|(?:\b(?:not|never|cannot)|n't)(?:\s\w+ly)?\s*\Z",
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
@@ -241,7 +241,7 @@ _SKIPPED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 TAKES_BACK = re.compile(
-    r"""(?:\A|[.!?;,:\n(-]\s*|\b(?:but|hmm+|oh|and|no)\b[,.]*\s*)(?:
+    r"""(?:\A|[.!?;,:\n(-]\s*|\b(?:but|hmm+|oh|and|no|pero|mais|aber|ma|mas|maar|но)\b[,.]*\s*)(?:
       wait\b|hold\ on\b|hang\ on\b|on\ (?:second\ thoughts?|reflection|closer\ (?:look|inspection|examination))\b
       |correction\b|scratch\ that\b|strike\ that\b|make\ that\b|i\ mean\b|oops\b
       |(?:sorry|actually)\s*[,:-]|actually\s+(?=\S+\s*(?:[.,;:!]|\Z))
@@ -260,7 +260,9 @@ TAKES_BACK = re.compile(
 """Words that take back what stands in front of them."""
 
 # The same where "no" is no answer: "C ... no, A".
-_MARK_ALONE = re.compile(r"\W{0,3}(?:[0-9]{1,2}|[A-Za-z])")
+_MARK_ALONE = re.compile(
+    r"(?:(?m:^)\W{0,3}|(?<!\w)[(\[]?[0-9A-Za-z][.):\]]+\s[^.!?,;:\n]{1,40}\s[(\[]?)(?:[0-9]{1,2}|[A-Za-z])\Z"
+)
 # "No ulcer is visible" takes nothing back.
 _NO_RATHER = re.compile(
     r"[.!?;,\n-]\s*no(?:pe)?\b(?:\s*[,.:;!-]+\s*(?=[(\"'\w])|\s+(?=[(\[]?[A-Z0-9][)\].,]?(?:\s|\Z)))", re.IGNORECASE
@@ -590,8 +592,8 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
                 yield _Candidate(found.value, found.start, found.end, LINE)
         start += len(line)
     last = _LAST_SENTENCE.search(text)
-    # In "A. pink\nB. red" the last sentence is not "red".
-    if last and not _MARK_ALONE.fullmatch(text[: last.start()].rpartition("\n")[2]):
+    # In "A. pink\nB. red" and in "A. pink B. red" the last sentence is not "red".
+    if last and not _MARK_ALONE.search(text, text.rfind("\n", 0, last.start()) + 1, last.start()):
         found = _after(text, last.end(), choices)
         if found is not None and _REST.match(text, found.end):
             yield _Candidate(found.value, found.start, found.end, LINE)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hedge_tasks.replies.abroad import judged_abroad
-from hedge_tasks.replies.refusal import denied_abroad, leaves_open
+from hedge_tasks.replies.refusal import OF_ANY, denied_abroad, leaves_open
 from hedge_tasks.replies.text import is_foreign, normalise, spelled_out
 
 _OPPOSITE = {"supported": "hallucinated", "hallucinated": "supported"}
@@ -50,6 +50,9 @@ _IF = re.compile(r"\b(?:if|unless)\b")
 _ON_CONDITION = re.compile(
     r"[\"')\],]*\s*(?:only\s+|or\s+\w+\s+)?(?:if|unless|when|whenever|where|provided|assuming)\b"
 )
+SOME = r"(?:claims?|content|statements?|parts?|details?|information|elements?|facts?|portions?|sentences?)\b"
+"""Of an answer: "supported claims" say nothing of the whole."""
+_SOME_ARE = re.compile(rf"\s+{SOME}\s+(?:is|are|was|were)\b")
 _OTHERWISE = re.compile(r"\b(?:otherwise|else)\b")
 _CALLED = re.compile(rf"{_CALLS}\s*\Z")
 _SO = re.compile(rf"\b(?:{_CONCLUDES}|so)\b|,\s*(?:hence|making)\b")
@@ -194,7 +197,12 @@ def _in_sentence(
         previous = before.split()[-1:] or [""]
         if judged and f" {normalise(previous[0])} {spelled} " in f" {judged} ":
             continue
-        if _ON_CONDITION.match(sentence, found.end()) or _OTHERWISE.search(before):
+        if (
+            _SOME_ARE.match(sentence, found.end())
+            or _ON_CONDITION.match(sentence, found.end())
+            or _OTHERWISE.search(before)
+            or OF_ANY.match(sentence)
+        ):
             continue  # "An answer is called supported if all of its claims follow"
         is_open = _HARSH.match(sentence, found.end()) or leaves_open(before) or _WOULD_BE.search(before)
         if is_open and (_IF.search(before) or not _CALLED.search(before)):

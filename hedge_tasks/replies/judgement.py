@@ -15,7 +15,7 @@ from typing import Any
 
 from hedge_tasks.replies.choice import TAKES_BACK, is_answer_field
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
-from hedge_tasks.replies.judge_prose import abroad, at_the_end, flagged, read_prose, ticked
+from hedge_tasks.replies.judge_prose import SOME, abroad, at_the_end, flagged, read_prose, ticked
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     JSON,
@@ -230,6 +230,7 @@ _ONLY_POSSIBLE = re.compile(
     r"\b(?:nothing|none|no (?:part|claim|statement))\b[^.!?,;:\n]*\Z|\b(?:could|might|may)\b[^.!?,;\n]*\Z",
     re.IGNORECASE,
 )
+_WHEN = re.compile(r"\b(?:if|when|unless)\b", re.IGNORECASE)
 _TABLE = re.compile(r"\|\s?:?-{2,}")
 _REPEATED = re.compile(r"\A(\w{1,30})(?:\s+\1\b)+\W*\Z", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\.{3}|…")
@@ -261,7 +262,7 @@ def _spoken(
     """
     words = "|".join(map(_spelling, sorted(values, key=len, reverse=True)))
     # Neither half of a number nor one of several choices, as in a form that was copied: `"supported" | "hallucinated"`.
-    end = rf"""(?![.,]\d)(?![\s"'`*)\]]*(?:\bor\b|\band\b|[/|,])[\s"'`*(\[]*(?:{words})\b)"""
+    end = rf"""(?![.,]\d)(?![\s"'`*)\]]*(?:\bor\b|\band\b|[/|,])[\s"'`*(\[]*(?:{words})\b)(?!\s+{SOME})"""
     patterns = [
         rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}",
         rf"(?:^|(?<=[\n|.;>] )|(?<=[\n|]))\W{{0,6}}{_LABEL}\s*(?:\([^()\n]{{0,80}}\)\W{{0,3}})?"
@@ -272,7 +273,9 @@ def _spoken(
         patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:|(\n]|(?<=\s)-\s)")
         # The last sentence: "... describe the same finding. Supported."
         patterns.append(rf"(?<=[a-z)][.!] )({words})\W{{0,3}}\Z")
-        if text.count("->") == 1:  # "Wrong side -> hallucinated"; with a second arrow it is a legend
+        if text.count("->") == 1 and not _WHEN.search(
+            text, text.rfind("\n") + 1
+        ):  # "Wrong side -> hallucinated"; with a second arrow it is a legend
             patterns.append(rf"->\W{{0,4}}({words})\W*\Z")
         if _TABLE.search(text):
             patterns.append(rf"\|\W{{0,6}}({words})\b{end}\W{{0,4}}(?=\||$|\n)")

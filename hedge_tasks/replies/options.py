@@ -47,7 +47,7 @@ _ORDINAL = re.compile(
 _JOINED = re.compile(
     r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:(?:option|the|an?)\s*)?", re.IGNORECASE
 )
-_IMPRESSION = re.compile(r"(?im)^\W*(?:impression|conclusion|summary|final diagnosis)\s*:")
+_IMPRESSION = re.compile(r"(?im)^[^\w\n]*(?:impression|conclusion|summary|final diagnosis)\s*:")
 # "B. red ✓" and "✓ B"
 _TICKED = re.compile(r"(?m:^)\W{0,4}([A-Z])\b[^\n✓✗]{0,200}✓|✓\s*\(?([A-Z])\b")
 _BEFORE_TEXT = re.compile(r"[ .):,\-\"'\]]*")
@@ -66,10 +66,11 @@ _AFTER_MENTION = re.compile(r"(?!-\w|\s*(?:weighted|like|shaped|type|based|free|
 _DENIES_BEFORE = re.compile(
     r"(?:\w-|\b(?:least likely|unlikely|wrong|incorrect|false)(?: \w+){0,3} (?:is|was|be)|\b(?:no|without) (?:evidence"
     r"|features?|signs?|indications?|suggestion) of|\b(?:not|n't|nor|neither|rather than|instead of|without|never"
-    r"|eliminate|exclude|rule out|unlike|than|no|without)\b"
+    r"|eliminate|exclude|rule out|unlike|than|no|without|cannot|\w+n't)\b"
     r"|\b(?:isn't|aren't|wasn't|less|more|greater|smaller|larger|at least|at most|up to|over)"
     r"|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
-    r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|is|are|there|any|really|option))*"
+    r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|is|are|there|any|really|option"
+    r"|go with|choose|pick|select|say|take))*"
     r"[\s(\"']*\Z",
     re.IGNORECASE,
 )

@@ -77,6 +77,13 @@ _UNDECIDED = re.compile(
 )
 _MAY = re.compile(r"\b(?:may|might|could|maybe|perhaps|possibly|whether|if|unless|too (?:blurry|dark|small))\b")
 
+OF_ANY = re.compile(
+    r"\W*(?:an|a candidate|any|(?:every|each|all)(?=[^,;:]*\b(?:must|should|ha(?:s|ve) to|needs? to)\b))"
+    r"(?: candidate)? (?:answer|response|reply|statement|claim|output)s?\b",
+    re.IGNORECASE,
+)
+"""Begins a clause about answers as such, and not about the one at hand: "An answer is called supported"."""
+
 _DENIED_ABROAD = re.compile(
     r"不|没|非|無|无|ない|ません|아니|\b(?:nicht|kein\w*|pas|non|no|ni|niet|geen|nie|не|нет|não|nem|inte|ikke|değil|không|tidak|bukan"
     r"|ليس|لا|नहीं|weder|noch)\b",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.abroad import concludes_not, denies_abroad, language_of, restated
+from hedge_tasks.replies.abroad import concludes_not, contrasts_abroad, denies_abroad, language_of, restated
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
@@ -91,7 +91,7 @@ _MARKED = re.compile(
     r"(?<!\w)[(\[]?([A-Za-z0-9])[\"']?\s*(?:[).:=\]]|for\b|if\b|means\b)\s*[\"']?(yes|no)\b", re.IGNORECASE
 )
 _MARK_ONLY = re.compile(
-    r"[(\[]?([A-Za-z0-9])(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.IGNORECASE
+    r"[(\[]?([A-Za-z0-9])(?![.,]\d)(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.IGNORECASE
 )
 _PRESENCE = frozenset(
     [
@@ -473,7 +473,8 @@ _CLAUSE = re.compile(
 # "A pneumothorax is a condition in which", "cirrhosis is a late stage of" tell what the word means.
 _DEFINES = re.compile(
     r"\A(?:an? )?(?:(?!(?:there|here|it|this|that|these|those|the|he|she|they|what|which|who|one|no|not|neither|yes) )"
-    r"[\w-]+ ){1,4}?(?:(?:is|are) (?:an?|any|one of|when|where|defined|known|called|caused|(?:usual|typical|common|general|normal)ly"
+    r"[\w-]+ ){1,4}?(?:(?:is|are) (?:an?|any|one of|when|where|defined|known|called|caused"
+    r"|(?:usual|typical|common|general|normal)ly"
     r"|often|the (?:\w+ )?\w+ (?:of|in which|that|where))|means|occurs?|happens?|describes?|refers? to|develops?)\b"
     r"|\bis (?:an?|the) (?:\w+ )?(?:condition|disease|disorder|type|kind|term|procedure|process|technique|word)\b"
     r"|\brefers to\b|\bis defined\b"
@@ -535,7 +536,7 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 # It asks, and says nothing. Not from every place within it: that would take the square of its length.
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 _SENTENCE = re.compile(r"(?<=\w)[.!?]\s+|\n")
-_FEW = 4
+_FEW = 5
 _YES_ABROAD = re.compile(_any_of(_FOREIGN_YES), re.IGNORECASE)
 _NO_ABROAD = re.compile(_any_of(_FOREIGN_NO.replace("нет ", "")), re.IGNORECASE)  # "изменений нет": there are none
 _CLAUSE_ABROAD = re.compile(r"[.,;:!?…\n]+")
@@ -683,8 +684,12 @@ class YesNo:
 
     def _begun(self, text: str) -> set[str]:
         """The answers that sentences begin with, and in other languages that clauses begin or end with."""
-        begun = {found.value for s in _SENTENCE.split(text) if (found := self.at(s.lstrip(" \"'(")[:60])) is not None}
-        if not is_foreign(text):
+        sentences = _SENTENCE.split(text)
+        if foreign := is_foreign(text):
+            # "Ja, die Aufnahme ist unscharf, aber" grants something else.
+            sentences = [s for s in sentences if not contrasts_abroad(s)]
+        begun = {found.value for s in sentences if (found := self.at(s.lstrip(" \"'(")[:60])) is not None}
+        if not foreign:
             return begun
         # "Entonces sí", "also nein".
         for clause in _CLAUSE_ABROAD.split(text):
