@@ -203,7 +203,7 @@ _ABROAD = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ENDS_ABROAD = re.compile(
-    r"""["')\]]*\s*(?:[.;\n(:,]|\Z|です|だ(?=[.\s]|\Z)|となります|になります|입니다|이다|예요|है|।|şıkkı|の|का|"""
+    r"""["')\]]*\s*(?:\([^()\n]{0,60}\)\s*)?(?:[.;\n:,]|\Z|です|だ(?=[.\s]|\Z)|となります|になります|입니다|이다|예요|है|।|şıkkı|の|का|"""
     r"""(?:es|est|ist|é|è|jest|är|er|is|on|je)\ (?:la\ |le\ |die\ )?"""
     r"""(?:correct[ao]?|corrett[ao]|correto|correcte|exacte?|richtig|korrekt"""
     r"""|prawidłowa|poprawna|juist|rätt|riktig|správn\w+)\b|"""

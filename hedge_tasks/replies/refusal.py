@@ -13,7 +13,7 @@ _CANNOT = (
     r"|not\ capable\ of|not\ in\ a\ position\ to|will\ not\ be\ able\ to|will\ not)(?:\ \w+ly)?"
 )
 _ACTS = (
-    r"(?:(?:\w+,?\ (?:or|and)\ ){0,2}"
+    r"(?:(?:\w+(?:,|,?\ (?:or|and))\ ){0,3}"
     r"(?:help|assist|comply|fulfil\w*|provid\w+|offer|answer\w*|diagnos\w+|process\w*|interpret\w*|analy[sz]\w+"
     r"|access\w*|open|display|verif\w+|browse|respond|discuss|engage|rate|evaluat\w+|complete|perform|recogni[sz]e|comment"
     r"|do\ that|view\ or|look\ at|participate|review|examine|make\ a\ diagnosis|give))"

@@ -692,7 +692,7 @@ class YesNo:
         if not foreign:
             return begun
         # "Entonces sí", "also nein".
-        for clause in _CLAUSE_ABROAD.split(text):
+        for clause in _CLAUSE_ABROAD.split("\n".join(sentences)):
             words = clause.strip(" \"'()")[:60].split()
             said = words[-1:] if len(words) < _FEW else []
             begun |= {YES for word in said if _YES_ABROAD.fullmatch(word)} | {

@@ -177,7 +177,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "8"
+    version = "9"
 
     def __init__(
         self,
