@@ -27,8 +27,6 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
     Raises:
         DataError: too few documents are supported.
     """
-    from sklearn.covariance import LedoitWolf
-
     x = np.asarray(states[:, -1], dtype=np.float64)
     supported = targets == 0
     k = min(_MOST_COMPONENTS, x.shape[1], int(supported.sum()) // 4)
@@ -40,7 +38,10 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
     projected = (x - center) @ axes
     found: dict[str, FloatArray] = {"center": center, "axes": axes}
     for name, of in {"all": projected, "supported": projected[supported]}.items():
-        found |= {f"mean_{name}": of.mean(axis=0), f"precision_{name}": LedoitWolf().fit(of).precision_}
+        found |= {
+            f"mean_{name}": of.mean(axis=0),
+            f"precision_{name}": np.linalg.pinv(shrunk_covariance(of), hermitian=True),
+        }
     return found
 
 
@@ -48,6 +49,25 @@ def score(arrays: Arrays, states: FloatArray) -> FloatArray:
     """How much farther a state is from the supported documents than from all, shape (m,)."""
     x = (np.asarray(states[:, -1], dtype=np.float64) - arrays["center"]) @ arrays["axes"]
     return _squared(x, arrays, "supported") - _squared(x, arrays, "all")
+
+
+def shrunk_covariance(x: FloatArray) -> FloatArray:
+    """Covariance drawn towards a multiple of the unit matrix, as far as Ledoit and Wolf (2004) find best.
+
+    The same as scikit-learn's, without its checks, which take ten times as long as the sums.
+
+    Args:
+        x: shape (n, k).
+    """
+    n, k = x.shape
+    away = x - x.mean(axis=0)
+    covariance: FloatArray = away.T @ away / n
+    mean = np.trace(covariance) / k
+    squares = float((covariance**2).sum())
+    noise = (float(((away**2).sum(axis=1) ** 2).sum()) / n - squares) / n
+    distance = squares - k * mean**2
+    weight = min(noise, distance) / distance if distance > 0 else 0.0
+    return (1 - weight) * covariance + weight * mean * np.eye(k)
 
 
 def _squared(x: FloatArray, arrays: Arrays, name: str) -> FloatArray:
