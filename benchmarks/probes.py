@@ -3,9 +3,9 @@
     python benchmarks/probes.py [--runs 200] [--cells 0,1] [--kept RUNS.jsonl]
 
 States are normal, of `width` dimensions at `depths` depths, one of which moves with the label by `shift`; images share
-a part of both state and label. Worth of a detector is the mean of its ROC-AUC over runs of the same size: the interval is
-of one run. Useless states (`shift` 0) are worth 0.5. "Plain" intervals leave out the error of fitting. "Within" compares
-only documents of one image. "Found" is the share of runs whose interval is above 0.5 as a whole.
+a part of both state and label. What the detector is worth is the mean of its ROC-AUC over runs of the same size: the
+interval is of one run. Useless states (`shift` 0) are worth 0.5. "Plain" intervals leave out the error of fitting.
+"Within" compares only documents of one image. "Found" is the share of runs whose interval is above 0.5 as a whole.
 """
 
 from __future__ import annotations
@@ -123,8 +123,10 @@ def runs_of(cell: Cell, runs: int, kept: Path | None) -> list[dict[str, Any]]:
 
 
 def covered(intervals: npt.NDArray[np.float64], worth: float) -> float:
-    """Share of intervals, rows of (value, low, high), that hold a number."""
-    return float(((intervals[:, 1] <= worth) & (worth <= intervals[:, 2])).mean())
+    """Share of intervals, rows of (value, low, high), that hold a number; NaN where there are none."""
+    return (
+        float("nan") if not len(intervals) else float(((intervals[:, 1] <= worth) & (worth <= intervals[:, 2])).mean())
+    )
 
 
 def cell_row(cell: Cell, runs: Sequence[dict[str, Any]]) -> str:
@@ -134,7 +136,7 @@ def cell_row(cell: Cell, runs: Sequence[dict[str, Any]]) -> str:
         for name in ("pooled", "plain", "within", "plain_within")
     }
     pooled = columns["pooled"]
-    worth = {name: 0.5 if cell.shift == 0 else float(of[:, 0].mean()) for name, of in columns.items()}
+    worth = {name: 0.5 if cell.shift == 0 or not len(of) else float(of[:, 0].mean()) for name, of in columns.items()}
     share = {name: covered(of, worth[name]) for name, of in columns.items()}
     error = np.sqrt(share["pooled"] * (1 - share["pooled"]) / len(pooled))
     factor = np.mean([run["inflation"] for run in runs if run])
@@ -144,7 +146,7 @@ def cell_row(cell: Cell, runs: Sequence[dict[str, Any]]) -> str:
         *(f"{pooled[:, 0].mean():.3f}", f"{share['pooled']:.3f} ± {error:.3f}", f"{share['plain']:.3f}"),
         *(f"{np.median(of[:, 2] - of[:, 1]):.3f}" for of in (pooled, plain)),
         *(f"{factor:.2f}", f"{(pooled[:, 1] > 0.5).mean():.3f}"),
-        *(f"{share['within']:.3f}", f"{share['plain_within']:.3f}"),
+        *("" if np.isnan(share[name]) else f"{share[name]:.3f}" for name in ("within", "plain_within")),
     ]
     return f"| {' | '.join(cells)} |"
 
