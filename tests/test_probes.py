@@ -92,6 +92,23 @@ def test_a_relative_distance_is_what_its_formula_says() -> None:
     np.testing.assert_allclose(mahalanobis.score(arrays, states), squared(x[labels == 0]) - squared(x), rtol=1e-8)
 
 
+def test_distances_are_those_of_lm_polygraph() -> None:
+    """It takes roots, and covariances as they are; the formula is the same."""
+    golden = json.loads((Path(__file__).parent / "golden" / "inside.json").read_text("utf-8"))
+    draws = [np.array(question["states"]) for question in golden["questions"]]
+    width = draws[0].shape[1]
+    arrays = {"center": np.zeros(width), "axes": np.eye(width)}
+    for name, of in {"supported": np.concatenate(draws[::2]), "all": np.concatenate(draws)}.items():
+        arrays |= {f"mean_{name}": of.mean(axis=0), f"precision_{name}": np.linalg.inv(np.cov(of.T))}
+    states = np.array([of[:1] for of in draws])
+    alone = mahalanobis.score_alone(arrays, states)
+    background = alone - mahalanobis.score(arrays, states)
+    np.testing.assert_allclose(np.sqrt(alone), golden["values"]["mahalanobis"], rtol=1e-5)
+    np.testing.assert_allclose(
+        np.sqrt(alone) - np.sqrt(background), golden["values"]["relative_mahalanobis"], atol=1e-5
+    )
+
+
 def test_a_covariance_is_shrunk_as_scikit_learn_shrinks_it() -> None:
     from sklearn.covariance import LedoitWolf
 

@@ -127,7 +127,7 @@ def with_probes(
         shapes = f"{fit_on.states.shape[1:]} and {data.states.shape[1:]}"
         raise DataError(f"a probe of one model cannot read another's sentence_states: shapes {shapes}")
     labels, groups = data.labels, data.groups
-    scores, controls, foreign = dict[str, FloatArray](), dict[str, Shuffled](), dict[str, float]()
+    scores, controls, foreign = dict[str, npt.NDArray[np.float64]](), dict[str, Shuffled](), dict[str, float]()
     left_out, bought = dict[str, str](), dict[str, Mapping[int, float]]()
     for one in detectors:
         seen = looked_at(one, data.states)

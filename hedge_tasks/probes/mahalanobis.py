@@ -1,4 +1,5 @@
-"""Relative Mahalanobis distance of a state from those of supported answers (Ren et al. 2023, 2209.15558, eq. 1-3).
+"""Mahalanobis distance of a state from those of supported answers (Lee et al. 2018, 1807.03888), and relative to the
+distance from all (Ren et al. 2023, 2209.15558, eq. 1-3).
 
 Distance to the supported documents less distance to all documents, each with its own covariance. With fewer documents
 than dimensions a covariance cannot be inverted: states are first projected on the principal components of all
@@ -14,6 +15,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.probes.base import Arrays, FloatArray, IntArray
 
 _MOST_COMPONENTS = 64
+_SMALLEST = 1e-12
 
 
 def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
@@ -25,7 +27,7 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
         groups: not looked at.
 
     Raises:
-        DataError: too few documents are supported.
+        DataError: too few documents are supported, or all states are alike.
     """
     x = np.asarray(states[:, -1], dtype=np.float64)
     supported = targets == 0
@@ -33,8 +35,9 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
     if k < 1:
         raise DataError("a Mahalanobis distance needs four supported documents at least")
     center = x.mean(axis=0)
-    _, _, axes = np.linalg.svd(x - center, full_matrices=False)
-    axes = axes[:k].T
+    axes = _components(x - center, k)
+    if not axes.shape[1]:
+        raise DataError("all states are alike")
     projected = (x - center) @ axes
     found: dict[str, FloatArray] = {"center": center, "axes": axes}
     for name, of in {"all": projected, "supported": projected[supported]}.items():
@@ -47,8 +50,27 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
 
 def score(arrays: Arrays, states: FloatArray) -> FloatArray:
     """How much farther a state is from the supported documents than from all, shape (m,)."""
-    x = (np.asarray(states[:, -1], dtype=np.float64) - arrays["center"]) @ arrays["axes"]
+    x = _projected(arrays, states)
     return _squared(x, arrays, "supported") - _squared(x, arrays, "all")
+
+
+def score_alone(arrays: Arrays, states: FloatArray) -> FloatArray:
+    """How far a state is from the supported documents, shape (m,)."""
+    return _squared(_projected(arrays, states), arrays, "supported")
+
+
+def _projected(arrays: Arrays, states: FloatArray) -> FloatArray:
+    found: FloatArray = (np.asarray(states[:, -1], dtype=np.float64) - arrays["center"]) @ arrays["axes"]
+    return found
+
+
+def _components(x: FloatArray, k: int) -> FloatArray:
+    """The first principal components of centred states, shape (width, k or fewer)."""
+    wide = x.shape[1] > x.shape[0]
+    values, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
+    first = [i for i in range(len(values))[::-1] if values[i] > values[-1] * _SMALLEST][:k]
+    found: FloatArray = x.T @ vectors[:, first] / np.sqrt(values[first]) if wide else vectors[:, first]
+    return found
 
 
 def shrunk_covariance(x: FloatArray) -> FloatArray:
