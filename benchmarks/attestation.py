@@ -157,6 +157,7 @@ def loaded(arguments: argparse.Namespace, folder: Path | None, **options: Any) -
         given.setdefault("batch_size", 8)
     else:
         given |= {"max_model_len": 512, "max_num_batched_tokens": 32768, "enforce_eager": True}
+        given["gpu_memory_utilization"] = 0.15  # of the machine's memory, where vLLM runs on a CPU
     if folder is None:
         return adapter_class("hedge_tiny")(**given)
     return adapter_class(arguments.what)(pretrained=str(folder), **given)

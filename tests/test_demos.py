@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shlex
 from fractions import Fraction
@@ -15,6 +16,7 @@ from PIL import Image
 
 from hedge_tasks.cli import main
 from hedge_tasks.measures.of_run import numbers_of_run
+from hedge_tasks.report.paper_section import paper_sections
 from hedge_tasks.runs.run_files import load_run
 
 SUITES = ("medhallu", "medhallmark", "shale", "vope")
@@ -109,6 +111,29 @@ def test_the_suites_own_numbers_are_the_tables_to_every_digit(runs: dict[str, Ru
         assert stderr == pytest.approx(m.stderr or half, rel=1e-9)
         ends = [found[f"{metric.name}_{end}"] for end in ("low", "high") if suite == "vope"]
         assert not ends or tuple(ends) == m.interval
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_report_has_the_tables_of_the_suites_command(
+    runs: dict[str, Run], suite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = runs[suite].output
+    [section] = paper_sections([load_run(folder)])
+    if suite == "medhallmark":  # made up, so that no part of the paper is known by its ids
+        assert section.failed == "'m1' is no id of Med-HallMark"
+        return
+    assert main(["paper", suite, str(folder)]) == 0
+    said = capsys.readouterr().out.split()
+    assert section.tables
+    for table in section.tables:
+        words = table.to_text().split()
+        assert any(said[i : i + 12] == words[:12] for i in range(len(said))), table.title
+    assert main(["report", str(folder), "--no-curves", "--out", str(tmp_path / "report.html")]) == 0
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert f'id="paper-{suite}"' in page
+    assert all(html.escape(table.title) in page for table in section.tables)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +93,22 @@ def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     chance = np.random.default_rng(7)
     alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(150))
     assert alarms <= 6  # of 150 at .01, more have a probability of .001
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_text_of_other_tokens_is_another_draw(noise: float) -> None:
+    """Twelve ways to write four texts, as a tokenizer has them; a noisy engine tells other digits each time."""
+    chance = np.random.default_rng(3)
+    draws, alarms = [], 0
+    for _ in range(40):
+        draws = []
+        for _ in range(80):
+            p = chance.dirichlet(np.full(12, 0.5))
+            drawn = chance.choice(12, 10, p=p)
+            told = [math.log(max(p[i], 1e-9)) + noise * chance.uniform(-1, 1) for i in drawn]
+            draws.append([replace(answer(i, min(v, 0.0)), text=f"{i % 4}") for i, v in zip(drawn, told, strict=True)])
+        alarms += verdict_on(draws, PURE).state == "contradicted"
+    assert alarms <= 3
 
 
 def test_rare_repeats_are_no_alarm() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,17 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.manifests import Data, Digests, Manifest, read_manifest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard import write_submission
-from hedge_tasks.leaderboard.private_split import place_of_scores, read_scores, split_manifest
+from hedge_tasks.leaderboard.entries import read_entries
+from hedge_tasks.leaderboard.private_records import (
+    PrivateScores,
+    place_of_scores,
+    read_scores,
+    with_private,
+    write_scores,
+)
+from hedge_tasks.leaderboard.private_split import split_manifest
+from hedge_tasks.leaderboard.submission import sha256_of
+from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.models import adapter_class
 
 IDS = [f"q{i}" for i in range(60)]
@@ -59,8 +70,18 @@ def test_an_entrys_model_is_scored_on_documents_it_has_not_seen(
     again = [one[1] for one in sampled(model, plan(n=2), None) if one[1].id in private.documents]
     cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in again]
     assert scores.summary.hallucinated == sum(verdict.label or 0 for verdict in build_judge("rule").judge(cases))
+    [shown] = read_entries(tmp_path, cache=tmp_path / "cache").entries
+    assert shown.findings.private is not None
+    assert shown.findings.private.part.verified
+    assert shown.findings.private.other == ()  # the same model, so that nothing is better by more than chance
+    assert "private documents" in shown.html
+    there = shown.findings.private.aurocs["exact"]["radflag"]
+    assert there.n == scores.summary.labelled
+    unsigned = with_private(replace(shown.findings, private=None), entry, file, tmp_path / "signers")
+    assert unsigned.private is not None
+    assert not unsigned.private.part.verified
     changed = json.loads(place_of_scores(file).read_text())
-    changed["summary"]["hallucinated"] = 0
+    changed["summary"]["hallucinated"] += 1
     place_of_scores(file).write_text(json.dumps(changed))
     with pytest.raises(DataError, match="changed"):
         read_scores(place_of_scores(file), entry)
@@ -76,3 +97,33 @@ def test_an_entry_with_private_documents_is_refused(tmp_path: Path, capsys: pyte
     write_submission(file, entry_of(sampled(model, plan(n=1), 6), plan(n=1)))
     assert main(["attest", str(file), "--private", str(hidden), "--model", "hedge_tiny"]) == 2
     assert "private documents" in capsys.readouterr().err
+
+
+def test_numbers_that_are_better_than_on_private_documents_are_named(tmp_path: Path) -> None:
+    model = adapter_class("hedge_tiny").create_from_arg_string("")
+    entry = entry_of(sampled(model, plan(n=1), 12), plan(n=1))
+    file = tmp_path / "entry.json"
+    write_submission(file, entry)
+    of = entry["clusterings"]["exact"]["aggregates"]
+    for clear, named in ((0.52, True), (0.88, False)):
+        of["se"] |= {"auroc": 0.9, "stderr": 0.03, "low": 0.83, "high": 0.95, "reason": None}
+        there = {**of["se"], "auroc": clear, "stderr": 0.04, "low": clear - 0.08, "high": clear + 0.08}
+        summary = {**entry["summary"], "hallucination_rate": entry["summary"]["hallucination_rate"]}
+        told = {
+            "hedge_private": 1,
+            "submission": entry["digest"],
+            "task": entry["entry"]["task"],
+            "created": "2026",
+            "version": "1",
+            "engine": {"adapter": "hedge_tiny", "model": "m", "identity": "m", "dtype": None, "versions": {}},
+            "split": sha256_of([]),
+            "documents": 9,
+            "summary": summary,
+            "clusterings": {"exact": {"se": there}},
+        }
+        write_scores(place_of_scores(file), PrivateScores.read({**told, "digest": sha256_of(told)}))
+        found = with_private(ValidationFindings(), entry, file).private
+        assert found is not None
+        assert found.part.verified
+        assert found.aurocs["exact"]["se"].value == clear
+        assert [text.startswith("ROC-AUC of se (exact): 0.900 in the entry") for text in found.other] == [True] * named

@@ -106,7 +106,8 @@ def _private(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.manifests import read_manifest
     from hedge_tasks.leaderboard import read_submission
     from hedge_tasks.leaderboard.attestation_draws import engine_of
-    from hedge_tasks.leaderboard.private_split import NAMESPACE, place_of_scores, private_scores, write_scores
+    from hedge_tasks.leaderboard.private_records import NAMESPACE, place_of_scores, write_scores
+    from hedge_tasks.leaderboard.private_split import private_scores
     from hedge_tasks.leaderboard.signatures import sign
     from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task

@@ -19,7 +19,7 @@ from hedge_tasks.leaderboard.comparison import Counted, Pairs, auroc_pairs, sum_
 from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import PartStatus
-from hedge_tasks.leaderboard.suite import measured_of, metrics_of
+from hedge_tasks.leaderboard.suite import auroc_of, measured_of, metrics_of
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.numbers import Number
@@ -260,10 +260,7 @@ def _cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
 
 def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Number:
     """An aggregate as validated."""
-    stated = content["clusterings"][clustering]["aggregates"][detector]
-    interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
-    counts = {name: stated[name] for name in ("n", "n_positive", "reason")}
-    return Number(stated["auroc"], stated["stderr"], interval, **counts)
+    return auroc_of(content["clusterings"][clustering]["aggregates"][detector])
 
 
 def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:

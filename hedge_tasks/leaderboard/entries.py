@@ -21,6 +21,7 @@ from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.entry_finding import finding_in
 from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
+from hedge_tasks.leaderboard.private_records import with_private
 from hedge_tasks.leaderboard.repository import merged_in
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import FindEdition, FindManifests, check, read_submission
@@ -129,7 +130,7 @@ def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callab
 def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
     content = read_submission(file)
     findings = with_statement(check(content, **options), content, file, signers)
-    findings = with_signed_audit(findings, file, signers)
+    findings = with_private(with_signed_audit(findings, file, signers), content, file, signers)
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]

@@ -67,6 +67,7 @@ def entry_page(
         summary=content["summary"],
         rate=rate,
         replayed=findings.answers.verified,
+        private=findings.private,
         finding=finding,
         why_none=why_none,
         protocol=protocol_of(content),
@@ -118,6 +119,7 @@ def _row(
         "by_draws": None if priced is None else priced.by_draws,
         "name": name_of(detector) if detector in names() else clean(about["title"], 100),
         "draws": about["draws"],
+        "private": None if findings.private is None else findings.private.aurocs.get(clustering, {}).get(detector),
         "estimate": stated_auroc(content, clustering, detector),
         "part": findings.detectors[clustering][detector],
         "experts": audited_number(content, clustering, detector),
@@ -127,9 +129,10 @@ def _row(
 
 def _remarks(content: Mapping[str, Any], findings: ValidationFindings) -> list[str]:
     """Remarks on the run for its reader: computed here, and where texts are missing as the submission says them."""
+    worse = [] if findings.private is None else [f"Worse on private documents: {one}" for one in findings.private.other]
     if findings.remarks is not None:
-        return list(findings.remarks)
-    return [f"The submission says: {one['text']}" for one in content["health"]["findings"]]
+        return [*worse, *findings.remarks]
+    return [*worse] + [f"The submission says: {one['text']}" for one in content["health"]["findings"]]
 
 
 def _sampled(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -160,6 +163,8 @@ def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator
             parts[f"scores of {clustering}: {named}"] = part
     for what, part in parts.items():
         yield what, "recomputed" if part.verified else "self-reported", part.verified, part.reason
+    if (private := findings.private) is not None:
+        yield "private documents", "scored" if private.part.verified else "refused", *vars(private.part).values()
     answers = findings.answers
     state = "replayed" if answers.verified else "self-reported"
     yield "answers and log-probabilities", state, answers.verified, answers.reason

@@ -25,6 +25,7 @@ from hedge_tasks.leaderboard.attestation import place_of_statement
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry, EntryFinding
+from hedge_tasks.leaderboard.private_records import place_of_scores
 from hedge_tasks.leaderboard.signatures import signature_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
@@ -124,13 +125,13 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
 
 
 def _place(cache: Path, file: Path) -> Path:
-    """By content and name, which the page tells, and by the statement beside it."""
+    """By content and name, which the page tells, and by the statement and the private scores beside it."""
     if file.stat().st_size > LARGEST:
         raise DataError(f"{file}: larger than {LARGEST >> 20} MiB")
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256")
-    statement = place_of_statement(file)
-    for beside in (statement, signature_of(statement)):
+    statement, scores = place_of_statement(file), place_of_scores(file)
+    for beside in (statement, signature_of(statement), scores, signature_of(scores)):
         if beside.is_file() and not beside.is_symlink() and beside.stat().st_size <= LARGEST:
             digest.update(hashlib.sha256(beside.read_bytes()).digest())
     digest.update(file.name.encode("utf-8", "surrogateescape"))

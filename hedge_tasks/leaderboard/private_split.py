@@ -10,23 +10,17 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks import __version__
 from hedge_tasks.adjudication import build_judge
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.io.files import write_whole
-from hedge_tasks.io.outside import read_json
-from hedge_tasks.io.records import AtLeastOne, Name, Objects, Record
 from hedge_tasks.leaderboard.attestation_draws import check_prompt, drawn, draws_of, plan_of
 from hedge_tasks.leaderboard.attestation_records import Engine
+from hedge_tasks.leaderboard.private_records import PrivateScores
 from hedge_tasks.leaderboard.recomputation import asks_nobody
-from hedge_tasks.leaderboard.schema import NamedSha256, SubmittedAuroc, Summary
 from hedge_tasks.leaderboard.submission import make_submission, sha256_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import check_models
@@ -34,36 +28,6 @@ from hedge_tasks.scoring.relabel import relabel
 
 if TYPE_CHECKING:
     from hedge_tasks.lmms.task import HedgeTask
-
-ENDING = ".private"
-"""Of the file of scores, in place of the entry's `.json`."""
-
-NAMESPACE = "hedge-private"
-"""Of its signature."""
-
-_LARGEST = 16 << 20
-
-
-class PrivateScores(Record):
-    """An entry's model on documents that its makers have not seen. Written by `hedge attest --private`.
-
-    Attributes:
-        split: SHA-256 of the ids of the private documents, so that scores of one split can be told from another's.
-        summary: counts and the hallucination rate there.
-        clusterings: by clustering and detector, ROC-AUC there.
-    """
-
-    hedge_private: Literal[1]
-    digest: NamedSha256
-    submission: NamedSha256
-    task: Name
-    created: Annotated[str, Field(max_length=40)]
-    version: Annotated[str, Field(max_length=40)]
-    engine: Engine
-    split: NamedSha256
-    documents: AtLeastOne
-    summary: Summary
-    clusterings: Objects[Objects[SubmittedAuroc]]
 
 
 def split_manifest(manifest: Manifest, groups: Sequence[str | None], share: float, secret: str) -> list[Manifest]:
@@ -170,29 +134,3 @@ def _sampled(model: Any, task: HedgeTask, submission: Mapping[str, Any], ids: Se
         answers, n = [made[str(i)] for i in range(len(draws))], plan.n
         about = (request.question, request.reference, None, request.group, request.question_type)
         yield AnswerSet(id, answers[0], tuple(answers[1 : 1 + n]), tuple(answers[1 + n :]), *about)
-
-
-def place_of_scores(entry: Path) -> Path:
-    """Where the private scores of an entry are: beside it."""
-    return entry.with_suffix(ENDING)
-
-
-def write_scores(path: Path, scores: PrivateScores) -> None:
-    """Write private scores as a whole or not at all."""
-    content = scores.model_dump(mode="json", exclude_none=False)
-    write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
-
-
-def read_scores(path: Path, submission: Mapping[str, Any]) -> PrivateScores:
-    """Read the private scores of an entry.
-
-    Raises:
-        DataError: they are none, were changed, or are of another entry.
-    """
-    raw = read_json(path, largest=_LARGEST, constants=False)
-    scores = PrivateScores.read(raw, str(path))
-    if scores.digest != sha256_of({key: value for key, value in raw.items() if key != "digest"}):
-        raise DataError(f"{path}: digest: not the content's, so it was changed after it was written")
-    if scores.submission != submission["digest"] or scores.task != submission["entry"]["task"]:
-        raise DataError(f"{path}: submission: of another entry")
-    return scores

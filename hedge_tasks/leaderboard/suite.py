@@ -64,6 +64,12 @@ def stated(metric: OfSums, found: Number) -> dict[str, Any]:
     return {**about, **rounded, "n": found.n, "n_groups": found.n_groups, "reason": found.reason}
 
 
+def auroc_of(stated: Mapping[str, Any]) -> Number:
+    """Return a ROC-AUC as a file has it."""
+    interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
+    return Number(stated["auroc"], stated["stderr"], interval, **{k: stated[k] for k in ("n", "n_positive", "reason")})
+
+
 def measured_of(stated: Mapping[str, Any]) -> Number:
     """A stated number as reports show it."""
     interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])

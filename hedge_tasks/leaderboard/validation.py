@@ -48,7 +48,7 @@ from hedge_tasks.leaderboard.submission import (
 )
 from hedge_tasks.leaderboard.suite import check_suite
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
-from hedge_tasks.numbers import PERCENT, format_value
+from hedge_tasks.numbers import PERCENT, Number, format_value
 from hedge_tasks.runs.editions import Edition, edition_for
 from hedge_tasks.runs.health import Health
 from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, power_text
@@ -73,6 +73,21 @@ NO_MANIFEST = "no manifest of this task is known, so nobody can tell whether doc
 
 
 @dataclass(frozen=True)
+class PrivateFindings:
+    """Findings on an entry's model on documents that its makers have not seen.
+
+    Attributes:
+        part: whether scores on them count, and whose they are.
+        aurocs: by clustering and detector.
+        other: which numbers of the entry are better than there by more than chance.
+    """
+
+    part: PartStatus
+    aurocs: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
+    other: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ValidationFindings:
     """Findings of a validation.
 
@@ -91,6 +106,7 @@ class ValidationFindings:
         remarks: what a reader should know of the run by its own answers, computed here; None where texts are missing.
         sampled: (setting, state, evidence) of its sampling, likewise.
         answers: whether the answers were replayed; see `hedge_tasks.leaderboard.attestation`.
+        private: of private documents; None where there are no scores on them.
     """
 
     problems: tuple[str, ...] = ()
@@ -105,6 +121,7 @@ class ValidationFindings:
     blind: Mapping[str, PartStatus] = field(default_factory=dict)
     standing: Standing | None = None
     answers: PartStatus = field(default_factory=lambda: PartStatus(False, NOT_REPLAYED))
+    private: PrivateFindings | None = None
     remarks: tuple[str, ...] | None = None
     sampled: tuple[tuple[str, str, str], ...] | None = None
 

@@ -27,6 +27,7 @@ from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
 from hedge_tasks.report.lead import asked_of, axis_ticks, detector_rows, lead_chart, price_of, tiles, why_no_detector
 from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
+from hedge_tasks.report.paper_section import paper_sections
 from hedge_tasks.report.pictures import BUDGET, NONE, Thumbnails, stored_documents, thumbnails
 from hedge_tasks.report.results import ResultFile, newest_rows
 from hedge_tasks.report.risk import risk_panel
@@ -122,6 +123,7 @@ def build_report(
         answers=Markup(script_json(answers)) if answers else None,
         answers_read=read_without_script(answers),
         paper=_paper(analyses),
+        papers=list(paper_sections(runs)),
         rows=newest_rows(results),
     )
 

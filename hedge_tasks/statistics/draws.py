@@ -10,9 +10,11 @@ Never "verified": a deviation may be too small for the number of documents. So t
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +28,10 @@ ALPHA = 0.01
 FEWEST_DOCUMENTS = 10
 FEWEST_REPEATS = 10.0
 """Expected pairs of equal draws, below which their number is too skewed for a t-test."""
+
+EXACT, INEXACT = 0.001, 0.1
+"""Nats a token by which the log-probabilities of the same tokens may differ: of an engine that gives the same numbers
+whatever else is in the batch, and at most, in half precision."""
 
 State = Literal["contradicted", "not contradicted", "not verifiable"]
 
@@ -84,9 +90,10 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
         return DrawsVerdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
         return DrawsVerdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
-    ended = [one for of in draws if (one := _counted(of, with_end=True)) is not None]
+    apart = _apart(draws)
+    ended = [one for of in draws if (one := _counted(of, apart, with_end=True)) is not None]
     two_sided = len(ended) >= FEWEST_DOCUMENTS
-    found = ended if two_sided else [one for of in draws if (one := _counted(of, with_end=False)) is not None]
+    found = ended if two_sided else [one for of in draws if (one := _counted(of, apart, with_end=False)) is not None]
     if len(found) < FEWEST_DOCUMENTS:
         return DrawsVerdict(
             "not verifiable", f"only {count_of(len(found), 'document')} with repeated draws and log-probabilities"
@@ -102,9 +109,41 @@ def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: 
     return replace(verdict, power=power_of(draws, **about))  # type: ignore[arg-type]
 
 
-def _counted(draws: Sequence[Answer], *, with_end: bool) -> _Document | None:
-    # Equal texts of other tokens are other draws.
-    keys = [(a.text, a.n_tokens, a.finish, a.thought is None) for a in draws]
+def _spelled(answer: Answer) -> Hashable:
+    """Return all that is known of an answer's tokens but their log-probability."""
+    return answer.text, answer.n_tokens, answer.finish, answer.thought is None
+
+
+def _by_key(of: tuple[Hashable, float]) -> tuple[str, float]:
+    return repr(of[0]), of[1]
+
+
+def _apart(draws: Sequence[Sequence[Answer]]) -> float:
+    """Return the nats a token beyond which equal texts are of other tokens: more than an engine's numbers vary by."""
+    steps = []
+    for of in draws:
+        told = sorted(((_spelled(a), a.mean_logprob) for a in of if a.mean_logprob is not None), key=_by_key)
+        near = (abs(a - b) for (one, a), (other, b) in pairwise(told) if one == other)
+        steps += [step for step in near if step <= INEXACT]
+    return min(max(EXACT, 4 * float(np.median(steps))), INEXACT) if steps else EXACT
+
+
+def _paths(draws: Sequence[Answer], apart: float) -> list[Hashable]:
+    """A key for each draw: equal texts of other tokens are other draws, told apart by their log-probabilities."""
+    values: dict[Hashable, list[float]] = defaultdict(list)
+    for answer in draws:
+        if answer.mean_logprob is not None:
+            values[_spelled(answer)].append(answer.mean_logprob)
+    starts = {key: [high for low, high in pairwise(sorted(of)) if high - low > apart] for key, of in values.items()}
+    return [
+        (spelled, bisect_right(starts[spelled], a.mean_logprob) if a.mean_logprob is not None else 0)
+        for a in draws
+        for spelled in [_spelled(a)]
+    ]
+
+
+def _counted(draws: Sequence[Answer], apart: float, *, with_end: bool) -> _Document | None:
+    keys = _paths(draws, apart)
     counts, n = Counter(keys), len(draws)
     known = [
         (key, math.exp(logp))

@@ -21,6 +21,7 @@ EVALUATION = Evaluation(
         "hedge_tasks.evaluations.medhallmark.measures:MEASURES",
         "hedge_tasks.evaluations.medhallmark.wording:MEASURES",
     ),
+    tables="hedge_tasks.evaluations.medhallmark.tables:paper_tables",
     commands={
         "data": ("hedge_tasks.evaluations.medhallmark.data_command:add",),
         "make": ("hedge_tasks.making.medhallmark.command:add",),

@@ -17,9 +17,10 @@ from hedge_tasks.evaluations.medhallmark.wording import BertScore, InCommon
 from hedge_tasks.measures.measure import Measure, by_name
 from hedge_tasks.measures.of_run import Document, compare_documents, documents_of, estimate_of
 from hedge_tasks.measures.paper_tables import Change, ModelNumbers, beside_of, changes_table, wide_table
-from hedge_tasks.measures.published import Published
+from hedge_tasks.measures.published import Published, model_of_paper, read_published
 from hedge_tasks.numbers import PERCENT, Column, Number, Table, format_number
 from hedge_tasks.numbers.table import Cell
+from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_mean
 
@@ -225,6 +226,16 @@ def tables_of(
         title = "With the prefix less without, over the same questions, tested between images"
         tables.append(changes_table(effects, title=title, a="with prefix", b="without", names=names, n="questions"))
     return tables
+
+
+def paper_tables(runs: Sequence[Run]) -> list[Table]:
+    """The paper's tables of the runs of Med-HallMark among these, each beside the paper's model of its name."""
+    mine = [run for run in runs if is_medhallmark(run)]
+    if not mine:
+        return []
+    published = read_published(__package__)
+    found = [with_published(one, model_of_paper(one.model, PATTERNS, {}), published) for one in numbers_of(mine)]
+    return tables_of(found, prefix_effects(found), published, short_names([one.model for one in found]))
 
 
 def _without(numbers: ModelNumbers, *keys: str) -> ModelNumbers:

@@ -19,6 +19,7 @@ EVALUATION = Evaluation(
     own_folder("hedge_medhallu"),
     judges={"medhallu": "hedge_tasks.evaluations.medhallu.judge:MedHalluJudge"},
     measures=("hedge_tasks.evaluations.medhallu.measures:MEASURES",),
+    tables="hedge_tasks.evaluations.medhallu.tables:paper_tables",
     commands={
         "data": ("hedge_tasks.evaluations.medhallu.data_command:add",),
         "paper": ("hedge_tasks.evaluations.medhallu.command:add",),

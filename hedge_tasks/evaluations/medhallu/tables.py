@@ -26,7 +26,7 @@ from hedge_tasks.measures.paper_tables import (
     numbers_in,
     wide_table,
 )
-from hedge_tasks.measures.published import Published
+from hedge_tasks.measures.published import Published, model_of_paper, read_published
 from hedge_tasks.numbers import PERCENT, Table, format_number, format_value
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import short_names
@@ -288,6 +288,14 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Seq
         shown = [replace(change, about=about(change.about)) for change in changes]
         tables.append(changes_table(shown, title=title, a="with", b="without", names=short))
     return tables
+
+
+def paper_tables(runs: Sequence[Run]) -> list[Table]:
+    """The paper's tables of the runs of MedHallu among these, each beside the paper's model of its name."""
+    mine = [run for run in runs if is_medhallu(run)]
+    published = read_published(__package__)
+    read = [with_published(one, model_of_paper(one.run.model, PATTERNS, {}), published) for one in answered(mine)]
+    return tables_of(read, differences(read), published) if read else []
 
 
 def _unread(one: ReadRun, short: Mapping[str, str]) -> Iterator[str]:

@@ -25,6 +25,7 @@ EVALUATION = Evaluation(
     judges={"shale": "hedge_tasks.evaluations.shale.judge:ShaleJudge"},
     measures=("hedge_tasks.evaluations.shale.measures:MEASURES",),
     second_stages={"shale_blind": "hedge_tasks.evaluations.shale.blind:without_image"},
+    tables="hedge_tasks.evaluations.shale.tables:paper_tables",
     commands={
         "data": ("hedge_tasks.evaluations.shale.data_command:add",),
         "make": ("hedge_tasks.making.shale.command:add",),

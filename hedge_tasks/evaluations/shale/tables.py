@@ -8,7 +8,7 @@ stay together (`statistics.sums`), and equal those of a report where one run has
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import AnswerSet
@@ -30,7 +30,7 @@ from hedge_tasks.evaluations.shale.measures import CONTROLLED, Average, Resistan
 from hedge_tasks.evaluations.shale.published import AVERAGE, models, published
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.paper_tables import ModelNumbers, tall_table
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import Number, Table
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import named_like
 from hedge_tasks.runs.run_files import Run
@@ -85,23 +85,23 @@ class ModelTables:
         """Return the tables that are wanted."""
         blocks = [f"{self.model or 'unknown model'}:", *(f"- {title}" for title in self.runs)]
         for n in wanted:
-            blocks += ["", _text(n, self.tables[n], self.beside)]
+            blocks += ["", _table(n, self.tables[n], self.beside).to_text()]
         return "\n".join([*blocks, *(["", *(f"Note: {note}." for note in self.notes)] if self.notes else [])])
 
 
-def _text(n: int, table: ModelNumbers, beside: str) -> str:
+def _table(n: int, table: ModelNumbers, beside: str) -> Table:
     measures = [pool.measure for pool in COLUMNS[n]]
     there = [m for m in measures if table.numbers[m.name].n]
     title = f"Table {n}, {TITLES[n]}"
     if not there:
-        return f"{title}\n  nothing of it was asked"
+        return Table([], [], title=title, notes=["  nothing of it was asked"])
     left = [m.title for m in measures if m not in there and not m.name.startswith("rr_")]
     undefined = {m.title: number for m in there if not (number := table.numbers[m.name]).defined}
     notes = [f"  {name}: {number.reason}" for name, number in undefined.items()]
     notes += [f"  not asked: {', '.join(left)}"] if left else []
     of = ModelNumbers({}, table.numbers, table.published)
-    layout = tall_table([of], there, units="items", groups="scenes", paper=f"paper ({beside})", notes=notes)
-    return f"{title}\n{layout.to_text()}"
+    about = {"units": "items", "groups": "scenes", "paper": f"paper ({beside})", "notes": notes}
+    return tall_table([of], there, title=title, **about)  # type: ignore[arg-type]
 
 
 def title_of(name: str) -> str:
@@ -208,6 +208,18 @@ def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HED
     return [
         _of_model(model, mine, beside or named_like(model, models()) or AVERAGE, parsing)
         for model, mine in sorted(by_model.items())
+    ]
+
+
+def paper_tables(runs: Sequence[Run]) -> list[Table]:
+    """The paper's tables of every model that answered SHALE's questions, without those that nothing was asked for."""
+    if not any(map(is_shale, runs)):
+        return []
+    found = tables_of(runs)
+    tables = [(one.model, _table(n, numbers, one.beside)) for one in found for n, numbers in one.tables.items()]
+    alone = len(found) == 1
+    return [
+        table if alone else replace(table, title=f"{model}: {table.title}") for model, table in tables if table.rows
     ]
 
 

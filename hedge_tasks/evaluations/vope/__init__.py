@@ -29,6 +29,7 @@ EVALUATION = Evaluation(
     decompositions={"object": "hedge_tasks.evaluations.vope.claims:ObjectDecomposition"},
     entailments={"object": "hedge_tasks.evaluations.vope.claims:ObjectEntailment"},
     second_stages={"vope_rechecks": "hedge_tasks.evaluations.vope.rechecks:rechecks"},
+    tables="hedge_tasks.evaluations.vope.tables:paper_tables",
     commands={
         "data": ("hedge_tasks.evaluations.vope.data_command:add",),
         "paper": ("hedge_tasks.evaluations.vope.command:add",),

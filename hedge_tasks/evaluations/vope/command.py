@@ -32,7 +32,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     if not runs:
         raise DataError(f"no run of VOPE in {', '.join(map(str, arguments.runs))}")
     found = [numbers_of(run, arguments.parsing, arguments.presence, arguments.published) for run in runs]
-    found.sort(key=lambda one: (one.model, one.task, one.prompts, one.alpha, one.decoding != PLAIN, one.decoding))
+    found.sort(key=lambda one: one.order)
     swept = any(one.decoding != PLAIN for one in found)
     facts = [
         {**one.to_dict(), "differences": {m.name: difference(one, found, m.name) if swept else None for m in SHARES}}

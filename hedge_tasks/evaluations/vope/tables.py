@@ -80,6 +80,11 @@ class Stories:
     def decoding(self) -> str:
         return self.numbers.about["decoding"]
 
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Where its rows stand: plain decoding first among runs of one model and task."""
+        return self.model, self.task, self.prompts, self.alpha, self.decoding != PLAIN, self.decoding
+
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
         return {**self.numbers.to_dict(), "alpha": self.alpha, "prompts": self.prompts}
@@ -168,6 +173,12 @@ def tables_of(found: Sequence[Stories]) -> list[Table]:
         beside = [replace(row, published={k: p for k, p in row.published.items() if k in only}) for row in rated]
         tables.append(wide_table(beside, [*RELEVANCE, *KAPPAS], title=title, stderr=False))
     return tables
+
+
+def paper_tables(runs: Sequence[Run]) -> list[Table]:
+    """The paper's tables of the runs of VOPE among these."""
+    found = sorted(map(numbers_of, filter(is_vope, runs)), key=lambda one: one.order)
+    return tables_of(found) if found else []
 
 
 def _bare(numbers: ModelNumbers) -> ModelNumbers:

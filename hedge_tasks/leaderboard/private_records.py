@@ -1,0 +1,150 @@
+"""Scores of an entry's model on documents that a board's maintainers keep to themselves: a file beside the entry."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.outside import read_json
+from hedge_tasks.io.records import AtLeastOne, Name, Objects, Record
+from hedge_tasks.leaderboard.attestation_records import Engine
+from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.leaderboard.schema import NamedSha256, SubmittedAuroc, Summary
+from hedge_tasks.leaderboard.signatures import signer_of
+from hedge_tasks.leaderboard.submission import sha256_of
+from hedge_tasks.leaderboard.suite import auroc_of
+from hedge_tasks.leaderboard.validation import PrivateFindings, ValidationFindings
+from hedge_tasks.numbers import PERCENT, Number, format_number, format_value
+from hedge_tasks.statistics.base import two_sided_p
+
+ENDING = ".private"
+"""Of the file of scores, in place of the entry's `.json`."""
+
+NAMESPACE = "hedge-private"
+"""Of its signature."""
+
+ALPHA = 0.01
+"""Of the tests whether an entry's numbers are other there, all together."""
+
+_LARGEST = 16 << 20
+
+
+class PrivateScores(Record):
+    """An entry's model on documents that its makers have not seen. Written by `hedge attest --private`.
+
+    Attributes:
+        split: SHA-256 of the ids of the private documents, so that scores of one split can be told from another's.
+        summary: counts and the hallucination rate there.
+        clusterings: by clustering and detector, ROC-AUC there.
+    """
+
+    hedge_private: Literal[1]
+    digest: NamedSha256
+    submission: NamedSha256
+    task: Name
+    created: Annotated[str, Field(max_length=40)]
+    version: Annotated[str, Field(max_length=40)]
+    engine: Engine
+    split: NamedSha256
+    documents: AtLeastOne
+    summary: Summary
+    clusterings: Objects[Objects[SubmittedAuroc]]
+
+
+def place_of_scores(entry: Path) -> Path:
+    """Where the private scores of an entry are: beside it."""
+    return entry.with_suffix(ENDING)
+
+
+def write_scores(path: Path, scores: PrivateScores) -> None:
+    """Write private scores as a whole or not at all."""
+    content = scores.model_dump(mode="json", exclude_none=False)
+    write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
+
+
+def read_scores(path: Path, submission: Mapping[str, Any]) -> PrivateScores:
+    """Read the private scores of an entry.
+
+    Raises:
+        DataError: they are none, were changed, or are of another entry.
+    """
+    raw = read_json(path, largest=_LARGEST, constants=False)
+    scores = PrivateScores.read(raw, str(path))
+    if scores.digest != sha256_of({key: value for key, value in raw.items() if key != "digest"}):
+        raise DataError(f"{path}: digest: not the content's, so it was changed after it was written")
+    if scores.submission != submission["digest"] or scores.task != submission["entry"]["task"]:
+        raise DataError(f"{path}: submission: of another entry")
+    return scores
+
+
+def with_private(
+    findings: ValidationFindings, submission: Mapping[str, Any], entry: Path, signers: Path | None = None
+) -> ValidationFindings:
+    """Findings on an entry with what its model is worth on private documents, where scores on them are beside it.
+
+    Args:
+        findings: of its validation.
+        submission: the entry.
+        entry: its file.
+        signers: as for `hedge_tasks.leaderboard.attestation.with_statement`.
+    """
+    path = place_of_scores(entry)
+    if not path.is_file() or path.is_symlink() or findings.problems:
+        return findings
+    try:
+        scores = read_scores(path, submission)
+        signer = signer_of(path, NAMESPACE, signers) if signers is not None else None
+    except HedgeError as error:
+        refused = PartStatus(False, f"the scores beside it are refused: {error}"[:500])
+        return replace(findings, private=PrivateFindings(refused))
+    if signers is not None and signer is None:
+        unknown = PartStatus(False, "nobody known here has signed the scores beside it")
+        return replace(findings, private=PrivateFindings(unknown))
+    aurocs = {
+        name: {detector: auroc_of(one.model_dump()) for detector, one in of.items()}
+        for name, of in scores.clusterings.items()
+    }
+    other = tuple(_other(submission, scores, aurocs))
+    by = f"signed by {signer}" if signer else "unsigned"
+    told = f"{scores.documents} documents that its makers have not seen, by {scores.engine.adapter}; {by}"
+    return replace(findings, private=PrivateFindings(PartStatus(True, told), aurocs, other))
+
+
+def _other(
+    submission: Mapping[str, Any], scores: PrivateScores, aurocs: Mapping[str, Mapping[str, Number]]
+) -> Iterator[str]:
+    """Which numbers of an entry are better than on private documents by more than chance (Bonferroni).
+
+    Documents are taken as independent in the rate: it is a remark for readers, and ranks nobody.
+    """
+    pairs = []
+    for name, of in aurocs.items():
+        stated = submission["clusterings"].get(name, {}).get("aggregates", {})
+        for detector, there in of.items():
+            if detector in stated and (here := auroc_of(stated[detector])).stderr is not None and there.stderr:
+                pairs.append((f"{detector} ({name})", here, there))
+    alpha = ALPHA / (len(pairs) + 1)
+    for what, here, there in pairs:
+        gap = (here.value or 0) - (there.value or 0)
+        error = math.hypot(here.stderr or 0, there.stderr or 0)
+        if gap > 0 and error and two_sided_p(gap / error) < alpha:
+            yield (
+                f"ROC-AUC of {what}: {format_number(here)} in the entry, "
+                f"on private documents {format_number(there, interval=True)}"
+            )
+    here_rate, there_rate = submission["summary"]["hallucination_rate"], scores.summary.hallucination_rate
+    n_here, n_there = submission["summary"]["labelled"], scores.summary.labelled
+    if here_rate is not None and there_rate is not None:
+        pooled = (here_rate * n_here + there_rate * n_there) / (n_here + n_there)
+        error = math.sqrt(pooled * (1 - pooled) * (1 / n_here + 1 / n_there))
+        if error and there_rate > here_rate and two_sided_p((there_rate - here_rate) / error) < alpha:
+            both = (format_value(rate, PERCENT) for rate in (here_rate, there_rate))
+            yield "hallucination rate: {} in the entry, on private documents {}".format(*both)
