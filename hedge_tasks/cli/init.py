@@ -28,7 +28,9 @@ DATA is one of these:
   a saved data set               the folder that `save_to_disk` writes
 Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64, {bytes, path} as
 pandas and datasets write them, or lists of these. Options stand in a list, in columns A, B, C, ... or in the question;
-the right one is named by letter, number or text. Several right answers are a list, or stand in a cell with --separator.
+the right one is named by letter, number or text. Several right answers are a list, or stand in a cell with --separator;
+of the answers of eight people or more those count that three of them gave. Questions that lie deeper in JSON are found,
+and two JSON files of questions and answers are joined (VQAv2). Of videos frames are shown with --frames.
 
 examples:
   hedge init chest_xray xrays/questions.csv
