@@ -17,8 +17,9 @@ equal (200 of three answers) or heavy (sizes from 60 down to 1); `whole`: equal 
 Of each run, labels are planned and drawn as `hedge audit plan` does. "held": how often the 95 % interval holds this
 run's own AUROC, in brackets the lower 97.5 % limit of that share by Monte Carlo; "like these": how often that of
 documents like these holds the AUROC of a million documents. "alone": the same number of labels as a simple random
-sample without a judge, `estimate_auroc`; it is left out where one class has less than two labels. "worth": labels of
-such a sample that have the same mean squared error.
+sample without a judge, `estimate_auroc`. It has no interval where one class has less than five labels: "alone: width"
+is of those samples that have one, and in "any sample" the others count with the whole range. "worth": labels of such a
+sample that have the same mean squared error, of samples in which there are both classes.
 
 With files, the same on real answers that are judged; what is drawn anew is who is asked. `--wikibio`: sentences of
 biographies by GPT-3, by people (truth), by a consistency judge (one model says of most draws that they do not support
@@ -137,6 +138,27 @@ def planned_whole(answers: Answers, n: int, rng: Rng) -> Design:
     return Design(wrong[answers.images], answers.images, drawn[answers.images])
 
 
+def without_judge(x: Floats, y: Floats, area: float) -> tuple[float, float, float]:
+    """Error, whether the interval holds, and its width, of the AUROC of a sample; nan where there is none."""
+    error = auroc(x, y) - area if 0 < y.sum() < len(y) else math.nan
+    few = estimate_auroc(x, y)
+    if few.interval is None:
+        return error, math.nan, math.nan
+    low, high = few.interval
+    return error, low <= area <= high, high - low
+
+
+def columns_alone(ours: Floats, alone: Floats, n: int) -> list[str]:
+    """Return how often labels alone hold, their width where defined and in any sample, and what ours are worth."""
+    widths = alone[:, 2]
+    return [
+        f"{np.nanmean(alone[:, 1]):.3f}",
+        f"{np.nanmean(widths):.3f}",
+        f"{np.nan_to_num(widths, nan=1.0).mean():.3f}",
+        f"{n * float(np.nanmean(alone[:, 0] ** 2) / (ours[:, 0] ** 2).mean()):.0f}",
+    ]
+
+
 def measure(cell: Cell, samples: int) -> str:
     """Return a row of the table."""
     rng = np.random.default_rng(zlib.crc32(repr(cell).encode()))
@@ -161,13 +183,9 @@ def measure(cell: Cell, samples: int) -> str:
         low, high = rate.run_interval or (0.0, 1.0)
         rates.append(((rate.value or 0.0) - y.mean(), low <= y.mean() <= high))
         chosen = rng.choice(len(y), cell.labels, replace=False)
-        few = estimate_auroc(x[chosen], y[chosen])
-        if few.value is not None and few.interval is not None:
-            low, high = few.interval
-            alone.append((few.value - area, low <= area <= high, high - low))
+        alone.append(without_judge(x[chosen], y[chosen], area))
     a, r, b = (np.array(rows, dtype=np.float64) for rows in (ours, rates, alone))
     held = float(a[:, 1].mean())
-    worth = cell.labels * float((b[:, 0] ** 2).mean() / (a[:, 0] ** 2).mean())
     columns = [
         cell.groups,
         f"{cell.prevalence}",
@@ -178,12 +196,10 @@ def measure(cell: Cell, samples: int) -> str:
         f"{held:.3f} [{wilson(held, len(a), 0.95)[0]:.3f}]",
         f"{a[:, 2].mean():.3f}",
         f"{a[:, 3].mean():.3f}",
-        f"{b[:, 1].mean():.3f}",
-        f"{b[:, 2].mean():.3f}",
-        f"{worth:.0f}",
+        *columns_alone(a, b, cell.labels),
         f"{r[:, 0].mean():+.4f}",
         f"{r[:, 1].mean():.3f}",
-        f"{undefined} / {samples - len(b)}",
+        f"{undefined} / {int(np.isnan(b[:, 1]).sum())}",
     ]
     return f"| {' | '.join(columns)} |"
 
@@ -271,13 +287,9 @@ def measure_real(name: str, answers: Answers, n: int, samples: int) -> str:
             low, high = found.run_interval
             ours.append((found.value - area, low <= area <= high, high - low))
         chosen = rng.choice(len(y), n, replace=False)
-        few = estimate_auroc(x[chosen], y[chosen])
-        if few.value is not None and few.interval is not None:
-            low, high = few.interval
-            alone.append((few.value - area, low <= area <= high, high - low))
+        alone.append(without_judge(x[chosen], y[chosen], area))
     a, b = (np.array(rows, dtype=np.float64) for rows in (ours, alone))
     held = float(a[:, 1].mean())
-    worth = n * float((b[:, 0] ** 2).mean() / (a[:, 0] ** 2).mean())
     columns = [
         name,
         f"{len(y)}, {y.mean():.2f} wrong",
@@ -287,16 +299,14 @@ def measure_real(name: str, answers: Answers, n: int, samples: int) -> str:
         f"{a[:, 0].mean():+.4f}",
         f"{held:.3f} [{wilson(held, len(a), 0.95)[0]:.3f}]",
         f"{a[:, 2].mean():.3f}",
-        f"{b[:, 1].mean():.3f}",
-        f"{b[:, 2].mean():.3f}",
-        f"{worth:.0f}",
+        *columns_alone(a, b, n),
     ]
     return f"| {' | '.join(columns)} |"
 
 
 def real(arguments: argparse.Namespace) -> None:
     titles = ["set", "answers", "AUROC", "by the judge", "labels", "bias", "held", "width", "alone: held"]
-    titles += ["alone: width", "worth"]
+    titles += ["alone: width", "any sample", "worth"]
     print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
     for name, path, read in (("WikiBio", arguments.wikibio, wikibio), ("TriviaQA", arguments.triviaqa, triviaqa)):
         if path is not None:
@@ -331,7 +341,8 @@ def main() -> None:
             print(measure_curve(cell, arguments.samples, curve), flush=True)
         return
     titles = ["images", "hallucinated", "judge", "labels", "judge's AUROC off by", "bias", "held", "like these"]
-    titles += ["width", "alone: held", "alone: width", "worth", "rate: bias", "rate: held", "undefined (alone)"]
+    titles += ["width", "alone: held", "alone: width", "any sample", "worth", "rate: bias", "rate: held"]
+    titles += ["undefined (alone)"]
     print(f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}", flush=True)
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(partial(measure, samples=arguments.samples), cells):

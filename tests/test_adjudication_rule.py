@@ -507,6 +507,36 @@ def test_kinds_lists_doubts_units_and_sides(reference: str, answer: str, expecte
 
 
 @pytest.mark.parametrize(
+    ("question", "reference", "answer", "expected", "by"),
+    [
+        ("Who plays the surgeon?", "Hugh Quarshie", "John Michie", 1, "people"),
+        ("Which American actress plays her?", "LES DENNIS", "Dame Judi Dench", 1, "people"),
+        ("Who discovered it?", "Phil Mickelson", "Phil Mickleson", None, "unknown-words"),
+        ("Who discovered it?", "Wilhelm Roentgen", "Wilhelm C. Röntgen", None, "unknown-words"),
+        ("Who discovered it?", "Katherine Mickelson", "Sir Phil Mickleson", None, "unknown-words"),
+        ("Who is it?", "Charles Mountbatten", "The Prince of Wales", None, "unknown-words"),
+        ("What is the real name of the singer?", "Elton John", "Reginald Dwight", None, "unknown-words"),
+        ("What is the tumour called?", "Ewing Sarcoma", "Wilms Tumor", 1, "different"),
+        ("What is the sign called?", "Hampton Hump", "Westermark Sign", None, "unknown-words"),
+        ("Which city?", "Malmö", "Malmo", 0, "equal"),
+        ("What is the allergy called?", "hay fever", "Hayfever.", 0, "equal"),
+        ("Which hero?", "Flash (Gordon)", "Flash", None, "partial"),
+        ("Which country is it?", "Nepal", "China", 1, "different"),
+        ("Which country is it?", "Netherlands", "Holland", 0, "equal"),
+        ("What is on the plate?", "carrot", "a potato", 1, "different"),
+        ("What is on the plate?", "vegetable", "a potato", 0, "contains"),
+        ("What is on the plate?", "carrot", "a vegetable", None, "hypernym"),
+        ("Which animal is it?", "bird", "an eagle", 0, "contains"),
+        ("Which ball is it?", "a football", "a basketball", 1, "different"),
+    ],
+)
+def test_people_spellings_and_everyday_kinds(
+    question: str, reference: str, answer: str, expected: int | None, by: str
+) -> None:
+    assert (label(question, reference, answer), rule(question, reference, answer)) == (expected, by)
+
+
+@pytest.mark.parametrize(
     ("question", "reference", "expected"),
     [
         ("Is the clot in an artery; what is it called?", "pulmonary embolism", 0),

@@ -159,6 +159,7 @@ def test_wrong_plans_are_refused() -> None:
 
 def test_the_basis_of_a_label() -> None:
     assert basis_of({"label": 1, "reason": "different: other words"}) == "different"
+    assert basis_of({"label": 1, "reason": "wrong-type: yes"}) == "wrong-type"
     assert basis_of({"label": 0, "reason": "a sentence, and: more"}) == ""
     assert basis_of(None) == ""
 

@@ -38,8 +38,8 @@ NEEDS = {
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (
-        "mitigations audit_coverage draws_power finished_run large_store leaderboard_site probes report_pages scale "
-        "shale_scenarios store_overhead streamed_scores"
+        "mitigations audit_coverage audit_mutants draws_power finished_run large_store leaderboard_site probes "
+        "report_pages scale shale_scenarios store_overhead streamed_scores"
     ),
 }
 """Why the others have none."""
@@ -90,6 +90,16 @@ def dump(folder: Path) -> dict[str, str]:
 def test_every_benchmark_has_a_small_case_or_a_reason() -> None:
     listed = [*SMALL, *HELPERS, *(name for names in NEEDS.values() for name in names.split())]
     assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def test_every_mutant_of_the_audits_has_its_line() -> None:
+    """Whoever changes an estimator changes its mutants."""
+    mutants = runpy.run_path(str(FOLDER / "audit_mutants.py"))["MUTANTS"]
+    assert len({mutant.name for mutant in mutants}) == len(mutants) > 30
+    for mutant in mutants:
+        text = (REPOSITORY / "hedge_tasks" / mutant.path).read_text("utf-8")
+        assert text.count(mutant.right) == 1, mutant.name
+        assert mutant.right != mutant.wrong, mutant.name
 
 
 @pytest.mark.slow

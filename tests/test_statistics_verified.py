@@ -193,6 +193,36 @@ def test_a_document_is_predicted_without_its_group():
         assert (a != b).any()
 
 
+def test_predictions_weigh_labels_as_they_were_drawn():
+    """A stratum without labels in the other folds is predicted by the weighted rate of the judge's label."""
+    strata = np.array([0] * 10 + [1] * 80 + [2] * 10)
+    drawn = np.zeros(100, dtype=bool)
+    drawn[[*range(8), *range(10, 18), 90, 95]] = True
+    y, groups = np.where(strata == 0, 1.0, 0.0), np.where(strata == 2, 0, np.arange(100))
+    design = Design(strata, np.arange(100), drawn)
+    found = cross_fitted(labels_of(y, np.ones(100), design, groups=groups.tolist()))[0][90]
+    train = drawn & (groups % 5 != 0)
+    weights = 1 / design.probabilities[train]
+    weights *= train.sum() / weights.sum()
+    assert found == pytest.approx((weights @ y[train] + 0.8) / (train.sum() + 1))
+    assert found < 0.3  # 6 of 12 without weights
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_sums_of_average_precision_are_right_on_average(name):
+    """Over every sample that may be drawn, with predictions that do not depend on it."""
+    designs = list(all_designs(*SMALL[name]))
+    n = len(designs[0].drawn)
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 4, n).astype(float), (np.arange(n) % 3 == 0).astype(float)
+    m = np.abs(y - rng.uniform(0.05, 0.35, n))
+    sums = []
+    for design in designs:
+        labels, residuals = pseudo_labels((m, 1 - m), labels_of(y, [None] * n, design))
+        sums.append(_Precision(x).value(labels, residuals, design) * labels[0].sum())
+    assert np.mean(sums) == pytest.approx(average_precision(x, y) * y.sum())
+
+
 def test_answers_that_experts_do_not_find_count_for_nothing():
     y, answered = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0], [1, 1, 1, 0, 1, 0]
     labels = verified([1, 0, 0, 1, 0, None], y, simple_random(np.ones(6, dtype=bool)), answered=answered)
@@ -358,13 +388,18 @@ def agreeing(n_right=21, n_wrong=9):
     return labels_of(judged, judged, Design(strata, np.arange(120), drawn))
 
 
-def test_where_all_labels_agree_with_the_judge_the_error_is_that_of_one_label_more_of_either_kind():
+@pytest.mark.parametrize(("differing", "factor"), [(0, 2.0), (9, 0.25)])
+def test_labels_that_are_alike_have_an_error_that_follows_how_often_the_judge_is_wrong(differing, factor):
+    """One label more of either kind, drawn towards the judge's label by two; twice that where the judge is right."""
     labels = agreeing()
+    if differing:  # the judge says of a whole stratum what experts never say of it
+        y = np.zeros(120)
+        labels = labels_of(y, labels.judged, labels.design)
     expected = 0.0
     for size, n in ((26, 9), (94, 21)):
         of_judge = 1 / (n + 2)
         p = 2 * of_judge / (n + 2)
-        expected += size**2 * (1 - n / size) / n * p * (1 - p) / 120**2
+        expected += factor * size**2 * (1 - n / size) / n * p * (1 - p) / 120**2
     assert audited_rate(labels).run_stderr == pytest.approx(math.sqrt(expected), rel=1e-6)
 
 

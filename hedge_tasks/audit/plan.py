@@ -169,7 +169,7 @@ def basis_of(verdict: Mapping[str, object] | None) -> str:
     if fields.get("basis") in SOFT:
         return "read softly"
     rule, colon, _ = str(fields.get("reason") or "").partition(":")
-    return rule if colon and rule.isidentifier() else ""
+    return rule if colon and rule.replace("-", "_").isidentifier() else ""
 
 
 def _images(sets: Sequence[AnswerSet]) -> IntArray:

@@ -57,6 +57,14 @@ _LEAST_PRIOR, _LEAST_EITHER = 2.0, 1.0
 With half of either, 95 % intervals hold in .86 to .91 where the judge is nearly right: all labels then agree with it.
 """
 
+_RIGHT, _WRONG, _ENOUGH, _FEWEST = (0.02, 2.0), 0.1, 200, 0.25
+"""Factor of the least variance, from the share of labels in which experts and judge differ.
+
+Where they seldom differ the errors that matter are those not seen yet: up to 2 % twice the variance. Where they often
+do (10 %, linear between), labels show the variance themselves: a quarter of it with 50 labels, all with 200. Set on
+benchmarks/audit_coverage.py: one factor for all is too short with a good judge, too long with a bad one.
+"""
+
 _GUESS = {"hallucinated": np.array([0.2, 0.8, 0.3]), "supported": np.array([0.8, 0.2, 0.3])}
 """Rate of a judge's label (supported, hallucinated, none) before any expert has been asked; it weighs one label."""
 
@@ -720,7 +728,8 @@ def _total(
 def _least(effects: _Labels, labels: Verified) -> FloatArray:
     """Variance of a document's part that its stratum's labels leave possible, also where the few there are alike.
 
-    The rate of a stratum is drawn towards that of the judge's label, to which a label of either kind is added.
+    The rate of a stratum is drawn towards that of the judge's label, to which a label of either kind is added; the
+    variance then follows how often experts and judge differ (`_RIGHT`, `_WRONG`).
     """
     design, (d1, d0), judged = labels.design, effects, _codes(labels)
     n = len(design.sizes[0])
@@ -732,4 +741,15 @@ def _least(effects: _Labels, labels: Verified) -> FloatArray:
         rates.append((np.bincount(design.strata, y, n)[design.strata] + _LEAST_PRIOR * wide) / (drawn + _LEAST_PRIOR))
     p1, p0 = rates
     variances: FloatArray = np.maximum(p1 * d1**2 + p0 * d0**2 - (p1 * d1 + p0 * d0) ** 2, 0.0)
-    return variances
+    return variances * _factor(labels, judged)
+
+
+def _factor(labels: Verified, judged: IntArray) -> float:
+    """Of the least variance; 1 where the judge labels nothing that experts did."""
+    both = labels.design.drawn & (judged < 2)
+    if not both.any():
+        return 1.0
+    agree = np.where(judged == 1, labels.hallucinated, labels.supported)[both]
+    low, most = _RIGHT
+    least = min(1.0, max(_FEWEST, labels.n_labels / _ENOUGH))
+    return float(np.interp(1 - agree.mean(), (low, _WRONG), (most, least)))

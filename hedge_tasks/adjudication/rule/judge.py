@@ -29,6 +29,7 @@ from hedge_tasks.adjudication.rule.labels import (
     reference_alternatives,
 )
 from hedge_tasks.adjudication.rule.measure import overlap, ranges, same_size
+from hedge_tasks.adjudication.rule.people import two_people
 from hedge_tasks.adjudication.rule.polar import says_yes_or_no, yes_no_reference
 from hedge_tasks.adjudication.rule.reading import Text, affirmed_and_denied, read_text, stem, stemmed
 from hedge_tasks.adjudication.rule.sides import other_observer
@@ -67,7 +68,10 @@ RULES: dict[str, str] = {
         "One of reference and answer tells a side as seen in the picture ('on the left of the image'), and the other "
         "may mean the patient's: not judged."
     ),
-    "equal": "Answer and reference are the same words, in any order: supported.",
+    "equal": (
+        "Answer and reference are the same words, in any order, or the same letters written apart ('hay fever', "
+        "'hayfever'), accents not counted: supported."
+    ),
     "echo": "The answer only repeats words of the question: it claims nothing, not judged.",
     "count": (
         "A 'how many' question with a number as reference. The number in front of the counted noun, else the only "
@@ -129,6 +133,11 @@ RULES: dict[str, str] = {
         "Some words of the reference are missing. The answer has something else in their place, or the reference is a "
         "list: hallucinated. The answer is only less specific: not judged."
     ),
+    "people": (
+        "The question asks for a person, and reference and answer are full names of people, without a title, that "
+        "share no word and none that is spelt alike: hallucinated. Where another name of somebody is asked for: not "
+        "judged."
+    ),
     "unknown-words": (
         "The answer shares no word with the reference, or has others in place of some, and the table of synonyms does "
         "not know the head words of both: not judged, for it may be the same in other words."
@@ -147,6 +156,11 @@ SILENT = {"empty-answer": EMPTY, "declined": None, "unfinished": None, "echo": E
 
 _DATE = re.compile(r"(?<!\d)(?:\d{1,4}[/.-]\d{1,4}[/.-]\d{1,4}|(?:19|20)\d{2}\b)")
 """Of a picture's margin; no answer to anything. Bounded: a million digits are searched in linear time."""
+
+_LETTERS = 6
+"""Of a name that may be written as one word or as two."""
+
+_NO_BRACKETS = str.maketrans("()", "  ")
 
 Decision = tuple[int | None, str, str]
 
@@ -177,7 +191,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "8"
+    version = "9"
 
     def __init__(
         self,
@@ -241,7 +255,10 @@ class RuleJudge:
     def _decide(self, case: Case) -> Decision | _Polar:
         question_text, reference_text, answer_text = case.question, case.reference, case.answer
         names = self._names
-        question, reference = read_text(question_text, names.lexicon), read_text(reference_text, names.lexicon)
+        # 'Flash (Gordon)' is one thing, and no list of two.
+        question, reference = (
+            read_text(text, names.lexicon) for text in (question_text, reference_text.translate(_NO_BRACKETS))
+        )
         answer = read_text(answer_text, names.lexicon, statements_only=True)
         reference, answer = names.resolve(reference, question, answer), names.resolve(answer, question, reference)
         if not reference.words:
@@ -276,7 +293,8 @@ class RuleJudge:
                     return _Polar(polar, unreadable(NOTICE))
                 return HALLUCINATED, "wrong-type", "a number where yes or no was asked for"
             return _Polar(polar, read_yes_no(answer_text, question_text, cut=case.cut))
-        return self._label(question, reference, answer, says_yes_or_no(answer_text) is not None)
+        people = two_people(question, reference_text, answer_text)
+        return self._label(question, reference, answer, says_yes_or_no(answer_text) is not None, people)
 
     def _count(self, count: float, nouns: set[str], answer: Text) -> Decision:
         found = stated_counts(answer, nouns)
@@ -294,7 +312,7 @@ class RuleJudge:
             return None, "count", "the answer says several"
         return None, "count", "no number in the answer"
 
-    def _label(self, question: Text, reference: Text, answer: Text, says_yes_or_no: bool) -> Decision:
+    def _label(self, question: Text, reference: Text, answer: Text, says_yes_or_no: bool, people: bool) -> Decision:
         polar = says_yes_or_no and question.words[:1] != [] and not _asks_yes_or_no(question)
         if NEGATIONS & set(reference.words):
             return self._sentence(reference, answer)
@@ -336,6 +354,7 @@ class RuleJudge:
                 known,
                 implied,
                 extra,
+                people,
             )
             decisions.append(self._one_label(parts, options))
         # 'a or b': one alternative that fits is enough; and only when none may fit is the answer called wrong.
@@ -405,6 +424,8 @@ class RuleJudge:
             if {"yes", "no"} & set(case.first):
                 return None, "undecided", f"a yes or no, and nothing about {names}"
             return None, "echo", "the answer only repeats words of the question"
+        if case.people:
+            return HALLUCINATED, "people", f"another person than {names}"
         if not case.known:
             return None, "unknown-words", f"no word of {names}, and words that the table of synonyms does not know"
         kind = "a short" if short else "a longer"
@@ -467,11 +488,13 @@ def _denied_alike(reference: Text, answer: Text) -> bool:
 
 
 def _same_words(answer: Text, reference: Text) -> bool:
-    """The same content words in another order, neither negated, and the same places."""
-    negated = NEGATIONS & {*answer.words, *reference.words}
-    if negated or not reference.content or sorted(answer.content) != sorted(reference.content):
+    """The same content words in another order, neither negated, and the same places; or the same letters."""
+    if NEGATIONS & {*answer.words, *reference.words} or not reference.content:
         return False
-    return items(answer) == items(reference)
+    letters = "".join(reference.content)
+    if letters.isalpha() and len(letters) >= _LETTERS and letters == "".join(answer.content):
+        return True
+    return sorted(answer.content) == sorted(reference.content) and items(answer) == items(reference)
 
 
 def _asks_yes_or_no(question: Text) -> bool:

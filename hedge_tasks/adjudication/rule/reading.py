@@ -35,6 +35,7 @@ _PIECE = re.compile(r"\d+\.\d+|\w+(?:'\w+)?|[.!?;\n]|[,:()\u2013\u2014]")
 _FREE_OF = re.compile(r"\b([^\W\d_]+)-free\b")
 _BOUND = re.compile(r"([<>])\s*=?\s*(?=\d)")
 _NUMBER_UNIT = re.compile(r"(\d+(?:\.\d+)?)([a-z%]+)")
+_ACCENTS = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 Clause = tuple[str, ...]
@@ -120,11 +121,16 @@ def _plays(clauses: Sequence[Clause]) -> bool:
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).casefold().replace("\u2019", "'")
+    return unaccented(text[:MAX_CHARACTERS]).casefold().replace("\u2019", "'")
+
+
+def unaccented(text: str) -> str:
+    """The text in one spelling, Latin letters without their accents: 'Malmö' as 'Malmo'."""
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
 def _clean(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])[:MAX_CHARACTERS].casefold()
+    text = unaccented(text[:MAX_CHARACTERS])[:MAX_CHARACTERS].casefold()
     text = text.replace("\u2019", "'").replace("\u2018", "'").replace("_", " ")
     text = _FREE_OF.sub(r"no \1", text)
     text = _BOUND.sub(lambda sign: " greater than " if sign[1] == ">" else " less than ", text)

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 
-from hedge_tasks.adjudication.rule.reading import OWN_PHRASES, Clause, Lexicon, Text, canonical, stem, tokens
+from hedge_tasks.adjudication.rule.reading import NUMBER, OWN_PHRASES, Clause, Lexicon, Text, canonical, stem, tokens
 from hedge_tasks.adjudication.rule.vocabulary import (
     ALIASES,
     ANATOMY,
@@ -95,7 +95,7 @@ class Synonyms:
     def knows(self, text: Text) -> bool:
         """Is the head word of a clause known, or what it says a number?"""
         heads = (word for clause in text.clauses for word in head(clause))
-        return any(stem(word) in self.known or word[0].isdigit() for word in heads)
+        return any(stem(word) in self.known or NUMBER.fullmatch(word) for word in heads)
 
     def resolve(self, text: Text, question: Text, other: Text) -> Text:
         """The text with ambiguous words read as the question says, else as what the other text says, else as usual."""

@@ -254,6 +254,21 @@ UNITS = _words("mm cm m ml cc kg g hu degree percent")
 LENGTHS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
 MORE = _words("greater larger more bigger over above exceeding")
 LESS = _words("less smaller fewer under below")
+# Who a question asks for, how people are addressed, and titles, which are other names of those who bear them.
+PEOPLE = _words(
+    "actor actress architect artist astronaut athlete author broadcaster cartoonist chef comedian composer conductor "
+    "cricketer dancer director dj driver economist explorer footballer golfer host inventor jockey journalist manager "
+    "mathematician minister model musician novelist painter person philosopher physicist player playwright poet "
+    "politician presenter president scientist sculptor senator singer songwriter sportsman sportswoman star woman man "
+    "writer"
+)
+ADDRESS = _words("sir dame dr doctor mr mrs ms miss prof professor")
+PARTICLES = _words("de da di del della der den van von le la el al bin ibn dos du ten ter")
+TITLES = _words(
+    "lord lady king queen prince princess duke duchess earl count countess baron baroness emperor empress pope saint "
+    "st president general captain major colonel admiral bishop archbishop sultan tsar"
+)
+OTHER_NAMES = _words("real born nickname nicknamed pseudonym pen stage alias aka maiden known called title name names")
 # 'I have a cough', 'I want to see a scan': a model that plays the one who asks says nothing about the picture.
 ASKERS = _words("have want need like mean meant wish")
 ROLES = _words("human assistant answer a response gpt model user final output")
