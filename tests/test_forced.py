@@ -21,6 +21,7 @@ from hedge_tasks.detectors import Evidence, evidence_of, get
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.perturb.text import load_templates
+from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.archive import orphans
 from hedge_tasks.sampling.conversations import Conversation
@@ -456,7 +457,7 @@ def test_vllm_reads_the_text_at_the_end_of_the_prompt(monkeypatch: pytest.Monkey
 @pytest.mark.slow
 @pytest.mark.framework
 def test_an_evaluation_that_names_the_detectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDGE_DETECTORS", "p_true,image_ratio")
+    monkeypatch.setenv("HEDGE_DETECTORS", "p_true,image_ratio,rauq")
     monkeypatch.setenv("HEDGE_FILTERS", "nli")
     arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "12", "--gen_kwargs", "n=1,n_noisy=0")
     run = evaluate(tmp_path, *arguments)
@@ -465,7 +466,10 @@ def test_an_evaluation_that_names_the_detectors(tmp_path: Path, monkeypatch: pyt
     assert all({"blank", "true", "false"} == fields["forced"].keys() for fields in told)
     assert all(0 <= fields["scores"]["p_true"] <= 1 for fields in told)
     assert len({fields["scores"]["image_ratio"] for fields in told}) > 6
+    # RAUQ looks inside: it is kept because the detector is asked for.
+    assert all(fields["scores"]["rauq"] > 0 for fields in told)
     [file] = tmp_path.rglob("hedge_runs/run-*.jsonl")
+    assert load_run(file, None).settings["sampling"]["inside"] == "attention+logits"
     assert main(["detectors", str(file), "--detectors", "p_true,image_ratio,se", "--clustering", "exact"]) == 0
     monkeypatch.setenv("HEDGE_DETECTORS", "p_tru")
     with pytest.raises(ConfigError, match=r"HEDGE_DETECTORS.*did you mean 'p_true'"):

@@ -126,7 +126,7 @@ def test_a_question_is_looked_at_from_inside(found: Policy) -> None:
 
 
 def test_nobody_is_fitted_and_calibrated_on_the_same(run: Run, tmp_path: Path, capsys: Any) -> None:
-    with pytest.raises(ConfigError, match="documents of RUN are in it"):
+    with pytest.raises(ConfigError, match="images of RUN are in it"):
         fit_apart(run, scorer_of(run, None), [PROBE], fit_on=run)
     assert run.path is not None
     out = tmp_path / "policy.json"

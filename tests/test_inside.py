@@ -46,7 +46,7 @@ def golden_evidence(question: dict[str, Any]) -> Evidence:
     return evidence_of(answers, inside=inside)
 
 
-@pytest.mark.parametrize("name", GOLDEN["values"])
+@pytest.mark.parametrize("name", sorted(GOLDEN["values"].keys() - {"mahalanobis", "relative_mahalanobis"}))
 def test_the_number_is_that_of_lm_polygraph(name: str) -> None:
     for question, theirs in zip(GOLDEN["questions"], GOLDEN["values"][name], strict=True):
         ours = get(name).score(golden_evidence(question))

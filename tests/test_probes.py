@@ -15,7 +15,7 @@ import pytest
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import HEADS, PLACES
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.units import compare_columns
+from hedge_tasks.detectors.units import Inflation, compare_columns
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
 from hedge_tasks.probes import linear, mahalanobis
@@ -90,6 +90,32 @@ def test_a_relative_distance_is_what_its_formula_says() -> None:
         return np.array([(v - of.mean(0)) @ np.linalg.solve(covariance, v - of.mean(0)) for v in x])
 
     np.testing.assert_allclose(mahalanobis.score(arrays, states), squared(x[labels == 0]) - squared(x), rtol=1e-8)
+
+
+def test_distances_are_those_of_lm_polygraph() -> None:
+    """It takes roots, and covariances as they are; the formula is the same."""
+    golden = json.loads((Path(__file__).parent / "golden" / "inside.json").read_text("utf-8"))
+    draws = [np.array(question["states"]) for question in golden["questions"]]
+    width = draws[0].shape[1]
+    arrays = {"center": np.zeros(width), "axes": np.eye(width)}
+    for name, of in {"supported": np.concatenate(draws[::2]), "all": np.concatenate(draws)}.items():
+        arrays |= {f"mean_{name}": of.mean(axis=0), f"precision_{name}": np.linalg.inv(np.cov(of.T))}
+    states = np.array([of[:1] for of in draws])
+    alone = mahalanobis.score_alone(arrays, states)
+    background = alone - mahalanobis.score(arrays, states)
+    np.testing.assert_allclose(np.sqrt(alone), golden["values"]["mahalanobis"], rtol=1e-5)
+    np.testing.assert_allclose(
+        np.sqrt(alone) - np.sqrt(background), golden["values"]["relative_mahalanobis"], atol=1e-5
+    )
+
+
+def test_a_covariance_is_shrunk_as_scikit_learn_shrinks_it() -> None:
+    from sklearn.covariance import LedoitWolf
+
+    rng = np.random.default_rng(6)
+    for n, width in ((60, 5), (10, 24), (5, 1)):
+        x = rng.normal(size=(n, width)) @ rng.normal(size=(width, width))
+        np.testing.assert_allclose(mahalanobis.shrunk_covariance(x), LedoitWolf().fit(x).covariance_, atol=1e-12)
 
 
 def test_the_best_split_has_the_least_squares_within() -> None:
@@ -206,15 +232,17 @@ def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None
     one = data(shift=0.0)
     found = fitted_scores(one, fitted("linear_probe"))
     assert found.shuffled is not None
-    assert found.shuffled.error > 0.01
+    assert found.shuffled.inflation > 1.2
     column = found.column("linear_probe")
-    plain = replace(column, extra_stderr=0.0)
-    assert column.auroc().stderr == pytest.approx(math.hypot(plain.auroc().stderr or 0, found.shuffled.error))
+    plain = replace(column, inflation=Inflation())
+    bare = plain.auroc().stderr or 0.0
+    assert column.auroc().stderr == pytest.approx(bare * found.shuffled.inflation**0.5)
+    error = bare * (found.shuffled.inflation - 1) ** 0.5
     other = replace(plain, values=np.random.default_rng(0).random(len(plain.values)))
     wide, narrow = compare_columns(column, other), compare_columns(plain, other)
     assert wide is not None
     assert narrow is not None
-    assert wide.stderr == pytest.approx(math.hypot(narrow.stderr or 0, found.shuffled.error))
+    assert wide.stderr == pytest.approx(math.hypot(narrow.stderr or 0, error))
     assert wide.p_value is not None
     assert wide.p_value > (narrow.p_value or 0)
 

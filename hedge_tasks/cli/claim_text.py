@@ -110,16 +110,25 @@ def claim_text(measured: UnitTable) -> str:
 
 
 def probe_controls(probes: ClaimProbes) -> tuple[dict[str, Any], list[str]]:
-    """The controls of fitted detectors, for JSON and in words: both have to be near 0.5."""
+    """The controls of fitted detectors, for JSON and in words, and what fewer labels buy; both have to be near 0.5."""
     from hedge_tasks.numbers import FOUR_DIGITS, Column, Table
 
-    facts = {
-        name: {"shuffled": control.mean, "foreign": probes.foreign[name]} for name, control in probes.shuffled.items()
+    if probes.fitted_on:
+        return {}, ["", f"fitted detectors: on {probes.fitted_on}", *_left_out(probes.left_out)]
+    facts: dict[str, dict[str, Any]] = {
+        name: {
+            "shuffled": control.mean,
+            "foreign": probes.foreign[name],
+            **{f"at_{n}": area for n, area in probes.prices.get(name, {}).items()},
+        }
+        for name, control in probes.shuffled.items()
     }
+    prices = sorted({n for of in probes.prices.values() for n in of})
     columns = [
         Column("detector"),
         Column("shuffled", "shuffled labels", format=FOUR_DIGITS),
         Column("foreign", "another image's states", format=FOUR_DIGITS),
+        *(Column(f"at_{n}", f"{n} labels", format=FOUR_DIGITS) for n in prices),
     ]
     table = Table(
         columns, [{"detector": name, **of} for name, of in facts.items()], "controls, near 0.5 where all is well"

@@ -44,6 +44,8 @@ def add(commands: Parser) -> None:
     group.add_argument(
         "--probes", action="store_true", help="detectors fitted on the sentences' hidden states as well, with controls"
     )
+    group.add_argument("--fit-on", type=Path, metavar="RUN", help="fit --probes on another run's sentences")
+    group.add_argument("--label-prices", action="store_true", help="tell the ROC-AUC of --probes for fewer labels, too")
     group.add_argument(
         "--judge-singles",
         type=int,
@@ -78,7 +80,6 @@ def add(commands: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.asking.account import asked
-    from hedge_tasks.claims.label_functions import function_labels
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, probe_controls, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
@@ -88,8 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.report.claim_page import build_claim_page
     from hedge_tasks.scoring.claim_agreement import joint_agreement
     from hedge_tasks.scoring.claim_files import write_claim_scores
-    from hedge_tasks.scoring.claim_labels import check_references, judged_spans
-    from hedge_tasks.scoring.claims import score_claims
 
     _check(arguments)
     everything = arguments.detectors in (None, "all")
@@ -100,18 +99,10 @@ def run(arguments: argparse.Namespace) -> int:
     found = _kept(arguments, finished) or _asked(arguments, finished)
     if found is None:
         return 0
-    supported, teller, price, settings, kept, askers = found
-    if judge is not None:
-        n_claims = sum(len(one.decomposed.claims) for one in supported)
-        say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
-        check_references(bool(a.reference) for a in finished.answer_sets)
-        spans = judged_spans(finished.answer_sets, [one.decomposed for one in supported], judge)
-        by = f"judge {judge.name} ({judge.version})"
-    if function is not None:
-        spans = function_labels(finished.answer_sets, [one.decomposed for one in supported], function)
-    scored = score_claims(finished, supported, teller, price, settings, detectors, spans, by)
+    supported, _, _, _, kept, askers = found
+    scored = _scored(finished, found, detectors, judge, function, (spans, by))
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
-    probes = _probes(arguments, finished, scored) if arguments.probes else None
+    probes = _probes(arguments, finished, scored, judge, function) if arguments.probes else None
     scored = probes.scored if probes else scored
     measured = unit_table(scored, **options) if has_labels(scored) else None
     if arguments.out:
@@ -136,13 +127,58 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _probes(arguments: argparse.Namespace, finished: Run, scored: ScoredClaims) -> ClaimProbes:
-    from hedge_tasks.measures.claim_probes import SENTENCES, with_probes
+def _scored(
+    finished: Run,
+    found: _Found,
+    detectors: Sequence[str] | None,
+    judge: Judge | None,
+    function: LabelFunction | None,
+    of_file: tuple[Mapping[str, Sequence[LabelledSpan]] | None, str] = (None, ""),
+) -> ScoredClaims:
+    """The claims of a run with the scores of detectors, labelled as the options say."""
+    from hedge_tasks.claims.label_functions import function_labels
+    from hedge_tasks.scoring.claim_labels import check_references, judged_spans
+    from hedge_tasks.scoring.claims import score_claims
+
+    supported, teller, price, settings, _, _ = found
+    decomposed = [one.decomposed for one in supported]
+    spans, by = of_file
+    if judge is not None:
+        say(f"labels: {judge.name} judges {sum(len(one.claims) for one in decomposed)} claims", sys.stderr)
+        check_references(bool(a.reference) for a in finished.answer_sets)
+        spans = judged_spans(finished.answer_sets, decomposed, judge)
+        by = f"judge {judge.name} ({judge.version})"
+    if function is not None:
+        spans = function_labels(finished.answer_sets, decomposed, function)
+    return score_claims(finished, supported, teller, price, settings, detectors, spans, by)
+
+
+def _probes(
+    arguments: argparse.Namespace,
+    finished: Run,
+    scored: ScoredClaims,
+    judge: Judge | None,
+    function: LabelFunction | None,
+) -> ClaimProbes:
+    from hedge_tasks.cli.probes import transfer
+    from hedge_tasks.measures.claim_probes import SENTENCES, SentenceData, with_probes
     from hedge_tasks.probes.registry import FITTED_CLAIMS
     from hedge_tasks.runs.kept_inside import inside_source
+    from hedge_tasks.runs.run_files import load_run
 
-    inside = inside_source(finished)(SENTENCES)
-    return with_probes(scored, inside, [*FITTED_CLAIMS.values()], silent=arguments.silent, errors=arguments.errors)
+    def data(of: Run, claims: ScoredClaims) -> SentenceData:
+        options = {"silent": arguments.silent, "errors": arguments.errors}
+        return SentenceData.of(claims, inside_source(of)(SENTENCES), **options)
+
+    options: dict[str, Any] = {"prices": arguments.label_prices}
+    if arguments.fit_on:
+        other = load_run(arguments.fit_on, None)
+        about = transfer(finished, other)
+        found = _kept(arguments, other) or _asked(arguments, other)
+        assert found is not None  # without --price there is something to score
+        options["fit_on"] = data(other, _scored(other, found, (), judge, function))
+        options["fitted_on"] = f"{other.title} ({about})"
+    return with_probes(scored, data(finished, scored), [*FITTED_CLAIMS.values()], **options)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -165,6 +201,9 @@ def _check(arguments: argparse.Namespace) -> None:
         options.count("--judge-singles", arguments.judge_singles, at_least=1)
         if arguments.support != "judge":
             raise ConfigError("--judge-singles: only of --support judge")
+    for name in ("fit_on", "label_prices"):
+        if getattr(arguments, name) and not arguments.probes:
+            raise ConfigError(f"--{name.replace('_', '-')}: of detectors that are fitted; add --probes")
     if arguments.labels and arguments.judge:
         raise ConfigError("choose one of --labels and --judge")
 

@@ -23,7 +23,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--probes", metavar="NAMES", help="fitted detectors, with commas between (default: all)")
     parser.add_argument("--fit-on", type=Path, metavar="RUN", help="fit on another run, and score this one")
     parser.add_argument("--states", type=Path, metavar="FOLDER", help="where the arrays are (default: beside the run)")
-    parser.add_argument("--prices", action="store_true", help="tell the ROC-AUC for fewer labels, too")
+    parser.add_argument("--label-prices", action="store_true", help="tell the ROC-AUC for fewer labels, too")
     parser.add_argument("--no-controls", action="store_true", help="leave out shuffled labels and foreign states")
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="write the states fitted on all documents")
     add_trust(parser)
@@ -42,16 +42,16 @@ def run(arguments: argparse.Namespace) -> int:
     finished = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     data = _data(finished, arguments, arguments.states)
     other = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
-    transfer = _transfer(finished, other) if other else ""
+    about = transfer(finished, other) if other else ""
     n, m = (min(getattr(s, key) for s in data.scores) for key in ("n_clean", "n_noisy"))
     found = probe_table(
         data,
         asked,
         beside={name: (get(name).title, get(name).draws(n, m), get(name).passes(n)) for name in data.scores[0]},
         controls=not arguments.no_controls,
-        prices=arguments.prices,
+        prices=arguments.label_prices,
         fit_on=_data(other, arguments, None) if other else None,
-        fitted_on=f"{other.title} ({transfer})" if other else "",
+        fitted_on=f"{other.title} ({about})" if other else "",
     )
     written = []
     if arguments.save:
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _transfer(finished: Run, other: Run) -> str:
+def transfer(finished: Run, other: Run) -> str:
     """Say what differs between the run that is scored and the one that is fitted on: these are different claims.
 
     Raises:

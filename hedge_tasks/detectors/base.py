@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.claims.base import ClaimEvidence
-from hedge_tasks.detectors.evidence import Evidence
+from hedge_tasks.data.inside import ARRAYS
+from hedge_tasks.detectors.evidence import OF_INSIDE, Evidence
 from hedge_tasks.errors import unknown
 
 __all__ = ["NEEDS", "Detector", "all_draws", "clean_draws", "no_draws", "noisy_draws"]
@@ -180,6 +181,18 @@ class Detector:
             [0, 1, 10]
         """
         return len(self.needs & _PASSES) + bool(self.needs & _INSIDE) + n * bool(self.needs & _OF_EACH_DRAW)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts of the model that have to be kept for it, of `hedge_tasks.data.inside.PARTS`.
+
+        Example:
+            >>> from hedge_tasks.detectors.registry import get
+            >>> [sorted(get(name).parts) for name in ("se", "rauq", "inside")]
+            [[], ['attention', 'logits'], ['draws']]
+        """
+        arrays = frozenset().union(*(OF_INSIDE[need] for need in self.needs & INSIDE))
+        return frozenset(part for part, names in ARRAYS.items() if arrays & frozenset(names))
 
     @property
     def kept_by(self) -> str:

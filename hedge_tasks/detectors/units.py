@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,22 @@ class _Scored(Protocol):
 
 
 @dataclass(frozen=True)
+class Inflation:
+    """How many times as large the variance of a ROC-AUC is as its scores show, because they were fitted on these units.
+
+    Attributes:
+        pooled, within: over all units, and within strata; at least 1.
+    """
+
+    pooled: float = 1.0
+    within: float = 1.0
+
+
+NOT_FITTED = Inflation()
+"""Of a score that knows none of the labels."""
+
+
+@dataclass(frozen=True)
 class Labelled:
     """Units with a label and a score, as columns of one length.
 
@@ -107,7 +123,7 @@ class Labelled:
         groups: of the units; None where there is nothing to resample by.
         strata: of the units; None where a unit has none.
         ids: of the units.
-        extra_stderr: of a ROC-AUC, what fitting the score on these units adds to its standard error.
+        inflation: of the variance of a ROC-AUC by fitting the score on these units.
     """
 
     values: FloatArray
@@ -115,7 +131,7 @@ class Labelled:
     groups: tuple[Hashable, ...] | None
     strata: tuple[Hashable, ...] | None
     ids: tuple[str, ...] = ()
-    extra_stderr: float = 0.0
+    inflation: Inflation = NOT_FITTED
 
     @property
     def both_classes(self) -> bool:
@@ -138,12 +154,21 @@ class Labelled:
 
     def auroc(self) -> Number:
         """Return the ROC-AUC over all units; its interval is clustered by group."""
-        return estimate_auroc(self.values, self.labels, groups=self.groups, extra_stderr=self.extra_stderr)
+        return estimate_auroc(self.values, self.labels, groups=self.groups, inflation=self.inflation.pooled)
 
     def within(self) -> StratifiedAuroc:
         """Return the ROC-AUC that compares only units of one stratum."""
         strata = self.strata or (None,) * len(self.values)
-        return stratified_auroc(self.values, self.labels, strata, groups=self.groups, each=False)
+        about: dict[str, Any] = {"groups": self.groups, "inflation": self.inflation.within}
+        return stratified_auroc(self.values, self.labels, strata, **about, each=False)
+
+    def fitting_variance(self, *, within: bool) -> float:
+        """Return what fitting adds to the variance of the ROC-AUC."""
+        factor = self.inflation.within if within else self.inflation.pooled
+        if factor == 1:
+            return 0.0
+        stderr = (self.within() if within else self.auroc()).stderr or 0.0
+        return (1 - 1 / factor) * stderr**2
 
     def only(self, kept: Sequence[int]) -> Labelled:
         """Return the units at some positions."""
@@ -151,7 +176,7 @@ class Labelled:
         groups = None if self.groups is None else shared_groups([self.groups[i] for i in chosen])
         strata = None if self.strata is None else tuple(self.strata[i] for i in chosen)
         ids = tuple(self.ids[i] for i in chosen)
-        return Labelled(self.values[chosen], self.labels[chosen], groups, strata, ids, self.extra_stderr)
+        return Labelled(self.values[chosen], self.labels[chosen], groups, strata, ids, self.inflation)
 
 
 def labelled(units: Iterable[_Scored], detector: str) -> Labelled:
@@ -195,11 +220,12 @@ def compare_columns(a: Labelled, b: Labelled, *, within: bool = False) -> Compar
         a, b = a.only(kept), b.only([places[a.ids[i]] for i in kept])
     if not len(a.values):
         return None
+    about: dict[str, Any] = {"groups": a.groups}
+    about["extra_stderr"] = math.sqrt(a.fitting_variance(within=within) + b.fitting_variance(within=within))
     if not within:
-        extra = math.hypot(a.extra_stderr, b.extra_stderr)
-        return compare_scores(a.values, b.values, a.labels, groups=a.groups, extra_stderr=extra).of(a.ids)
+        return compare_scores(a.values, b.values, a.labels, **about).of(a.ids)
     strata = a.strata or (None,) * len(a.values)
-    return compare_within(a.values, b.values, a.labels, strata, groups=a.groups).of(a.ids)
+    return compare_within(a.values, b.values, a.labels, strata, **about).of(a.ids)
 
 
 def shared_groups(groups: Sequence[Hashable]) -> tuple[Hashable, ...] | None:

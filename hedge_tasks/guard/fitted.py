@@ -122,14 +122,15 @@ def fit_apart(
         seed: of the images that are drawn.
 
     Raises:
-        ConfigError: the other run has the same documents, or is of another model.
+        ConfigError: the other run has the same images, or is of another model.
         DataError: nothing was kept from inside the model, or a detector cannot be fitted.
     """
     if fit_on is not None:
         if fit_on.model != run.model:
             raise ConfigError(f"--fit-on: {fit_on.model!r} is not {run.model!r}")
-        if fit_on.task == run.task and {a.id for a in fit_on.answer_sets} & {a.id for a in run.answer_sets}:
-            raise ConfigError("--fit-on: documents of RUN are in it, on which the promise would prove nothing")
+        here, there = ({a.group if a.group is not None else a.id for a in of.answer_sets} for of in (run, fit_on))
+        if fit_on.task == run.task and here & there:
+            raise ConfigError("--fit-on: images of RUN are in it, on which the promise would prove nothing")
         to_fit, left = fit_on, run
     else:
         units = [a.group if a.group is not None else f"\0{a.id}" for a in run.answer_sets]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import USUAL, Scores
-from hedge_tasks.detectors.scorer import Scorer, score_all
+from hedge_tasks.detectors.scorer import InsideSource, Scorer, score_all
 from hedge_tasks.detectors.units import UnitEvidence
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.measures.sweep import usual_sizes
@@ -142,6 +142,7 @@ class ScoreFilter:
         self._backend: ClusteringBackend | None = None
         self._further: tuple[str, ...] = ()
         self._claims: Mapping[str, UnitEvidence] = {}
+        self._inside: Callable[[Sequence[AnswerSet]], InsideSource] | None = None
 
     def know(self, claims: Mapping[str, UnitEvidence]) -> None:
         """Say what is known of the answers' claims, by their id."""
@@ -152,11 +153,16 @@ class ScoreFilter:
         self._further = tuple(name for name in dict.fromkeys(detectors) if name not in USUAL)
         self._backend = backend
 
+    def look_inside(self, source: Callable[[Sequence[AnswerSet]], InsideSource]) -> None:
+        """Say what was kept from inside the model, as a function of the answers."""
+        self._inside = source
+
     def settings(self) -> dict[str, Any]:
         return {"alpha": self.alpha, **({"detectors": list(self._further)} if self._further else {})}
 
     def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[ScoredAnswers]:
         about: dict[str, Any] = {"alpha": self.alpha, "claims": lambda: self._claims}
+        about["inside"] = self._inside(resps) if self._inside else None
         scores = score_all(resps, self._backend, (*USUAL, *self._further), **about)
         return [ScoredAnswers(*both) for both in zip(resps, scores, strict=True)]
 

@@ -19,6 +19,7 @@ from hedge_tasks.adjudication import (
     Judge,
     check_judge,
 )
+from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data, Manifest
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import UnitsOfAnswer
@@ -105,6 +106,7 @@ class HedgeTask(TaskResults):
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
         asked = [*detectors_of(self._measures.values()), *asked_detectors()]
         of_measures = [need for measure in self._measures.values() for need in measure.passes]
+        self._inside = frozenset[str]().union(*(get(name).parts for name in asked))
         self._forced = passes_needed([*of_measures, *(need for name in asked for need in get(name).needs)])
         for ensemble in self._filters:
             backend = None
@@ -181,7 +183,12 @@ class HedgeTask(TaskResults):
     def _prepare(self) -> None:
         """The plan, and whatever can be known to fail before the first draw."""
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
-        self.plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
+        if missing := self._inside - parts_of(plan.inside):
+            plan = replace(plan, inside="+".join(sorted(parts_of(plan.inside) | missing)))
+            # The record of the run is made of the configuration.
+            self.config.generation_kwargs = {**self.config.generation_kwargs, "inside": plan.inside}
+        self.plan = plan
         if not self.plan.n:
             self._leave_out_samples()
         if self.plan.self_reading:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lmms_eval.api.instance import Instance
@@ -23,6 +24,7 @@ from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.said import Said
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
+from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.lmms.documents import Documents
@@ -31,7 +33,7 @@ from hedge_tasks.lmms.filters import (
     ScoreFilter,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
-from hedge_tasks.lmms.identity import display_name, model_identity, output_folder
+from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
@@ -46,9 +48,10 @@ from hedge_tasks.measures.of_run import METRICS, answer_columns, sums_of
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
+from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.sampling.inside import MODEL, model_key
+from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
@@ -111,6 +114,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         evidence = KeptEvidence()
         try:
             self._find_claims(labelled, everything)
+            self._look_inside()
             for ensemble in self._filters:
                 with measured() as scoring:
                     ensemble.apply(instances, None)
@@ -123,6 +127,22 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
             self._save_run(everything, evidence, columns)
+
+    def _look_inside(self) -> None:
+        """Let filters see what was kept from inside the model."""
+        folder = store_folder(self._args)
+        if not (self.plan.inside and isinstance(folder, Path)):
+            return
+        task, model, at = self.config.task, model_key(model_identity(self._args)), folder
+
+        def source(answers: Sequence[AnswerSet]) -> InsideSource:
+            keys = {a.id: inside_key(task, model, a.id, a.baseline.text) for a in answers}
+            return lambda names: read_inside(at, keys, names)
+
+        for ensemble in self._filters:
+            for step in ensemble.filters:
+                if isinstance(step, ScoreFilter):
+                    step.look_inside(source)
 
     def _remember(self) -> Said:
         """Return what models say of the answers from here on, where the run is kept."""

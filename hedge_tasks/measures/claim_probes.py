@@ -1,17 +1,18 @@
-"""Fitted detectors of sentences, cross-fitted by image, as further scores of a run's claims."""
+"""Fitted detectors of sentences, cross-fitted by image or fitted on another run, as scores of a run's claims."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.data.inside import Inside
+from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Unit
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.probe_table import foreign_auroc
-from hedge_tasks.probes.base import FittedDetector, looked_at
+from hedge_tasks.measures.probe_table import foreign_auroc, label_prices
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, claim_units
 
@@ -20,14 +21,76 @@ SENTENCES = frozenset({"sentence_states", "sentence_spans"})
 
 
 @dataclass(frozen=True)
+class SentenceData:
+    """The labelled sentences of a run with their states.
+
+    Attributes:
+        units: all claims of the run.
+        chosen: places of the labelled sentences among them, shape (n,).
+        states: shape (n, layers, sentence places, width).
+        labels: 0 or 1, shape (n,).
+        groups, answers: of each of them its image, and its answer.
+        missing: labelled claims that are no sentence whose states were kept; they are neither fitted on nor scored.
+    """
+
+    units: tuple[Unit, ...]
+    chosen: IntArray
+    states: FloatArray
+    labels: IntArray
+    groups: tuple[str, ...]
+    answers: tuple[str, ...]
+    missing: int
+
+    @classmethod
+    def of(
+        cls, scored: ScoredClaims, inside: Mapping[str, Inside], *, silent: str = "unlabelled", errors: str = "all"
+    ) -> SentenceData:
+        """Join the claims of a run with what was kept of its sentences.
+
+        Args:
+            inside: the arrays `SENTENCES` by the answer's id.
+            silent, errors: see `hedge_tasks.claims.labels.label_of`.
+
+        Raises:
+            DataError: the states of no labelled claim were kept, or they are of different shapes.
+        """
+        units = claim_units(scored, silent=silent, errors=errors).units
+        states = [state for one in scored.answers for state in _states(one, inside.get(one.answers.id, {}))]
+        labelled = [i for i, unit in enumerate(units) if unit.label is not None]
+        kept = {i: state for i in labelled if (state := states[i]) is not None}
+        if not kept:
+            raise DataError("the states of no labelled claim were kept; `--gen_kwargs inside=sentences` keeps them")
+        if len({state.shape for state in kept.values()}) > 1:
+            raise DataError("sentence_states of different shapes: not all of them are of one model")
+        return cls(
+            units,
+            np.array([*kept], dtype=np.int64),
+            np.stack([*kept.values()]).astype(np.float32),
+            np.array([units[i].label for i in kept], dtype=np.int64),
+            tuple(str(units[i].group) for i in kept),
+            tuple(units[i].parent for i in kept),
+            len(labelled) - len(kept),
+        )
+
+    @property
+    def group_numbers(self) -> IntArray:
+        """A number for each sentence's image."""
+        found: IntArray = np.unique(self.groups, return_inverse=True)[1].astype(np.int64)
+        return found
+
+
+@dataclass(frozen=True)
 class ClaimProbes:
     """A run's claims with the scores of fitted detectors beside the others.
 
     Attributes:
         scored: the claims.
-        shuffled, foreign: controls by detector: shuffled labels, and the ROC-AUC with another image's states.
+        shuffled, foreign: controls by detector: shuffled labels, and the ROC-AUC with another image's states; none
+            where it was fitted on another run.
         left_out: detector -> why it has no scores.
-        missing: labelled claims that are no sentence whose states were kept; they are neither fitted on nor scored.
+        missing: see `SentenceData`.
+        prices: detector -> number of labels -> ROC-AUC.
+        fitted_on: the run that detectors were fitted on, where that is another one.
     """
 
     scored: ScoredClaims
@@ -35,59 +98,67 @@ class ClaimProbes:
     foreign: Mapping[str, float]
     left_out: Mapping[str, str]
     missing: int
+    prices: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    fitted_on: str = ""
 
 
 def with_probes(
     scored: ScoredClaims,
-    inside: Mapping[str, Inside],
+    data: SentenceData,
     detectors: Sequence[FittedDetector],
     *,
-    silent: str = "unlabelled",
-    errors: str = "all",
+    prices: bool = False,
+    fit_on: SentenceData | None = None,
+    fitted_on: str = "",
     seed: int = 0,
 ) -> ClaimProbes:
-    """Fit detectors on the labelled sentences of other images, and score every sentence of a run.
+    """Fit detectors on the labelled sentences of other images, and score every labelled sentence of a run.
 
     Args:
-        inside: the arrays `SENTENCES` by the answer's id.
-        silent, errors: see `hedge_tasks.claims.labels.label_of`.
+        data: of `scored`.
+        prices: whether the ROC-AUC is told for fewer labels as well.
+        fit_on: another run to be fitted on; None cross-fits within this one.
+        fitted_on: what it is called.
 
     Raises:
-        DataError: the states of no labelled claim were kept, or they are of different shapes.
+        DataError: the states of the other run have another shape.
     """
-    units = claim_units(scored, silent=silent, errors=errors).units
-    states = [state for one in scored.answers for state in _states(one, inside.get(one.answers.id, {}))]
-    labelled = [i for i, unit in enumerate(units) if unit.label is not None]
-    kept = {i: state for i in labelled if (state := states[i]) is not None}
-    chosen = [*kept]
-    if not chosen:
-        raise DataError("the states of no labelled claim were kept; `--gen_kwargs inside=sentences` keeps them")
-    if len({state.shape for state in kept.values()}) > 1:
-        raise DataError("sentence_states of different shapes: not all of them are of one model")
-    whole = np.stack([*kept.values()]).astype(np.float32)
-    labels = np.array([units[i].label for i in chosen], dtype=np.int64)
-    groups = [str(units[i].group) for i in chosen]
-    scores, controls, foreign, left_out = {}, dict[str, Shuffled](), dict[str, float](), dict[str, str]()
+    if fit_on is not None and fit_on.states.shape[1:] != data.states.shape[1:]:
+        shapes = f"{fit_on.states.shape[1:]} and {data.states.shape[1:]}"
+        raise DataError(f"a probe of one model cannot read another's sentence_states: shapes {shapes}")
+    labels, groups = data.labels, data.groups
+    scores, controls, foreign = dict[str, npt.NDArray[np.float64]](), dict[str, Shuffled](), dict[str, float]()
+    left_out, bought = dict[str, str](), dict[str, Mapping[int, float]]()
     for one in detectors:
-        seen = looked_at(one, whole)
+        seen = looked_at(one, data.states)
         try:
-            values = cross_fitted(one, seen, labels, labels, groups, seed=seed)
-            controls[one.name] = shuffled(one, seen, labels, labels, groups, seed=seed)
-            foreign[one.name] = foreign_auroc(one, seen, labels, labels, groups, seed=seed)
+            if fit_on is not None:
+                arrays = one.fit(looked_at(one, fit_on.states), fit_on.labels, fit_on.group_numbers)
+                values = one.score(arrays, seen)
+            else:
+                values = cross_fitted(one, seen, labels, labels, groups, seed=seed)
+                controls[one.name] = shuffled(one, seen, labels, labels, groups, strata=data.answers, seed=seed)
+                foreign[one.name] = foreign_auroc(one, seen, labels, labels, groups, seed=seed)
         except DataError as error:
             left_out[one.name] = str(error)
             continue
-        of_all = np.full(len(units), np.nan)
-        of_all[chosen] = values
+        if prices and fit_on is None:
+            bought[one.name] = label_prices(one, seen, labels, groups, seed=seed)
+        of_all = np.full(len(data.units), np.nan)
+        of_all[data.chosen] = values
         scores[one.name] = of_all
     counts = np.cumsum([0, *(len(one.claims) for one in scored.answers)])
     answers = tuple(
         replace(one, scores={**one.scores, **{name: of[start:end] for name, of in scores.items()}})
         for one, start, end in zip(scored.answers, counts[:-1], counts[1:], strict=True)
     )
-    fitting = {name: controls[name].error for name in scores}
-    found = replace(scored, answers=answers, fitting_errors=fitting, fitted_on=round(len(chosen) * 0.8))
-    return ClaimProbes(found, controls, foreign, left_out, len(labelled) - len(chosen))
+    fitting = {
+        name: Inflation(controls[name].inflation, controls[name].within) if name in controls else NOT_FITTED
+        for name in scores
+    }
+    n_labels = len(fit_on.labels) if fit_on is not None else round(len(labels) * 0.8)
+    found = replace(scored, answers=answers, fitted=fitting, fitted_on=n_labels)
+    return ClaimProbes(found, controls, foreign, left_out, data.missing, bought, fitted_on)
 
 
 def _states(answer: ScoredAnswer, inside: Inside) -> list[npt.NDArray[np.float16] | None]:

@@ -16,7 +16,7 @@ from hedge_tasks.detectors.clock import Clock
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc, prices_of
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
+from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, compare_columns, labelled
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
@@ -132,14 +132,14 @@ class PricedScores:
         draws: answers a question besides the baseline answer.
         seconds: see `DetectorNumbers.seconds`.
         labels: documents that it was fitted on.
-        extra_stderr: what fitting adds to the standard error.
+        inflation: of the variance of a ROC-AUC by fitting.
     """
 
     scores: Sequence[Scores]
     draws: int
     seconds: float
     labels: int = 0
-    extra_stderr: float = 0.0
+    inflation: Inflation = NOT_FITTED
 
 
 def detector_table(
@@ -183,12 +183,16 @@ def detector_table(
     titles = {name: detector.title for name, detector in asked.items()} | {one.name: one.title for one in fitted}
     n = min(len(a.clean) for a in run.answer_sets)
     passes = {name: detector.passes(n) for name, detector in asked.items()} | {one.name: 1 for one in fitted}
-    estimates = {name: detection_auroc(column.scores, name) for name, column in columns.items()}
+    fitted_columns = {
+        name: replace(labelled(column.scores, name), inflation=column.inflation) for name, column in of_fitted.items()
+    }
+    estimates = {
+        name: fitted_columns[name].auroc() if name in of_fitted else detection_auroc(column.scores, name)
+        for name, column in columns.items()
+    }
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
     shown = sorted((n for n in titles if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
-    scores = {
-        name: replace(labelled(columns[name].scores, name), extra_stderr=columns[name].extra_stderr) for name in shown
-    }
+    scores = {name: fitted_columns.get(name) or labelled(columns[name].scores, name) for name in shown}
     found = differences(scores, shown, against)
     rows = tuple(
         DetectorNumbers(
@@ -200,7 +204,7 @@ def detector_table(
             fitted=name in of_fitted,
             seconds=columns[name].seconds,
             estimate=estimates[name],
-            within=auroc_within(columns[name].scores, name),
+            within=auroc_within(columns[name].scores, name, inflation=columns[name].inflation.within),
             difference=found[name][0],
             p_adjusted=found[name][1],
         )
@@ -275,8 +279,7 @@ def _fitted_columns(
         except DataError as error:
             why[one.name] = str(error)
             continue
-        error_of = of.shuffled.error if of.shuffled else 0.0
-        found[one.name] = PricedScores(of.scores, 0, time.perf_counter() - start, of.labels, error_of)
+        found[one.name] = PricedScores(of.scores, 0, time.perf_counter() - start, of.labels, of.inflation)
     return found, why
 
 

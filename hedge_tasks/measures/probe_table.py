@@ -11,7 +11,7 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, Inside
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
-from hedge_tasks.detectors.units import Labelled, labelled
+from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
@@ -264,8 +264,8 @@ def probe_table(
             left_out[_TYPE_ALONE.name] = str(error)
         else:
             name = _TYPE_ALONE.name
-            rows.append(ProbeRow(name, _TYPE_ALONE.title, 0, found.labels, detection_auroc(found.scores, name)))
             columns[name] = found.column(name)
+            rows.append(ProbeRow(name, _TYPE_ALONE.title, 0, found.labels, columns[name].auroc()))
     shown = [row for row in rows if row.estimate.value is not None]
     left_out |= {row.name: str(row.estimate.reason) for row in rows if row.estimate.value is None}
     compared = {row.name: columns[row.name] for row in shown}
@@ -281,7 +281,7 @@ class FittedScores:
     """The scores of a fitted detector.
 
     Attributes:
-        scores: of the documents of the data, with what fitting adds to the error.
+        scores: of the documents of the data.
         labels: documents with a label that it was fitted on; 0 where it needs none.
         shuffled: the control by shuffled labels; None where it was fitted on another run.
     """
@@ -291,9 +291,13 @@ class FittedScores:
     shuffled: Shuffled | None
 
     def column(self, name: str) -> Labelled:
-        """The scores and labels as columns, whose comparisons have the error of fitting in them."""
-        error = self.shuffled.error if self.shuffled else 0.0
-        return replace(labelled(self.scores, name), extra_stderr=error)
+        """The scores and labels as columns, whose intervals and comparisons have the error of fitting in them."""
+        return replace(labelled(self.scores, name), inflation=self.inflation)
+
+    @property
+    def inflation(self) -> Inflation:
+        """Of the variance of a ROC-AUC by the fitting; none where it was fitted on another run."""
+        return Inflation(self.shuffled.inflation, self.shuffled.within) if self.shuffled else NOT_FITTED
 
 
 def fitted_scores(
@@ -311,10 +315,10 @@ def fitted_scores(
         values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
     else:
         values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
-        control = shuffled(detector, states, targets, *shared, seed=seed)
-    error = control.error if control else 0.0
+        types = [s.question_type for s in data.scores]
+        control = shuffled(detector, states, targets, *shared, strata=types, seed=seed)
     scores = tuple(
-        replace(s, numbers={detector.name: float(v)}, choice_errors={detector.name: error} if error else {})
+        replace(s, numbers={detector.name: float(v)}, choice_errors={})
         for s, v in zip(data.scores, values, strict=True)
     )
     return FittedScores(scores, n_labels if detector.target == "labels" else 0, control)
@@ -325,22 +329,16 @@ def _fitted_row(
 ) -> tuple[ProbeRow, Labelled]:
     states, targets = data.at(detector), data.targets(detector)
     found = fitted_scores(data, detector, fit_on, seed=seed)
-    row = ProbeRow(
-        detector.name,
-        detector.title,
-        0,
-        found.labels,
-        detection_auroc(found.scores, detector.name),
-        passes=1,
-    )
+    column = found.column(detector.name)
+    row = ProbeRow(detector.name, detector.title, 0, found.labels, column.auroc(), passes=1)
     if found.shuffled is not None:
         row = replace(row, shuffled=found.shuffled.mean)
     if controls and fit_on is None:
         foreign = foreign_auroc(detector, states, targets, data.labels, data.groups, seed=seed)
         row = replace(row, foreign=foreign)
     if prices and fit_on is None:
-        row = replace(row, prices=_prices(data, detector, states, targets, seed))
-    return row, found.column(detector.name)
+        row = replace(row, prices=_prices(data, detector, states, seed))
+    return row, column
 
 
 def foreign_auroc(
@@ -380,20 +378,26 @@ def _of_another(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
     return found
 
 
-def _prices(
-    data: ProbeData, detector: FittedDetector, states: FloatArray, targets: IntArray, seed: int
+def _prices(data: ProbeData, detector: FittedDetector, states: FloatArray, seed: int) -> dict[int, float]:
+    return label_prices(detector, states, data.labels, data.groups, seed=seed) if detector.target == "labels" else {}
+
+
+def label_prices(
+    detector: FittedDetector, states: FloatArray, labels: IntArray, groups: Sequence[str], *, seed: int = 0
 ) -> dict[int, float]:
-    if detector.target != "labels":
-        return {}
+    """Number of labels -> ROC-AUC, for those of `LABEL_PRICES` that the run can pay.
+
+    Arguments as of `hedge_tasks.probes.crossfit.cross_fitted`.
+    """
     found: dict[int, float] = {}
     for n in LABEL_PRICES:
-        if n >= len(targets) * 0.8:
+        if n >= len(labels) * 0.8:
             break
         try:
-            values = cross_fitted(detector, states, targets, data.labels, data.groups, n_labels=n, seed=seed)
+            values = cross_fitted(detector, states, labels, labels, groups, n_labels=n, seed=seed)
         except DataError:  # so few documents that the method has nothing to stand on: no number at this price
             continue
-        found[n] = _area(values, data.labels)
+        found[n] = _area(values, labels)
     return found
 
 

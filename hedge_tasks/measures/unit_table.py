@@ -136,9 +136,7 @@ def unit_table(
     else:  # also where it says the same of every unit: that is a finding about the wording
         columns[TEXT] = labelled(units, TEXT)
         left_out.pop(TEXT, None)
-    for name, error in scored.fitting_errors.items():
-        if name in columns:
-            columns[name] = replace(columns[name], extra_stderr=error)
+    columns |= {name: replace(columns[name], inflation=of) for name, of in scored.fitted.items() if name in columns}
     rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
     answer_rows, answer_label = _answer_rows(scored, units, columns)
     weights = [one.covered for one in scored.decomposed]
@@ -147,9 +145,7 @@ def unit_table(
         counted,
         columns,
         tuple(
-            replace(row, passes=1, labels=scored.fitted_on, fitted=True)
-            if row.detector in scored.fitting_errors
-            else row
+            replace(row, passes=1, labels=scored.fitted_on, fitted=True) if row.detector in scored.fitted else row
             for row in rows
         ),
         {**scored.left_out, **left_out},
@@ -239,7 +235,8 @@ def _answer_rows(
     labels = [(one.answers.label or 0) if own else int(share > 0) for one, share in zip(answers, shares, strict=True)]
     rows = []
     for name in columns:
-        if is_blind(name):
+        # A fitted score is of the answer's own image, but its error is not known of means.
+        if is_blind(name) or name in scored.fitted:
             continue
         for how, function in (("mean", np.mean), ("max", np.max)):
             values = np.array([function(_known(one, name)) for one in answers], dtype=np.float64)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hedge_tasks.errors import DataError
+from hedge_tasks.numbers import Number
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
-from hedge_tasks.statistics import auroc, estimate_auroc
+from hedge_tasks.statistics import estimate_auroc, stratified_auroc
 from hedge_tasks.statistics.base import midranks
 
 REPEATS = 5
@@ -25,15 +27,21 @@ FOLDS = 5
 class Shuffled:
     """The AUROC that is left when labels are shuffled.
 
+    Documents share what is fitted, so that their scores are wrong together: of two that each have a say in the other's
+    score the error counts twice. A score that is not fitted has none of that. How many times as large the variance is
+    is a property of the method and of its states, and carries over to where there is a signal; there it is less, and
+    the interval rather too wide.
+
     Attributes:
         mean: ROC-AUC; 0.5 where nothing leaks.
-        error: what fitting adds to the standard error of a ROC-AUC: the mean square of the distance from 0.5, less the
-            variance of a score that is not fitted. Documents share what is fitted, so that their scores are wrong
-            together. With a signal it is less, and the interval rather too wide.
+        inflation: mean square of its distance from 0.5, as a multiple of the variance that the scores alone show; 1 at
+            least.
+        within: the same of the ROC-AUC within strata.
     """
 
     mean: float
-    error: float
+    inflation: float
+    within: float = 1.0
 
 
 def cross_fitted(
@@ -85,6 +93,7 @@ def shuffled(
     labels: IntArray,
     groups: Sequence[str],
     *,
+    strata: Sequence[Hashable] | None = None,
     repeats: int = REPEATS,
     seed: int = 0,
 ) -> Shuffled:
@@ -97,32 +106,42 @@ def shuffled(
         DataError: hardly any shuffle leaves both classes in every fold.
     """
     index = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)[1]
-    rng, areas, plain = np.random.default_rng([seed, 1]), [], []
+    rng, pooled, within = np.random.default_rng([seed, 1]), list[Number](), list[Number]()
     for _ in range(SHUFFLES):
         order, folds = of_shuffled_groups(index, rng), int(rng.integers(1 << 30))
         try:
             found = cross_fitted(detector, states, targets[order], labels[order], groups, repeats=repeats, seed=folds)
         except DataError:  # by bad luck a fold has one class alone
             continue
-        areas.append(auroc(found, labels[order]))
-        number = estimate_auroc(found, labels[order], groups=index.tolist(), fewest=1)
-        plain.append(np.nan if number.stderr is None else number.stderr**2)
-    if len(areas) < SHUFFLES // 2:
+        about: dict[str, Any] = {"groups": index.tolist()}
+        pooled.append(estimate_auroc(found, labels[order], **about, fewest=1))
+        if strata is not None:
+            within.append(stratified_auroc(found, labels[order], strata, **about, each=False))
+    if len(pooled) < SHUFFLES // 2:
         raise DataError("too few images have one of the classes: shuffled labels leave folds without it")
-    known = [of for of in plain if not np.isnan(of)]
-    more = max(0.0, float(np.mean((np.array(areas) - 0.5) ** 2)) - (float(np.mean(known)) if known else 0.0))
-    return Shuffled(float(np.mean(areas)), more**0.5)
+    mean = float(np.mean([number.value for number in pooled if number.value is not None]))
+    return Shuffled(mean, _inflation(pooled), _inflation(within))
+
+
+def _inflation(numbers: Sequence[Number]) -> float:
+    """How many times the variance is that the numbers state, where the true one is 0.5."""
+    known = [(one.value, one.stderr) for one in numbers if one.value is not None and one.stderr]
+    if not known:
+        return 1.0
+    values, stderrs = np.array(known).T
+    return max(1.0, float(np.mean((values - 0.5) ** 2) / np.mean(stderrs**2)))
 
 
 def of_shuffled_groups(groups: IntArray, rng: np.random.Generator) -> IntArray:
     """Documents in an order in which whole groups have changed places.
 
-    Groups of one size exchange their documents; where sizes differ, a group's documents still stay side by side.
+    Groups of one size exchange their documents; where sizes differ, a group's documents still stay side by side. Within
+    a group they are shuffled, too: what follows from the place of a sentence in its answer is gone.
     """
     at_home = np.argsort(groups, kind="stable")
     blocks = np.split(at_home, np.flatnonzero(np.diff(groups[at_home])) + 1)
     order = np.empty(len(groups), dtype=np.int64)
-    order[at_home] = np.concatenate([blocks[k] for k in rng.permutation(len(blocks))])
+    order[at_home] = np.concatenate([rng.permutation(blocks[k]) for k in rng.permutation(len(blocks))])
     return order
 
 

@@ -56,7 +56,7 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
         "layer": np.array([float(best)]),
         "center": depth.center,
         "scale": depth.scale,
-        "weights": depth.axes @ weights,
+        "weights": depth.in_full(weights),
         "bias": np.array([bias]),
     }
 
@@ -115,14 +115,17 @@ class _Depth:
 
     Attributes:
         center, scale: shape (width,).
+        standardised: shape (n, width).
         reduced: shape (n, k).
-        axes: orthonormal, shape (width, k): `reduced @ axes.T` are the standardised states.
+        rotation: shape (n, k): `standardised.T @ rotation` is orthonormal, and takes `reduced` to the standardised
+            states; None where these are not reduced.
     """
 
     center: FloatArray
     scale: FloatArray
+    standardised: FloatArray
     reduced: FloatArray
-    axes: FloatArray
+    rotation: FloatArray | None = None
 
     @classmethod
     def of(cls, states: FloatArray) -> _Depth:
@@ -131,11 +134,16 @@ class _Depth:
         scale = np.where(scale > 0, scale, 1.0)
         x = np.asarray(_standardised(x, center, scale), dtype=np.float64)
         if x.shape[1] <= x.shape[0]:
-            return cls(center, scale, x, np.eye(x.shape[1]))
+            return cls(center, scale, x, x)
         values, vectors = np.linalg.eigh(x @ x.T)
         kept = values > values[-1] * _SMALLEST
         lengths = np.sqrt(values[kept])
-        return cls(center, scale, vectors[:, kept] * lengths, x.T @ vectors[:, kept] / lengths)
+        return cls(center, scale, x, vectors[:, kept] * lengths, vectors[:, kept] / lengths)
+
+    def in_full(self, weights: FloatArray) -> FloatArray:
+        """The weights of the standardised states from those of the reduced ones."""
+        found: FloatArray = weights if self.rotation is None else self.standardised.T @ (self.rotation @ weights)
+        return found
 
     def held_out(self, targets: IntArray, train: IntArray, test: IntArray) -> float:
         weights, bias = logistic(self.reduced[train], targets[train])

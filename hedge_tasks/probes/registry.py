@@ -96,6 +96,15 @@ _ALL = (
         fit=mahalanobis.fit,
         score=mahalanobis.score,
     ),
+    FittedDetector(
+        "mahalanobis",
+        "Mahalanobis distance",
+        place="mean",
+        target="labels",
+        source="Lee et al. 2018 (1807.03888), of the supported answers alone",
+        fit=mahalanobis.fit,
+        score=mahalanobis.score_alone,
+    ),
 )
 
 _OF_CLAIMS = (

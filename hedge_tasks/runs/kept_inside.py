@@ -26,14 +26,21 @@ def inside_source(run: Run, folder: Path | None = None) -> InsideSource:
     @cache
     def read(names: frozenset[str]) -> Mapping[str, Inside]:
         where = folder or beside(run)
-        if where is None:
-            return {}
-        with InsideStore(where) as store:
-            keys = {a.id: _key(run, a) for a in run.answer_sets}
-            found = {id: store.get(key, names) for id, key in keys.items()}
-        return {id: arrays for id, arrays in found.items() if arrays}
+        return {} if where is None else read_inside(where, {a.id: _key(run, a) for a in run.answer_sets}, names)
 
     return read
+
+
+def read_inside(folder: Path, keys: Mapping[str, str], names: frozenset[str]) -> dict[str, Inside]:
+    """The arrays in a store by the id of the document, without documents that have none.
+
+    Args:
+        keys: see `inside_key`, by id.
+        names: of the arrays.
+    """
+    with InsideStore(folder) as store:
+        found = {id: store.get(key, names) for id, key in keys.items()}
+    return {id: arrays for id, arrays in found.items() if arrays}
 
 
 def bytes_kept(run: Run, folder: Path | None = None) -> dict[str, float]:

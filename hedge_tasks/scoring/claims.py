@@ -23,7 +23,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.base import Detector
-from hedge_tasks.detectors.units import Unit
+from hedge_tasks.detectors.units import Inflation, Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_labels import labelled_spans
@@ -305,7 +305,7 @@ class ScoredClaims:
         settings: of decomposition and engine.
         left_out: detector -> why no answer has its scores.
         labelled_by: where the labels come from.
-        fitting_errors: fitted detector -> what fitting adds to the standard error of its ROC-AUC.
+        fitted: fitted detector -> what fitting makes of the variance of its ROC-AUC.
         fitted_on: claims that these are fitted on, the mean over folds.
     """
 
@@ -316,7 +316,7 @@ class ScoredClaims:
     settings: Mapping[str, Any]
     left_out: Mapping[str, str] = field(default_factory=dict)
     labelled_by: str = ""
-    fitting_errors: Mapping[str, float] = field(default_factory=dict)
+    fitted: Mapping[str, Inflation] = field(default_factory=dict)
     fitted_on: int = 0
 
 

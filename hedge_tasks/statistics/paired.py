@@ -184,6 +184,7 @@ def compare_within(
     *,
     groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
+    extra_stderr: float = 0.0,
 ) -> Comparison:
     """Difference in AUROC within strata of two scores for the same documents, e.g. of claims within their answers.
 
@@ -197,6 +198,7 @@ def compare_within(
         strata: Stratum of each document, length `n`.
         groups: Group (e.g. image id) of each document, length `n`.
         confidence: Level of the interval, in (0, 1).
+        extra_stderr: See `compare_scores`.
 
     Returns:
         The comparison; `n` counts the documents in strata with both labels. What is undefined is `None`, with the
@@ -243,7 +245,8 @@ def compare_within(
         # Components are deviations: those of perfect scores and of perfectly wrong ones are all zero.
         found = _without_variation(a - b, same=a == b and bool(np.array_equal(parts_a, parts_b)))
     else:
-        found = _tested(a - b, stderr, degrees_of_freedom(positive, units, pairs), confidence)
+        whole = math.hypot(stderr, extra_stderr)
+        found = _tested(a - b, whole, degrees_of_freedom(positive, units, pairs), confidence)
     of_all = np.zeros(len(y))
     of_all[used] = deviations
     about = (found.stderr, found.interval, found.p_value, len(positive), name, found.reason, n_positive)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import unknown
-from hedge_tasks.numbers import FOUR_DIGITS, Number
+from hedge_tasks.numbers import FOUR_DIGITS, ONE_DIGIT, Number
 from hedge_tasks.statistics.base import (
     FEWEST_OF_A_CLASS,
     BoolArray,
@@ -93,6 +93,7 @@ def estimate_auroc(
     method: str = "delong",
     confidence: float = 0.95,
     extra_stderr: float = 0.0,
+    inflation: float = 1.0,
     fewest: int = FEWEST_OF_A_CLASS,
 ) -> Number:
     """AUROC with standard error and confidence interval; undefined cases are reported, not raised.
@@ -132,6 +133,8 @@ def estimate_auroc(
         confidence: Level of the interval, in (0, 1).
         extra_stderr: Standard error of the AUROC that these scores do not show, such as that of a threshold which
             was chosen on the data; added in quadrature. The interval is then the logit one.
+        inflation: Variance of the AUROC as a multiple of what these scores show, at least 1: that of scores which were
+            fitted on the same data. The interval is then the logit one.
         fewest: documents of the rarer class below which there is no value: with two of them an interval of 95 % holds
             the true number 77 % of the time, and the number itself says next to nothing.
 
@@ -179,17 +182,19 @@ def estimate_auroc(
     except UndefinedError as error:
         return Number(value, reason=str(error), **counts)
     degrees, n_pairs = degrees_of_freedom(positive, codes), disjoint_pairs(positive, codes)
-    stderr = math.hypot(stderr, extra_stderr)
+    stderr = math.hypot(math.sqrt(inflation) * stderr, extra_stderr)
     if of_logit and 0 < value < 1:
-        of_logit = math.hypot(of_logit, extra_stderr / (value * (1 - value)))
+        of_logit = math.hypot(math.sqrt(inflation) * of_logit, extra_stderr / (value * (1 - value)))
         interval = interval_of_logit(value, of_logit, confidence, degrees)
-    elif stderr > 0 and method == "percentile" and areas is not None and not extra_stderr:
+    elif stderr > 0 and method == "percentile" and areas is not None and not extra_stderr and inflation == 1:
         interval = percentile_interval(areas, confidence)
     else:
         interval = auroc_interval(value, stderr, confidence, degrees, n_pairs)
     described = _described(method, n_resamples, grouped=codes is not None)
     if extra_stderr:
         described += f", with {FOUR_DIGITS(extra_stderr)} for the choice of the threshold"
+    if inflation > 1:
+        described += f", variance times {ONE_DIGIT(inflation)} for the fitting"
     return Number(value, stderr, interval, method=described, **counts)
 
 

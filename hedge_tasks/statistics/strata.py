@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import ONE_DIGIT, Number
 from hedge_tasks.statistics.base import (
     BoolArray,
     FloatArray,
@@ -55,6 +56,7 @@ def stratified_auroc(
     *,
     groups: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
+    inflation: float = 1.0,
     each: bool = True,
 ) -> StratifiedAuroc:
     r"""AUROC that compares documents only within the same stratum, e.g. within the same kind of question.
@@ -77,6 +79,7 @@ def stratified_auroc(
         strata: Stratum of each document, length `n`.
         groups: Group (e.g. image id) of each document, length `n`; a group may lie in several strata.
         confidence: Level of the intervals, in (0, 1).
+        inflation: Variance of the pooled AUROC as a multiple of what these scores show; see `estimate_auroc`.
         each: Whether the AUROC of every stratum is wanted, too; strata may be thousands.
 
     Returns:
@@ -119,7 +122,7 @@ def stratified_auroc(
     # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
     n_pairs = int(sizes.min(axis=0).sum())
     chosen = None if group_codes is None else renumbered(group_codes[used])
-    pooled = _with_stderr(x[used], (y == 1)[used], renumbered(codes[used]), chosen, n_pairs, confidence)
+    pooled = _with_stderr(x[used], (y == 1)[used], renumbered(codes[used]), chosen, n_pairs, confidence, inflation)
     return replace(pooled, strata=parts, n_pairs=total, **counts)
 
 
@@ -141,7 +144,13 @@ def renumbered(codes: IntArray) -> IntArray:
 
 
 def _with_stderr(
-    x: FloatArray, positive: BoolArray, codes: IntArray, groups: IntArray | None, n_pairs: int, confidence: float
+    x: FloatArray,
+    positive: BoolArray,
+    codes: IntArray,
+    groups: IntArray | None,
+    n_pairs: int,
+    confidence: float,
+    inflation: float,
 ) -> StratifiedAuroc:
     value, components, pairs = pooled_within(x, positive, codes)
     of_logit = None
@@ -153,9 +162,12 @@ def _with_stderr(
     except UndefinedError as error:
         return StratifiedAuroc(value, reason=str(error))
     method = f"{'DeLong' if groups is None else JACKKNIFE} within strata, logit interval"
+    if inflation > 1:
+        method += f", variance times {ONE_DIGIT(inflation)} for the fitting"
+    stderr *= math.sqrt(inflation)
     degrees = degrees_of_freedom(positive, groups, pairs)
     if of_logit and 0 < value < 1:
-        interval = interval_of_logit(value, of_logit, confidence, degrees)
+        interval = interval_of_logit(value, math.sqrt(inflation) * of_logit, confidence, degrees)
     else:
         interval = auroc_interval(value, stderr, confidence, degrees, min(n_pairs, disjoint_pairs(positive, groups)))
     return StratifiedAuroc(value, stderr=stderr, interval=interval, method=method)

@@ -1,6 +1,6 @@
 """Make `inside.json`: what lm-polygraph says of drawn attention, logits and hidden states, by its own code.
 
-    pip install --no-deps lm-polygraph==0.7.0     # in an environment of its own, with numpy and scipy
+    pip install --no-deps lm-polygraph==0.7.0     # in an environment of its own, with numpy, scipy and torch
     python tests/golden/make_inside.py
 
 The files of the library are imported one by one, without what its packages import besides; no model is needed.
@@ -32,6 +32,19 @@ def question(seed: int) -> dict[str, Any]:
     return {name: np.round(value, 6).tolist() for name, value in of.items()}
 
 
+def distances(questions: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    """Distances of the first draw of each question from those of even questions, and less those from all."""
+    states = np.array([q["states"][0] for q in questions])
+    stats: dict[str, Any] = {
+        "embeddings_decoder": states.astype(np.float32),
+        "train_embeddings_decoder": np.concatenate([q["states"] for q in questions[::2]]).astype(np.float32),
+        "background_train_embeddings_decoder": np.concatenate([q["states"] for q in questions]).astype(np.float32),
+    }
+    alone = lm_polygraph("mahalanobis_distance", "MahalanobisDistanceSeq")(stats)
+    relative = lm_polygraph("relative_mahalanobis_distance", "RelativeMahalanobisDistanceSeq")(stats)
+    return [float(x) for x in alone], [float(x) for x in relative]
+
+
 def main() -> None:
     questions = [question(seed) for seed in range(QUESTIONS)]
     model = SimpleNamespace(model=SimpleNamespace(config=SimpleNamespace()))
@@ -54,6 +67,7 @@ def main() -> None:
         "mean_token_entropy": lm_polygraph("token_entropy", "MeanTokenEntropy"),
     }
     values = {name: [float(x) for x in estimator(stats)] for name, estimator in estimators.items()}
+    values["mahalanobis"], values["relative_mahalanobis"] = distances(questions)
     about = {"lm-polygraph": importlib.metadata.version("lm-polygraph"), "questions": questions, "values": values}
     path = Path(__file__).parent / "inside.json"
     path.write_text(json.dumps(about) + "\n", "utf-8")
