@@ -62,7 +62,7 @@ _RIGHT, _WRONG, _RARER = (0.02, 2.0), 0.1, ((6, 12, 24), (0.2, 0.5, 1.0))
 
 Where they seldom differ the errors that matter are those not seen yet: up to 2 % twice the variance. Where they often
 do (10 %, linear between), labels show the variance themselves: a fifth of it with 6 labels of the rarer kind, half with
-12, all with 24. Set on benchmarks/audit_coverage.py: one factor is too short with a good judge, too long with a bad one.
+12, all with 24. Set on benchmarks/audit_coverage.py: one factor is too short with good judges, too long with bad ones.
 """
 
 _GUESS = {"hallucinated": np.array([0.2, 0.8, 0.3]), "supported": np.array([0.8, 0.2, 0.3])}
