@@ -74,7 +74,7 @@ def test_first_tokens_of_llama_cpp_stand_for_options_of_one_token(server: Server
     found = adapter(server).reply_logprobs([conversation := draw.messages()] * 2, [first, second])
     assert [one.finish for one in found] == ["length"] * 2, found
     assert [one.mean_logprob for one in found] == pytest.approx([told[first], told[second]], abs=1e-3)
-    # The embedded model was never taught letters: told with enough of the first token's mass, or undefined with the reason.
+    # The embedded model was never taught letters: they hold enough of the first token, or there is a reason.
     options = [first, "pneumothorax of the upper lobe"]
     found = adapter(server).reply_logprobs([conversation] * 2, options)
     reasons = [one for one in found if isinstance(one, str)]
