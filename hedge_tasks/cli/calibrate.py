@@ -325,7 +325,9 @@ def _counted(risk: Number) -> str:
 
 
 def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
+    from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.numbers import PERCENT, format_number
+    from hedge_tasks.statistics.verified import Audited
 
     lines = [finished.title]
     if checked.held is None:
@@ -337,6 +339,8 @@ def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
             f"{format_number(checked.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
             "promised."
         )
+        if not isinstance(checked.risk, Audited):
+            lines.append(whose_labels(finished, None))
     shift = (
         "another share than when calibrated: the questions may be others" if checked.shifted else "as when calibrated"
     )
