@@ -14,10 +14,10 @@ from hedge_tasks.detectors.units import NOT_FITTED
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.claim_probes import SentenceData, with_probes
 from hedge_tasks.measures.unit_table import unit_table
-from hedge_tasks.probes.registry import FITTED_CLAIMS
+from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ScoredClaims
 
-PROBE = FITTED_CLAIMS["claim_linear_probe"]
+PROBE = fitted_detectors("claim")["claim_linear_probe"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,9 @@ def kept(scored: ScoredClaims, shift: float, width: int = 4) -> dict[str, Any]:
 
 
 def test_a_probe_finds_what_states_tell_and_stands_in_the_table_of_claims(scored: ScoredClaims) -> None:
-    found = with_probes(scored, SentenceData.of(scored, kept(scored, 5.0)), [PROBE, FITTED_CLAIMS["claim_mean_probe"]])
+    found = with_probes(
+        scored, SentenceData.of(scored, kept(scored, 5.0)), [PROBE, fitted_detectors("claim")["claim_mean_probe"]]
+    )
     assert (found.missing, found.left_out) == (0, {})
     rows = {row.detector: row for row in unit_table(found.scored).rows}
     told, silent = rows["claim_linear_probe"], rows["claim_mean_probe"]

@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Inflation, compare_columns
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
-from hedge_tasks.probes import linear, mahalanobis
 from hedge_tasks.probes.base import FittedDetector, digest, load, save
+from hedge_tasks.probes.builtin import linear, mahalanobis
 from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups
-from hedge_tasks.probes.registry import FITTED, fitted
+from hedge_tasks.probes.registry import MODULES, fitted, fitted_detectors
 from hedge_tasks.statistics import auroc
 
 # --- fitting --------------------------------------------------------------------------------------------------------
@@ -247,8 +248,27 @@ def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None
     assert wide.p_value > (narrow.p_value or 0)
 
 
+def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(states: Any, targets: Any, groups: Any) -> Any:
+        return {"away": states[targets == 1].mean(axis=0) - states[targets == 0].mean(axis=0)}
+
+    def score(arrays: Any, states: Any) -> Any:
+        return (states * arrays["away"]).sum(axis=(1, 2))
+
+    mine = FittedDetector("mean_difference", "Difference of means", "last", "labels", fit, score, "here")
+    taken = replace(mine, name="linear_probe")
+    monkeypatch.setattr(MODULES, "_entries", dict(MODULES._entries))
+    MODULES.register("mine", SimpleNamespace(DETECTORS=(mine, taken)))
+    assert fitted("mean_difference") is mine
+    assert fitted("linear_probe") is not taken
+    found = probe_table(data(), [fitted("mean_difference")], beside={})
+    assert found.rows[0].estimate.value is not None
+    assert found.rows[0].estimate.value > 0.8
+    assert found.rows[0].shuffled == pytest.approx(0.5, abs=0.12)
+
+
 def test_names_are_looked_up() -> None:
-    assert set(FITTED) >= {"linear_probe", "question_probe", "entropy_probe", "relative_mahalanobis"}
+    assert set(fitted_detectors()) >= {"linear_probe", "question_probe", "entropy_probe", "relative_mahalanobis"}
     with pytest.raises(ConfigError, match="linear_probe"):
         fitted("linear_prob")
 

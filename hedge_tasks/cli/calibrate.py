@@ -117,13 +117,14 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
 
 def _chosen(arguments: argparse.Namespace) -> tuple[tuple[str, ...], list[FittedDetector]]:
     """The detectors that are asked for, and those of them that are fitted first."""
-    from hedge_tasks.probes.registry import FITTED
+    from hedge_tasks.probes.registry import fitted_detectors
 
     listed = [] if arguments.detectors is None else [name.strip() for name in arguments.detectors.split(",")]
-    fitted = [FITTED[name] for name in listed if name in FITTED]
+    known = fitted_detectors()
+    fitted = [known[name] for name in listed if name in known]
     if not fitted:
         return chosen_detectors(arguments, _DEFAULT), []
-    others = argparse.Namespace(detectors=",".join(name for name in listed if name not in FITTED))
+    others = argparse.Namespace(detectors=",".join(name for name in listed if name not in known))
     return chosen_detectors(others, ()) if others.detectors else (), fitted
 
 

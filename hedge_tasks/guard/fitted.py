@@ -22,7 +22,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.records import Count, Items, Name, Record
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
 from hedge_tasks.probes.base import Arrays, FittedDetector, digest, looked_at
-from hedge_tasks.probes.registry import FITTED, fitted
+from hedge_tasks.probes.registry import fitted, fitted_detectors
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 
@@ -68,7 +68,7 @@ class FittedState(Record):
     def _is_what_was_fitted(self) -> Self:
         if digest(self.numbers()) != self.sha256:
             raise ValueError("sha256: not that of the arrays")
-        if self.detector not in FITTED:
+        if self.detector not in fitted_detectors():
             raise ValueError(f"detector: there is no fitted detector {self.detector!r} here")
         return self
 

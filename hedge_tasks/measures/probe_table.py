@@ -15,8 +15,8 @@ from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, labelle
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes import linear
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at
+from hedge_tasks.probes.builtin import linear
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 
 LABEL_PRICES = (25, 50, 100, 200, 400)

@@ -58,6 +58,11 @@ class FittedDetector:
     array: str = "states"
 
     @property
+    def level(self) -> str:
+        """The unit that it scores: "answer" or "claim"."""
+        return "claim" if self.array == "sentence_states" else "answer"
+
+    @property
     def part(self) -> str:
         """The part of the model that has to be kept for it, one of `hedge_tasks.data.inside.PARTS`."""
         [part] = [part for part, arrays in ARRAYS.items() if self.array in arrays]
