@@ -40,7 +40,8 @@ _TYPE_ALONE = FittedDetector(
 )
 """The kind of question by itself: a probe has to know more."""
 
-_CONTROLS = 10
+CONTROLS = 10
+"""Draws of another image's states."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,7 @@ class FittedScores:
     @property
     def inflation(self) -> Inflation:
         """Of the variance of a ROC-AUC by the fitting; none where it was fitted on another run."""
-        return Inflation(self.shuffled.inflation, self.shuffled.within) if self.shuffled else NOT_FITTED
+        return Inflation(self.shuffled.inflation) if self.shuffled else NOT_FITTED
 
 
 def fitted_scores(
@@ -315,8 +316,7 @@ def fitted_scores(
         values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
     else:
         values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
-        types = [s.question_type for s in data.scores]
-        control = shuffled(detector, states, targets, *shared, strata=types, seed=seed)
+        control = shuffled(detector, states, targets, *shared, seed=seed)
     scores = tuple(
         replace(s, numbers={detector.name: float(v)}, choice_errors={})
         for s, v in zip(data.scores, values, strict=True)
@@ -355,7 +355,7 @@ def foreign_auroc(
     Arguments as of `hedge_tasks.probes.crossfit.cross_fitted`.
     """
     rng, areas = np.random.default_rng([seed, 2]), []
-    for _ in range(_CONTROLS):
+    for _ in range(CONTROLS):
         elsewhere, folds = states[_of_another(groups, rng)], int(rng.integers(1 << 30))
         values = cross_fitted(detector, elsewhere, targets, labels, groups, repeats=1, seed=folds)
         areas.append(_area(values, labels))

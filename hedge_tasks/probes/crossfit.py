@@ -36,7 +36,7 @@ class Shuffled:
         mean: ROC-AUC; 0.5 where nothing leaks.
         inflation: mean square of its distance from 0.5, as a multiple of the variance that the scores alone show; 1 at
             least.
-        within: the same of the ROC-AUC within strata.
+        within: the same of the ROC-AUC within strata that are part of a group each.
     """
 
     mean: float
@@ -101,6 +101,11 @@ def shuffled(
 
     Whole groups are shuffled: documents about one image have alike labels and alike states, and there are fewer images
     to be fitted to by chance than documents.
+
+    Args:
+        strata: each within a group, such as the answers of sentences: all of one are scored by the same fit. Within
+            strata that lie across folds useless features have no ROC-AUC of 0.5: the more errors of a stratum there are
+            to fit on, the fewer are in the fold.
 
     Raises:
         DataError: hardly any shuffle leaves both classes in every fold.
