@@ -124,7 +124,7 @@ class Rank:
 
 
 _NOT_WITHIN = StratifiedAuroc.undefined("cross-fitted scores are not compared within kinds of questions")
-"""The more errors of a kind there are to fit on, the fewer are in the fold: useless features are worth less than 0.5."""
+"""The more errors of a kind there are to fit on, the fewer are in the fold: useless features are worth less than .5."""
 
 
 @dataclass(frozen=True)
