@@ -21,9 +21,9 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
 from hedge_tasks.probes.base import FittedDetector, digest, load, save
 from hedge_tasks.probes.builtin import linear, mahalanobis
-from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups
+from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups, shuffled
 from hedge_tasks.probes.registry import MODULES, fitted, fitted_detectors
-from hedge_tasks.statistics import auroc
+from hedge_tasks.statistics import auroc, estimate_auroc
 
 # --- fitting --------------------------------------------------------------------------------------------------------
 
@@ -227,6 +227,23 @@ def test_newton_finds_the_minimum_that_scikit_learn_finds() -> None:
         np.testing.assert_allclose(arrays["bias"], theirs.intercept_, atol=2e-6)
     apart = np.repeat([-50.0, 50.0], 10)[:, None, None]  # the classes are far apart: the penalty still has a minimum
     assert np.isfinite(linear.fit(apart, (apart[:, 0, 0] > 0).astype(np.int64), np.arange(20))["weights"]).all()
+
+
+def test_of_useless_states_every_error_counts_about_twice() -> None:
+    """Of two documents each has a say in the other's score: a variance of two where the scores alone show one."""
+    factors, held = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        states, labels = rng.normal(size=(60, 1, 8)), (np.arange(60) % 3 == 0).astype(np.int64)
+        groups = [str(i) for i in range(60)]
+        values = cross_fitted(fitted("linear_probe"), states, labels, labels, groups, repeats=1, seed=seed)
+        control = shuffled(fitted("linear_probe"), states, labels, labels, groups, repeats=1, seed=seed)
+        number = estimate_auroc(values, labels, inflation=control.inflation)
+        assert number.interval is not None
+        held.append(number.interval[0] <= 0.5 <= number.interval[1])
+        factors.append(control.inflation)
+    assert np.mean(factors) == pytest.approx(2.0, abs=0.6)
+    assert all(held)
 
 
 def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:

@@ -194,6 +194,7 @@ def _needs() -> Table:
     ]
     notes = [
         f"draws: of {n} clean and {n} noisy ones; passes: prompts that the model reads once more",
+        "HEDGE_DETECTORS=NAME of an evaluation keeps the parts of inside, too, that a formula needs",
         "nothing in the last column: every run keeps what it needs; detectors of draws need draws, n=0 has none",
     ]
     return Table(columns, rows, "detectors, their price, and what they need", notes)
