@@ -19,7 +19,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Inflation, compare_columns
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
-from hedge_tasks.probes.base import FittedDetector, digest, load, save
+from hedge_tasks.probes.base import FittedDetector, digest, load, save, settled
 from hedge_tasks.probes.builtin import linear, mahalanobis
 from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups, shuffled
 from hedge_tasks.probes.registry import MODULES, fitted, fitted_detectors
@@ -263,6 +263,18 @@ def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None
     assert wide.stderr == pytest.approx(math.hypot(narrow.stderr or 0, error))
     assert wide.p_value is not None
     assert wide.p_value > (narrow.p_value or 0)
+
+
+def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
+    rng = np.random.default_rng(8)
+    pictures = rng.normal(size=(40, 1, 128)).astype(np.float32)
+    states, groups = np.repeat(pictures, 3, axis=0), [str(i // 3) for i in range(120)]
+    labels = rng.integers(0, 2, 120)
+    for name in ("linear_probe", "relative_mahalanobis"):
+        values = cross_fitted(fitted(name), states, labels, labels, groups, repeats=2).reshape(40, 3)
+        assert (values == values[:, :1]).all()
+    first, second, third = settled(np.array([1.0, np.nextafter(1.0, 2.0), 3.0]))
+    assert first == second < third
 
 
 def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:

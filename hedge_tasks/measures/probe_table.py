@@ -15,7 +15,7 @@ from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, labelle
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
 from hedge_tasks.probes.builtin import linear
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 
@@ -313,7 +313,7 @@ def fitted_scores(
     shared = (data.labels, data.groups)
     if fit_on is not None:
         arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), fit_on.group_numbers)
-        values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
+        values, n_labels, control = settled(detector.score(arrays, states)), len(fit_on.labels), None
     else:
         values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
         control = shuffled(detector, states, targets, *shared, seed=seed)

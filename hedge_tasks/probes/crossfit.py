@@ -10,7 +10,7 @@ import numpy as np
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, settled
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc
 from hedge_tasks.statistics.base import midranks
 
@@ -80,7 +80,7 @@ def cross_fitted(
         for train, test in _folds(targets, labels, index, rng):
             chosen = train if n_labels is None else _some(train, targets, n_labels, rng)
             arrays = detector.fit(states[chosen], targets[chosen], index[chosen])
-            found = detector.score(arrays, states[test])
+            found = settled(detector.score(arrays, states[test]))
             each[r, test] = (np.asarray(midranks(found.tolist())) - 0.5) / len(test)
     values: FloatArray = np.round(each.mean(axis=0), 9)
     return values

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.probes.base import Arrays, FittedDetector, FloatArray, IntArray
+from hedge_tasks.probes.base import Arrays, FittedDetector, FloatArray, IntArray, settled
 from hedge_tasks.statistics import auroc
 
 STRENGTH = 1.0
@@ -147,7 +147,7 @@ class _Depth:
 
     def held_out(self, targets: IntArray, train: IntArray, test: IntArray) -> float:
         weights, bias = logistic(self.reduced[train], targets[train])
-        return auroc((self.reduced[test] @ weights + bias).tolist(), targets[test].tolist())
+        return auroc(settled(self.reduced[test] @ weights + bias).tolist(), targets[test].tolist())
 
 
 def _standardised(x: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
