@@ -167,6 +167,8 @@ def test_the_table_has_controls_near_a_half_prices_and_blind_baselines() -> None
     probe, se = found.rows
     assert probe.estimate.value is not None
     assert probe.estimate.value > 0.8
+    assert probe.seconds is not None
+    assert probe.seconds > 0
     assert probe.shuffled == pytest.approx(0.5, abs=0.12)
     assert probe.foreign == pytest.approx(0.5, abs=0.12)
     assert set(probe.prices) == {25, 50}

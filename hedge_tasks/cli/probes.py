@@ -104,7 +104,7 @@ def _data(finished: Run, arguments: argparse.Namespace, states: Path | None) -> 
 
 def _table(found: ProbeTable, title: str) -> Table:
     from hedge_tasks.measures.blind import LENGTH
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Cell, Column, Table, reason_lines
+    from hedge_tasks.numbers import FOUR_DIGITS, ONE_DIGIT, SIGNED_FOUR, Cell, Column, Table, reason_lines
     from hedge_tasks.probes.registry import fitted_detectors
 
     known = fitted_detectors()
@@ -119,6 +119,7 @@ def _table(found: ProbeTable, title: str) -> Table:
             "draws": row.draws,
             "passes": row.passes,
             "labels": row.labels,
+            "seconds": row.seconds,
             "estimate": row.estimate,
             "difference": None if pair is None else pair.number,
             "p": p,
@@ -132,6 +133,7 @@ def _table(found: ProbeTable, title: str) -> Table:
         rows.append({"detector": name, "draws": 0, "passes": 0, "labels": labels, "estimate": one.estimate})
     columns = [
         *(Column("detector"), Column("draws"), Column("passes"), Column("labels")),
+        Column("seconds", format=ONE_DIGIT),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("difference", f"- {best}", format=SIGNED_FOUR),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -58,6 +59,7 @@ class ProbeRow:
         foreign: ROC-AUC with the states of another image's document: what is left has nothing to do with the document.
         prices: number of labels -> ROC-AUC.
         passes: prompts that the model read once more for it.
+        seconds: that fitting took, with the shuffles which the interval rests on; None where nothing is fitted.
     """
 
     name: str
@@ -69,6 +71,7 @@ class ProbeRow:
     foreign: float | None = None
     prices: Mapping[int, float] = field(default_factory=dict)
     passes: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -328,9 +331,11 @@ def _fitted_row(
     data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None, *, controls: bool, prices: bool, seed: int
 ) -> tuple[ProbeRow, Labelled]:
     states, targets = data.at(detector), data.targets(detector)
+    start = time.perf_counter()
     found = fitted_scores(data, detector, fit_on, seed=seed)
+    seconds = time.perf_counter() - start
     column = found.column(detector.name)
-    row = ProbeRow(detector.name, detector.title, 0, found.labels, column.auroc(), passes=1)
+    row = ProbeRow(detector.name, detector.title, 0, found.labels, column.auroc(), passes=1, seconds=seconds)
     if found.shuffled is not None:
         row = replace(row, shuffled=found.shuffled.mean)
     if controls and fit_on is None:
