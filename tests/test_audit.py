@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from finished_runs import finished_run, hostile_run, suite_run
+from scipy.stats import binomtest
 
 from hedge_tasks.adjudication.designed import (
     MEANINGS,
@@ -34,6 +35,8 @@ from hedge_tasks.measures.audited import (
     audited_numbers,
     compare_rates_by_experts,
     judge_by_experts,
+    readings_by_experts,
+    readings_table,
 )
 from hedge_tasks.measures.known import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.measures.of_run import scored_documents
@@ -412,6 +415,23 @@ def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
     parts = {measure.name: measure for measure in installed_measures("medhallu")}
     by_level = next(measure for name, measure in parts.items() if name.startswith("f1_easy"))
     assert not by_level.estimate(records, None, ExpertLabels((0,) * 60, tuple(said))).defined
+
+
+def test_errors_of_readings_have_exact_limits() -> None:
+    """Of a census: the plain share by what the reply was read from, with the limits that SciPy has."""
+    run, truth = misjudged()
+    bases = {a.id: "json" if i % 3 else "mention" for i, a in enumerate(run.answer_sets)}
+    run = replace(run, verdicts={id: {"label": 0, "basis": basis} for id, basis in bases.items()})
+    audit = put_together(plan_at_random(list(bases)), [ExpertSaid("", id, "x", WORDS[truth[id]]) for id in bases])
+    found = readings_by_experts(run, audit)
+    assert [each.basis for each in found] == ["json", "mention"]
+    for each in found:
+        wrong = [a.label != truth[a.id] for a in run.answer_sets if bases[a.id] == each.basis and a.label is not None]
+        assert (each.labels, each.wrong) == (len(wrong), sum(wrong))
+        exact = binomtest(sum(wrong), len(wrong)).proportion_ci()
+        assert each.share.interval == pytest.approx((exact.low, exact.high))
+    assert readings_table(found).rows[0]["basis"] == "json"
+    assert readings_by_experts(replace(run, verdicts={}), audit) == []
 
 
 def test_curves_and_rates_are_told_against_experts(tmp_path: Path) -> None:

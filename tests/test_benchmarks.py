@@ -38,8 +38,8 @@ NEEDS = {
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (
-        "mitigations audit_coverage audit_mutants draws_power finished_run large_store leaderboard_site probes "
-        "report_pages scale shale_scenarios store_overhead streamed_scores"
+        "mitigations audit_coverage audit_mutants draws_power finished_run fused_guard large_store "
+        "leaderboard_site probes report_pages scale shale_scenarios store_overhead streamed_scores"
     ),
 }
 """Why the others have none."""

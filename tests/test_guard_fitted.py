@@ -192,3 +192,61 @@ def test_a_guard_on_the_embedded_model_from_the_evaluation_to_the_answer(tmp_pat
                 accepted.append(held_out[row["question_id"]].label)
     assert len(accepted) >= 3
     assert np.mean(accepted) < 0.45
+
+
+# --- several detectors as one score -----------------------------------------------------------------------------------
+
+MEMBERS = ("se", "radflag", "msp")
+
+
+@pytest.fixture(scope="module")
+def plain() -> Run:
+    return finished_run(600, seed=5, sampling=PLAN.settings(), prompt=PROMPT)
+
+
+def test_a_fused_score_is_the_logistic_regression_of_its_members(plain: Run) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    scorer = scorer_of(plain, None)
+    apart = fit_apart(plain, scorer, [], fused=[MEMBERS])
+    [state_] = apart.states.values()
+    left = {a.id for a in apart.run.answer_sets}
+    scores = replace(scorer, detectors=(*MEMBERS, state_.name)).score(plain.answer_sets)
+    seen, unseen = ([s for s in scores if (s.id in left) is here] for here in (False, True))
+    assert {s.group for s in seen}.isdisjoint({s.group for s in unseen})
+    table = np.array([[s[name] for name in MEMBERS] for s in seen])
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(table, [s.label for s in seen])
+    expected = model.decision_function(np.array([[s[name] for name in MEMBERS] for s in unseen]))
+    assert [s[state_.name] for s in unseen] == pytest.approx(expected.tolist(), abs=1e-9)
+    assert get(state_.name).draws(10, 5) == get("se").draws(10, 5)
+    assert get(state_.name).needs == get("se").needs | get("radflag").needs | get("msp").needs
+
+
+def test_a_fused_policy_is_whole_and_holds_elsewhere(
+    plain: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scorer = scorer_of(plain, None)
+    apart = fit_apart(plain, scorer, [], fused=[MEMBERS])
+    [name] = apart.states
+    search = calibrate(apart.run, scorer, [name], risk=0.45, fitted=apart.states)
+    assert search.policy is not None
+    save_policy(search.policy, tmp_path / "policy.json")
+    assert load_policy(tmp_path / "policy.json") == search.policy
+    other = finished_run(600, seed=6, sampling=PLAN.settings(), prompt=PROMPT)
+    assert not check(search.policy, other).refuted
+    changed = json.loads((tmp_path / "policy.json").read_text())
+    changed["fitted"]["of"] = ["radflag", "se", "msp"]
+    (tmp_path / "changed.json").write_text(json.dumps(changed))
+    with pytest.raises(DataError, match="its digest does not fit"):
+        load_policy(tmp_path / "changed.json")
+    save_run(plain, tmp_path / "run")
+    asked = ["calibrate", str(tmp_path / "run"), "--risk", "0.45", "--no-sentinels", "--detectors"]
+    assert main([*asked, "fused:se+msp, radflag"]) == 0
+    assert "Fitted on 300 other documents" in capsys.readouterr().out
+    assert main([*asked, "fused:se"]) == 2
+    assert "name two detectors or more" in capsys.readouterr().err
+    assert main([*asked, "fused:se+linear_probe"]) == 2
+    assert main([*asked, "fused:se+inside"]) == 2
+    assert "cannot be fused" in capsys.readouterr().err

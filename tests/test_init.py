@@ -275,6 +275,44 @@ def test_pictures_are_written_as_they_are(here: Path) -> None:
         assert row == {"question": "a", "answer": "2", "image": {"bytes": content, "path": None}}
 
 
+def film(path: Path, shades: list[int], fps: int = 8) -> None:
+    """A video whose every frame has one shade of grey."""
+    import av
+
+    with av.open(str(path), "w") as made:
+        stream = made.add_stream("mpeg4", rate=fps)
+        stream.width, stream.height = 64, 48
+        for shade in shades:
+            frame = av.VideoFrame.from_image(Image.new("RGB", (64, 48), (shade, shade, shade)))
+            made.mux(stream.encode(frame))
+        made.mux(stream.encode(None))
+
+
+def test_a_video_is_shown_as_frames_from_all_of_it(here: Path, fails: Callable[..., str]) -> None:
+    import pyarrow.parquet as pq
+
+    film(here / "long.mp4", [12 * i for i in range(20)])
+    film(here / "short.mp4", [50, 200])
+    (here / "broken.mp4").write_bytes((here / "long.mp4").read_bytes()[:300])
+    films = ["long.mp4", "short.mp4", "broken.mp4"]
+    pd.DataFrame({"question": list("abc"), "answer": list("xyz"), "video": films}).to_csv("t.csv", index=False)
+    assert "Show frames of it with --frames 8" in fails("t", "t.csv")
+    assert "--frames: expected a number from 1 to 256, got 0" in fails("t", "t.csv", "--frames", "0")
+    table = read_table("t.csv")
+    roles = find_roles(table, ColumnSettings(frames=4))
+    found = look_at(table, roles, PictureFiles(here))
+    assert list(found.faults) == [2]
+    assert found.faults[2].startswith("cannot be read as a video")
+    write_data(table, roles, PictureFiles(here), [2], here / "out" / "test.parquet")
+    shown = [
+        [round(Image.open(io.BytesIO(one["bytes"])).convert("L").getpixel((5, 5)), -1) for one in row["video"]]  # type: ignore[call-overload]
+        for row in pq.read_table(here / "out" / "test.parquet").to_pylist()
+    ]
+    # The middle of quarters: frames 2, 7, 12 and 17 of 20.
+    assert [abs(a - b) <= 10 for a, b in zip(shown[0], [24, 84, 144, 204], strict=True)] == [True] * 4
+    assert [abs(a - b) <= 10 for a, b in zip(shown[1], [50, 200], strict=True)] == [True] * 2
+
+
 # --- the whole --------------------------------------------------------------------------------------------------------
 
 

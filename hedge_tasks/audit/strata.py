@@ -23,7 +23,7 @@ _PER_STRATUM = 6
 _MOST_PARTS = 4
 
 SCARCE = 12
-"""Labels of the rarer kind below which intervals are longer than they need be; see benchmarks/RESULTS.md."""
+"""Labels of the rarer kind below which intervals are long, and labels alone may have none."""
 
 
 class Strata(NamedTuple):

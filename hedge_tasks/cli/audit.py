@@ -113,8 +113,7 @@ def _scarce(run: Run, n: int) -> str:
         return ""
     return (
         f"Of {n} labels at random about {WHOLE(rarer)} would be of the rarer kind, which is few: the interval will be "
-        "on the long side, longer than that of the labels alone would be, which holds too seldom there. More labels "
-        "help most."
+        "on the long side, and by such labels alone there may be none. More labels help most."
     )
 
 
@@ -166,6 +165,8 @@ def _apply(arguments: argparse.Namespace) -> int:
         judge_by_experts,
         numbers_table,
         quality_table,
+        readings_by_experts,
+        readings_table,
     )
 
     run = chosen_run(arguments)
@@ -178,8 +179,11 @@ def _apply(arguments: argparse.Namespace) -> int:
     numbers = numbers_table(found, audit)
     differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
     quality = quality_table(judge_by_experts(run, audit, basis_of))
-    facts = {"task": run.task, "model": run.model, "numbers": numbers, "differences": differences, "judge": quality}
-    show(arguments, facts, f"{run.title}; filter {scorer.name}", numbers, differences, quality)
+    tables = {"numbers": numbers, "differences": differences, "judge": quality}
+    if by_reading := readings_by_experts(run, audit):
+        tables["readings"] = readings_table(by_reading)
+    facts = {"task": run.task, "model": run.model, **tables}
+    show(arguments, facts, f"{run.title}; filter {scorer.name}", *tables.values())
     return 0
 
 

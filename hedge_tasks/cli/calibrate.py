@@ -77,16 +77,16 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.policy import save_policy
     from hedge_tasks.runs.run_files import load_run
 
-    detectors, to_fit = _chosen(arguments)
+    detectors, to_fit, fused = _chosen(arguments)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
     pictures, without = _pictures(arguments, finished)
     options["pictures"] = pictures
     scorer = scorer_asked_for(arguments, finished)
     apart = None
-    if to_fit:
+    if to_fit or fused:
         other = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
-        apart = fit_apart(finished, scorer, to_fit, fit_on=other, seed=arguments.seed)
+        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=other, seed=arguments.seed)
         finished, detectors, options["fitted"] = apart.run, (*detectors, *apart.states), apart.states
     experts = _experts(arguments, finished)
     calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
@@ -115,17 +115,21 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
 
 
-def _chosen(arguments: argparse.Namespace) -> tuple[tuple[str, ...], list[FittedDetector]]:
-    """The detectors that are asked for, and those of them that are fitted first."""
+def _chosen(
+    arguments: argparse.Namespace,
+) -> tuple[tuple[str, ...], list[FittedDetector], list[tuple[str, ...]]]:
+    """The detectors that are asked for, those of them that are fitted first, and what others are fused of."""
+    from hedge_tasks.guard.fused import members_of
     from hedge_tasks.probes.registry import fitted_detectors
 
     listed = [] if arguments.detectors is None else [name.strip() for name in arguments.detectors.split(",")]
     known = fitted_detectors()
     fitted = [known[name] for name in listed if name in known]
-    if not fitted:
-        return chosen_detectors(arguments, _DEFAULT), []
-    others = argparse.Namespace(detectors=",".join(name for name in listed if name not in known))
-    return chosen_detectors(others, ()) if others.detectors else (), fitted
+    fused = [members for name in listed if (members := members_of(name))]
+    if not fitted and not fused:
+        return chosen_detectors(arguments, _DEFAULT), [], []
+    others = argparse.Namespace(detectors=",".join(n for n in listed if n not in known and not members_of(n)))
+    return chosen_detectors(others, ()) if others.detectors else (), fitted, fused
 
 
 def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
@@ -326,7 +330,9 @@ def _counted(risk: Number) -> str:
 
 
 def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
+    from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.numbers import PERCENT, format_number
+    from hedge_tasks.statistics.verified import Audited
 
     lines = [finished.title]
     if checked.held is None:
@@ -338,6 +344,8 @@ def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
             f"{format_number(checked.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
             "promised."
         )
+        if not isinstance(checked.risk, Audited):
+            lines.append(whose_labels(finished, None))
     shift = (
         "another share than when calibrated: the questions may be others" if checked.shifted else "as when calibrated"
     )

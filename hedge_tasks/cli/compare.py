@@ -86,6 +86,7 @@ def _same_but_seed(first: Run, arguments: argparse.Namespace) -> dict[int, Run]:
 def _seed_table(first: Run, runs: Mapping[int, Run], arguments: argparse.Namespace) -> Table:
     """Runs that differ in the seed alone, as one: the spread of every number over the seeds."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
+    from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.known import HALLUCINATION_RATE
     from hedge_tasks.measures.of_run import Document, estimate_of
     from hedge_tasks.measures.over_seeds import spread_of, spread_table, spreads
@@ -103,7 +104,7 @@ def _seed_table(first: Run, runs: Mapping[int, Run], arguments: argparse.Namespa
     }
     rate = spread_of(_RATE, {seed: estimate_of(HALLUCINATION_RATE, of) for seed, of in labels.items()})
     found = [*spreads(scores, detectors), *([rate] if rate is not None else [])]
-    return spread_table(found, list(runs), first.title)
+    return spread_table(found, list(runs), first.title, whose_labels(first, None))
 
 
 _Rows = list[tuple[str, "Comparison | None"]]

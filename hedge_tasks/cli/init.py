@@ -28,7 +28,9 @@ DATA is one of these:
   a saved data set               the folder that `save_to_disk` writes
 Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64, {bytes, path} as
 pandas and datasets write them, or lists of these. Options stand in a list, in columns A, B, C, ... or in the question;
-the right one is named by letter, number or text. Several right answers are a list, or stand in a cell with --separator.
+the right one is named by letter, number or text. Several right answers are a list, or stand in a cell with --separator;
+of the answers of eight people or more those count that three of them gave. Questions that lie deeper in JSON are found,
+and two JSON files of questions and answers are joined (VQAv2). Of videos frames are shown with --frames.
 
 examples:
   hedge init chest_xray xrays/questions.csv
@@ -39,6 +41,7 @@ examples:
 _LONGEST = 70
 _MOST_VALUES = 4
 _FEW = 10
+_MOST_FRAMES = 256
 
 
 def add(commands: Parser) -> None:
@@ -66,6 +69,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--question-type", metavar="COLUMN", help="column with the kind of question; none")
     parser.add_argument("--images", type=Path, metavar="DIR", help="folder that names of pictures count from")
     parser.add_argument("--outside", action="store_true", help="names of pictures may lead out of that folder")
+    parser.add_argument("--frames", type=int, metavar="N", help="show N frames of a video, evenly spread, as pictures")
     parser.add_argument("--prompt", metavar="FILE/VARIANT", help="default: plain/question; plain/options with options")
     parser.add_argument("--drop", action="store_true", help="leave out rows without a question, answer or picture")
     parser.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
@@ -137,7 +141,16 @@ def _settings(arguments: argparse.Namespace) -> ColumnSettings:
         arguments.first_option,
         arguments.separator,
         tuple(arguments.ignore),
+        _frames(arguments.frames),
     )
+
+
+def _frames(n: int | None) -> int | None:
+    from hedge_tasks.errors import ConfigError
+
+    if n is not None and not 1 <= n <= _MOST_FRAMES:
+        raise ConfigError(f"--frames: expected a number from 1 to {_MOST_FRAMES}, got {n}")
+    return n
 
 
 def _check_folder(out: Path) -> None:
@@ -178,6 +191,8 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
     kinds.append(_answer_fact(table, roles))
     columns = ", ".join(map(repr, roles.images))
     shown = "several a question, in this order" if roles.listed else "one a question"
+    if roles.frames:
+        shown = f"{count_of(roles.frames, 'frame')} of each video, evenly spread"
     kinds.append(f"pictures: column {columns}, {shown}" if roles.images else "pictures: none")
     if roles.group:
         kinds.append(f"group: column {roles.group!r}")
@@ -198,6 +213,7 @@ def _options_fact(roles: Roles) -> str:
 
 
 def _answer_fact(table: StoredTable, roles: Roles) -> str:
+    from hedge_tasks.data.own_data import MANY_PEOPLE
     from hedge_tasks.lmms.own_task.files import judge_of
 
     if roles.answer is None:
@@ -207,7 +223,8 @@ def _answer_fact(table: StoredTable, roles: Roles) -> str:
         first = f", counted from {roles.choices.first}" if roles.choices.naming == "number" else ""
         how = f", the {roles.choices.naming} of the right option{first}"
     elif roles.several or roles.separator:
-        how = f", several references a question{f' between {roles.separator!r}' if roles.separator else ''}"
+        people = "" if roles.separator else f" (of {MANY_PEOPLE} or more those that three people gave)"
+        how = f", several references a question{f' between {roles.separator!r}' if roles.separator else people}"
     judge = judge_of(roles)
     judge = judge if isinstance(judge, str) else judge["name"]
     return f"answer: column {roles.answer!r}{_values(table, roles.answer)}{how}; judge: {judge}"

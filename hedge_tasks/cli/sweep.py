@@ -70,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import main_detectors
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
+    from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.over_seeds import draws_shares, shares_table
     from hedge_tasks.measures.sweep import as_csv, check_samples, sweep, sweep_draws
     from hedge_tasks.plots import check_format, plot_sweep
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     show(
         arguments,
         {**about, "points": points, "draws": [asdict(share) for share in shares]},
-        f"{finished.title}; filter {scorer.name}",
+        f"{finished.title}; filter {scorer.name}\n{whose_labels(finished, None)}",
         _table(points, arguments.by),
         shares_table(shares),
     )

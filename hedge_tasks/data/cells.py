@@ -9,6 +9,13 @@ from collections.abc import Mapping, Sequence
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.outside import clean, shown
 
+QUESTIONS = (
+    "question",
+    *("frage", "问题", "問題", "质问", "質問", "pregunta", "domanda", "pergunta", "вопрос", "질문", "vraag", "pytanie"),
+    *("query", "prompt", "instruction", "problem", "question_text"),
+)
+"""Names of columns with questions. The first one counts most, the others where there is one."""
+
 _MISSING = frozenset({"", "none", "null", "nan", "n/a", "na", "-"})
 _LABELS = {
     **dict.fromkeys(("1", "hallucinated", "hallucination", "not supported", "unsupported"), 1),
@@ -123,6 +130,11 @@ def first_of(row: Mapping[str, object], names: Sequence[str], where: str, what: 
 def plain_name(name: str) -> str:
     """Return the name of a column in lower case with underscores: `patientID` and `Patient Id` are `patient_id`."""
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+
+
+def is_question(column: str) -> bool:
+    """Whether a column of this name holds questions."""
+    return plain_name(column) in QUESTIONS
 
 
 def _words(value: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.cells import plain_name
+from hedge_tasks.data.cells import QUESTIONS, plain_name
 from hedge_tasks.data.choices import OptionColumns, find_choices
 from hedge_tasks.data.conversations import COLUMNS as CONVERSATIONS
 from hedge_tasks.data.media import PictureFiles, medium_of
@@ -18,11 +18,6 @@ from hedge_tasks.io.outside import shown
 NONE = "none"
 """A user's word for "no such column"."""
 
-QUESTIONS = (
-    "question",
-    *("frage", "问题", "問題", "质问", "質問", "pregunta", "domanda", "pergunta", "вопрос", "질문", "vraag", "pytanie"),
-    *("query", "prompt", "instruction", "problem", "question_text"),
-)
 ANSWERS = (
     "answer",
     *("antwort", "答案", "回答", "respuesta", "réponse", "reponse", "risposta", "resposta", "ответ", "정답", "답변"),
@@ -39,7 +34,7 @@ ANSWERS = (
     ),
     *("gt_answer", "gt_answers", "reference_answer", "reference_answers", "gold_answer", "richtige_antwort"),
 )
-"""Names of columns with questions, and with right answers. The first one counts most, the others where there is one."""
+"""Names of columns with right answers. The first one counts most, the others where there is one."""
 
 GROUPS = (
     "group",
@@ -109,6 +104,7 @@ class ColumnSettings:
         separator: what stands between several references in a cell; None refuses what looks like it, "none" takes
             cells as they are.
         ignore: columns that are left unread knowingly.
+        frames: how many frames of a video are shown as pictures; None refuses videos.
     """
 
     question: str | None = None
@@ -121,6 +117,7 @@ class ColumnSettings:
     first_option: int | None = None
     separator: str | None = None
     ignore: tuple[str, ...] = ()
+    frames: int | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +131,7 @@ class Roles:
         several: whether a cell of the answers may be a list of references.
         listed: whether documents show several pictures, which are written as a list.
         optional: whether a document may lack some of its pictures.
+        frames: how many frames stand for a video.
     """
 
     question: str
@@ -147,6 +145,7 @@ class Roles:
     several: bool = False
     listed: bool = False
     optional: bool = False
+    frames: int | None = None
 
     def texts(self) -> list[str]:
         """All columns but those of pictures and options, each once."""
@@ -206,7 +205,10 @@ def find_roles(table: StoredTable, asked: ColumnSettings, files: PictureFiles | 
     group, id_, kind = (None if column == NONE else column for column in (group, id_, kind))
     listed = len(pictures) > 1 or any(isinstance(v, list) for c in pictures for v in table.there(c, _LOOKED_AT))
     optional = len(pictures) > 1 and _numbered(pictures)
-    roles = Roles(question, answer_column, pictures, group, id_, kind, choices, listed=listed, optional=optional)
+    filmed = asked.frames if any(_medium(table, column) == "video" for column in pictures) else None
+    listed = listed or (filmed or 0) > 1
+    shape = {"listed": listed, "optional": optional, "frames": filmed}
+    roles = Roles(question, answer_column, pictures, group, id_, kind, choices, **shape)  # type: ignore[arg-type]
     return roles if answer_column is None or choices else _with_references(table, roles, asked)
 
 
@@ -256,10 +258,11 @@ def _asks_yes_or_no(table: StoredTable, question: str) -> bool:
 def _images(table: StoredTable, columns: Sequence[str], asked: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
     media = {column: medium for column in columns if (medium := _medium(table, column))}
     for column, medium in media.items():
-        if medium != "pictures":
+        if medium != "pictures" and not (medium == "video" and asked.frames):
+            frames = "Show frames of it with --frames 8, or leave" if medium == "video" else "Leave"
             raise ConfigError(
                 f"{table.name}: the column {column!r} holds {medium}, which is not read; a task without it would ask "
-                f"about something that is not shown. Leave it out knowingly with --ignore {column}"
+                f"about something that is not shown. {frames} it out knowingly with --ignore {column}"
             )
     found = list(media)
     if NONE in asked.images:

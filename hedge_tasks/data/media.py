@@ -31,6 +31,7 @@ _LONGEST_NAME = 1024
 _DATA_URI = re.compile(r"data:(image|video|audio)/[\w.+-]+;base64,")
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]{80,}={0,2}\s*")
 _MOST_FILES = 2_000_000
+_NUMBER = re.compile(r"[0-9]{1,18}$")
 
 
 def medium_of(value: object) -> Medium | None:
@@ -86,7 +87,7 @@ class PictureFiles:
     """The pictures below a folder, by the names that a table has for them.
 
     A name counts from the folder. One that lies deeper ("p00.jpg" for `images/p00.jpg`), or has lost its ending, is
-    found where a single file fits.
+    found where a single file fits; so is a number that one file alone ends in (42 for COCO_val2014_000000000042.jpg).
 
     Args:
         outside: whether names may lead out of the folder: absolute ones, `..` and links.
@@ -97,6 +98,7 @@ class PictureFiles:
         self._outside = outside
         self._root = folder.resolve()
         self._by_stem: dict[str, list[PurePosixPath]] | None = None
+        self._by_number: dict[int, list[PurePosixPath]] = {}
 
     def any(self) -> bool:
         """Whether there is a picture, video or sound in the folder."""
@@ -144,7 +146,18 @@ class PictureFiles:
             last = own[-1] if with_ending else own[-1].rpartition(".")[0]
             if (*own[:-1], last)[-len(parts) :] == parts:
                 found.append(file)
+        if not found and len(parts) == 1 and stem.isdecimal():
+            self._by_number = self._by_number or self._numbered()
+            return self._by_number.get(int(stem), [])
         return found
+
+    def _numbered(self) -> dict[int, list[PurePosixPath]]:
+        """Files by the number that their names end in."""
+        numbered: dict[int, list[PurePosixPath]] = {}
+        for stem, files in self._index().items():
+            if match := _NUMBER.search(stem):
+                numbered.setdefault(int(match[0]), []).extend(files)
+        return numbered
 
     def _index(self) -> Mapping[str, list[PurePosixPath]]:
         if self._by_stem is None:
@@ -172,6 +185,8 @@ def content_of(value: object, files: PictureFiles) -> bytes:
     """
     if isinstance(value, Mapping):
         value = value.get("bytes") or value.get("path")
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # a number that names a file
     if isinstance(value, (bytes, bytearray)):
         content = bytes(value)
     elif value is None or (isinstance(value, str) and not value.strip()):

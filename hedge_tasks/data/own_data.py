@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +14,10 @@ from hedge_tasks.data.columns import Roles
 from hedge_tasks.data.conversations import without_mark
 from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.local_data import write_rows
-from hedge_tasks.data.media import PictureFiles, content_of
+from hedge_tasks.data.media import PictureFiles, content_of, medium_of
 from hedge_tasks.data.pictures import image_file_fault
 from hedge_tasks.data.tables import StoredTable
+from hedge_tasks.data.video import frames_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.progress import progress
@@ -23,6 +25,10 @@ from hedge_tasks.io.progress import progress
 PICTURES = "pictures"
 """Name of the column with lists of pictures."""
 
+MANY_PEOPLE = 8
+"""Answers in a list, from which on they are taken for those of as many people."""
+
+_AGREEING = 3
 _SHOWN = 5
 _NO_ANSWERS = frozenset({"", "nan", "n/a", "#n/a", "null", "<na>"})
 
@@ -70,15 +76,28 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
 
 
 def _references(value: object, roles: Roles) -> list[str]:
-    """The references in a cell, each once."""
+    """The references in a cell, each once.
+
+    Of many people's answers those that three of them gave, which is what VQA accuracy calls right (Antol et al. 2015),
+    or else the commonest ones.
+    """
     several = value if isinstance(value, (list, tuple)) else [value]
-    texts = [cells.text(one) for one in several]
+    texts = [cells.text(_answer_in(one)) for one in several]
     if roles.separator:
         texts = [part.strip() for text in texts for part in text.split(roles.separator)]
     kept = [text for text in texts if text.lower() not in _NO_ANSWERS]
     if roles.several or roles.separator:
         kept = [" ".join(text.split()) for text in kept]
+    if len(kept) >= MANY_PEOPLE:
+        times = Counter(kept)
+        least = min(_AGREEING, max(times.values()))
+        kept = [text for text in kept if times[text] >= least]
     return list(dict.fromkeys(kept))
+
+
+def _answer_in(value: object) -> object:
+    """The answer in a record of a person's answer, such as VQAv2's `{"answer": "red", "answer_confidence": "yes"}`."""
+    return value.get("answer", value) if isinstance(value, Mapping) else value
 
 
 def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
@@ -100,6 +119,16 @@ def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
     return found
 
 
+def contents_of(value: object, files: PictureFiles, frames: int | None) -> list[bytes]:
+    """The bytes of the pictures that a cell shows: of a video as many frames as are asked for.
+
+    Raises:
+        DataError: there is none, or the file cannot be read.
+    """
+    content = content_of(value, files)
+    return frames_of(content, frames) if frames and medium_of(content) == "video" else [content]
+
+
 def _empty(value: object) -> bool:
     if isinstance(value, Mapping):
         return not (value.get("bytes") or value.get("path"))
@@ -113,7 +142,7 @@ def look_at(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFinding
         files: what names of pictures mean.
     """
     found = RowFindings()
-    pictures = _Pictures(files)
+    pictures = _Pictures(files, roles.frames)
     seen: set[str] = set()
     shown_before: set[str] = set()
     declared: list[str | None] = []
@@ -175,7 +204,9 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
         for row, values in enumerate(table.rows(roles.used())):
             if row not in left_out:
                 files_shown: list[Any] = [
-                    {"bytes": content_of(one, files), "path": None} for one in pictures_of(values, roles)
+                    {"bytes": content, "path": None}
+                    for one in pictures_of(values, roles)
+                    for content in contents_of(one, files, roles.frames)
                 ]
                 held: Any = files_shown if roles.listed else next(iter(files_shown), None)
                 yield {**texts_of(values, roles), **dict.fromkeys(picture_columns(roles), held)}
@@ -186,8 +217,8 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
 class _Pictures:
     """Digests of pictures that can be shown; a file is read once however many rows name it."""
 
-    def __init__(self, files: PictureFiles) -> None:
-        self._files = files
+    def __init__(self, files: PictureFiles, frames: int | None) -> None:
+        self._files, self._frames = files, frames
         self._known: dict[str, str | DataError] = {}
 
     def digest(self, value: object) -> str:
@@ -209,7 +240,9 @@ class _Pictures:
         return found
 
     def _digest(self, value: object) -> str:
-        content = content_of(value, self._files)
-        if fault := image_file_fault(content, decode=True):
-            raise DataError(f"{shown(value)}: {fault}" if isinstance(value, str) else fault)
-        return hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256()
+        for content in contents_of(value, self._files, self._frames):
+            if fault := image_file_fault(content, decode=True):
+                raise DataError(f"{shown(value)}: {fault}" if isinstance(value, str) else fault)
+            digest.update(content)
+        return digest.hexdigest()

@@ -20,7 +20,9 @@ from loguru import logger
 
 from hedge_tasks.data import repositories
 from hedge_tasks.data import splits as splits_module
+from hedge_tasks.data.cells import is_question
 from hedge_tasks.data.conversations import in_turns
+from hedge_tasks.data.nested import flat_rows, joined
 from hedge_tasks.data.pictures import PICTURE_FILES
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io import outside
@@ -162,6 +164,8 @@ def _of_folder(folder: Path, split: str | None, config: str | None) -> StoredTab
     kinds = {KINDS[file.suffix.lower()] for file in files}
     if kinds == {"parquet"}:
         return replace(_parquet(files), notes=note)
+    if (two := _of_two(files)) is not None:
+        return replace(two, notes=(*two.notes, *note))
     if len(files) > 1 and (name == "" or len(kinds) > 1):
         raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
     table = _in_memory(files, kinds.pop())
@@ -246,13 +250,15 @@ def read_rows(path: Path, kind: str | None = None) -> list[Row]:
 
 
 def _listed(value: Any) -> list[dict[str, Any]] | None:
-    """The rows of a JSON value: a list of objects, an object with one such list in it, or lists of equal length by
-    column; None for anything else.
+    """The rows of a JSON value: a list of objects, an object with one such list in it, lists of equal length by column,
+    or objects with a question each by id; None for anything else.
     """
     if isinstance(value, list):
         return value if all(isinstance(row, dict) for row in value) else None
     if not isinstance(value, dict) or not value:
         return None
+    if all(isinstance(of, dict) and any(map(is_question, of)) for of in value.values()):
+        return [{"id": id, **of} for id, of in value.items()]
     lists = [of for of in value.values() if isinstance(of, list)]
     if len(lists) == len(value) and len(set(map(len, lists))) == 1 and len(value) > 1:
         return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]
@@ -264,6 +270,9 @@ def _in_memory(files: Sequence[Path], kind: str) -> StoredTable:
     rows = [row for file in files for _, row in read_rows(file, kind)]
     rows, conversations = in_turns(rows, str(files[0]))
     read_as, notes = kind, []
+    if kind != "CSV":
+        rows, opened = flat_rows(rows, is_question)
+        notes += [opened] if opened else []
     if kind == "CSV":
         text, encoding = outside.read_table_text(files[0])
         read_as = f"CSV, separated by {_SEPARATORS[_separator(text)]}{f', in {encoding}' if encoding else ''}"
@@ -274,6 +283,19 @@ def _in_memory(files: Sequence[Path], kind: str) -> StoredTable:
         columns = tuple(name for name in columns if name)
     where = partial(_of_memory, rows, columns)
     return StoredTable(str(files[0]), read_as, columns, len(rows), files[0].parent, where, tuple(notes))
+
+
+def _of_two(files: Sequence[Path]) -> StoredTable | None:
+    """Questions in one file and answers in another one, as VQAv2 has them; None where two files are something else."""
+    if len(files) != 2 or any(kind_of(file) not in ("JSON", "JSON lines") for file in files):
+        return None
+    parts = [[row for _, row in read_rows(file)] for file in files]
+    if not all(parts) or (found := joined(parts[0], parts[1], is_question)) is None:
+        return None
+    rows, note = found
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    where = partial(_of_memory, rows, columns)
+    return StoredTable(str(files[0].parent), "JSON", columns, len(rows), files[0].parent, where, (note,))
 
 
 def _of_memory(

@@ -448,7 +448,7 @@ class Guard:
 
     def _inside(self, clustered: AnswerSet, asked: PendingQuestion) -> Inside:
         """Arrays that a fitted detector looks at; none for others."""
-        if self.policy.fitted is None or not clustered.baseline.text.strip():
+        if self.policy.fitted is None or self.policy.fitted.of or not clustered.baseline.text.strip():
             return {}
         messages = self._request(asked, asked.draws()[0]).messages()
         with self._asking:

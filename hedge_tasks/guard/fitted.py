@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from hedge_tasks.detectors.base import Detector, no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.guard.fused import FUSED, fit_fused, fused_detector
 from hedge_tasks.io.records import Count, Items, Name, Record
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
 from hedge_tasks.probes.base import Arrays, FittedDetector, digest, looked_at
@@ -52,10 +54,11 @@ class FittedState(Record):
 
     Attributes:
         detector: its name among the fitted ones.
-        sha256: of the arrays.
+        sha256: of the arrays, and of the detectors that are fused.
         arrays: by name.
         documents: labelled ones that it was fitted on.
         fitted_on: task and time of the run that they are of.
+        of: the detectors that are fused; none of a probe.
     """
 
     detector: Name
@@ -63,14 +66,21 @@ class FittedState(Record):
     arrays: dict[str, StateArray]
     documents: Count
     fitted_on: str
+    of: Annotated[Items[Name], Field(max_length=20)] = ()
 
     @model_validator(mode="after")
     def _is_what_was_fitted(self) -> Self:
-        if digest(self.numbers()) != self.sha256:
+        if _digest(self.numbers(), self.of) != self.sha256:
             raise ValueError("sha256: not that of the arrays")
-        if self.detector not in fitted_detectors():
+        if self.of:
+            if self.detector != FUSED or any(array.shape != (len(self.of),) for array in self._by_member()):
+                raise ValueError("of: not the detectors that the arrays are of")
+        elif self.detector not in fitted_detectors():
             raise ValueError(f"detector: there is no fitted detector {self.detector!r} here")
         return self
+
+    def _by_member(self) -> list[np.ndarray]:
+        return [self.numbers().get(name, np.empty(0)) for name in ("mean", "scale", "weights")]
 
     def numbers(self) -> Arrays:
         """The arrays as they were fitted."""
@@ -86,6 +96,10 @@ class FittedState(Record):
 
     def admit(self) -> Detector:
         """Let this process know the detector by its name."""
+        if self.of:
+            fused = fused_detector(self.name, self.of, self.numbers())
+            registry.admit(fused)
+            return fused
         one, arrays = fitted(self.detector), self.numbers()
 
         def score(evidence: Evidence) -> float:
@@ -112,12 +126,19 @@ class FittedApart:
 
 
 def fit_apart(
-    run: Run, scorer: Scorer, detectors: Sequence[FittedDetector], *, fit_on: Run | None = None, seed: int = 0
+    run: Run,
+    scorer: Scorer,
+    detectors: Sequence[FittedDetector],
+    *,
+    fused: Sequence[Sequence[str]] = (),
+    fit_on: Run | None = None,
+    seed: int = 0,
 ) -> FittedApart:
     """Fit detectors on half of a run's images, or on another run, and leave the rest to calibrate on.
 
     Args:
-        scorer: clusters, for detectors that are fitted to the semantic entropy.
+        scorer: clusters, for detectors that are fitted to the semantic entropy or are fused.
+        fused: names of detectors that are made one, each several.
         fit_on: another run of the same model; all of this one is then left.
         seed: of the images that are drawn.
 
@@ -142,22 +163,41 @@ def fit_apart(
             )
             for here in (True, False)
         )
-    scores = replace(scorer, detectors=(SEMANTIC_ENTROPY,)).score(to_fit.answer_sets)
-    data = ProbeData.of(to_fit.answer_sets, scores, inside_source(to_fit)(LOOKED_AT))
-    states = [_state(one, data, f"{to_fit.task} {to_fit.created}") for one in detectors]
+    named = tuple(dict.fromkeys([SEMANTIC_ENTROPY, *(name for members in fused for name in members)]))
+    scores = replace(scorer, detectors=named).score(to_fit.answer_sets)
+    about, states = f"{to_fit.task} {to_fit.created}", list[FittedState]()
+    if detectors:
+        data = ProbeData.of(to_fit.answer_sets, scores, inside_source(to_fit)(LOOKED_AT))
+    for one in detectors:
+        arrays = one.fit(data.at(one), data.targets(one), data.group_numbers)
+        states.append(_state(one.name, arrays, len(data.labels), about))
+    n_labels = sum(s.label is not None for s in scores)
+    states += [_state(FUSED, fit_fused(members, scores), n_labels, about, members) for members in fused]
     for state in states:
         state.admit()
     return FittedApart({state.name: state for state in states}, left)
 
 
-def _state(one: FittedDetector, data: ProbeData, fitted_on: str) -> FittedState:
-    arrays = one.fit(data.at(one), data.targets(one), data.group_numbers)
-    kept = {name: np.ascontiguousarray(of, dtype="<f8") for name, of in arrays.items()}
+def _state(name: str, arrays: Arrays, documents: int, fitted_on: str, of: Sequence[str] = ()) -> FittedState:
+    kept = {key: np.ascontiguousarray(array, dtype="<f8") for key, array in arrays.items()}
     about = {
-        name: {"shape": list(of.shape), "data": base64.b64encode(of.tobytes()).decode()} for name, of in kept.items()
+        key: {"shape": list(array.shape), "data": base64.b64encode(array.tobytes()).decode()}
+        for key, array in kept.items()
     }
-    rest = {"detector": one.name, "sha256": digest(arrays), "documents": len(data.labels), "fitted_on": fitted_on}
+    rest = {
+        "detector": name,
+        "sha256": _digest(arrays, of),
+        "documents": documents,
+        "fitted_on": fitted_on,
+        "of": list(of),
+    }
     return FittedState.read({**rest, "arrays": about}, "a fitted state")
+
+
+def _digest(arrays: Arrays, of: Sequence[str]) -> str:
+    """SHA-256 of a state: of its arrays, and the detectors that are fused."""
+    plain = digest(arrays)
+    return hashlib.sha256(f"{plain} {'+'.join(of)}".encode()).hexdigest() if of else plain
 
 
 def looked_at_once(model: object, state: FittedState, answers: AnswerSet, messages: list[dict[str, object]]) -> Inside:

@@ -15,6 +15,7 @@ from hedge_tasks import __version__
 from hedge_tasks.asking.account import Account
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.making.croissant import CROISSANT, croissant_of
 from hedge_tasks.making.gate.attack import Attack, check_floors, floor_rows
 from hedge_tasks.making.production import Production
 from hedge_tasks.numbers import Table
@@ -86,7 +87,7 @@ def write_set(folder: Path, production: Production, about: CardText) -> Path:
 
 
 def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, splits: Mapping[str, str]) -> None:
-    """Write the card and the report of a set whose files are there.
+    """Write the card, the report and Croissant metadata of a set whose files are there.
 
     Args:
         report: As `Production.report`.
@@ -119,6 +120,9 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, split
     }
     write_whole(folder / REPORT, json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n")
     write_whole(folder / CARD, _card(report, replies, about, splits, checksums))
+    told = {"title": about.title, "licence": about.licence, "about": about.summary}
+    metadata = croissant_of(folder, splits, checksums, **told)  # type: ignore[arg-type]
+    write_whole(folder / CROISSANT, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
 
 
 def asked_lines(account: Account) -> list[str]:
@@ -137,7 +141,7 @@ def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), p
     """Upload a written set to the Hugging Face hub.
 
     Args:
-        files: Of the set; card and report go with them.
+        files: Of the set; card, report and metadata go with them.
         repository: `owner/name`; made where it is not there.
 
     Returns:
@@ -158,7 +162,7 @@ def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), p
             folder_path=folder,
             repo_id=repository,
             repo_type="dataset",
-            allow_patterns=[*files, REPORT, CARD],
+            allow_patterns=[*files, REPORT, CARD, CROISSANT],
             commit_message="Upload a data set made by hedge make",
         )
     except (HfHubHTTPError, OSError, ValueError) as error:

@@ -18,12 +18,14 @@ from hedge_tasks.measures.curves import other_measures
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.measures.measure import apart
 from hedge_tasks.measures.of_run import documents_of, scored_documents, sums_of
-from hedge_tasks.numbers import WHOLE, Column, Number, Table
+from hedge_tasks.numbers import ONE_DIGIT, WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
+from hedge_tasks.replies.reading import BASES
 from hedge_tasks.runs.audit_files import KeptCheck
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, max_t, ratio
 from hedge_tasks.statistics.misclassified import if_independent
+from hedge_tasks.statistics.rates import exact_limits
 from hedge_tasks.statistics.verified import (
     Audited,
     Verified,
@@ -79,6 +81,23 @@ class JudgeByExperts:
     labels: int
     sensitivity: Number
     specificity: Number
+
+
+@dataclass(frozen=True)
+class ReadingByExperts:
+    """How often labels are wrong that rest on one kind of reading.
+
+    Attributes:
+        basis: of the reading, a key of `hedge_tasks.replies.reading.BASES`.
+        labels: of experts.
+        wrong: labels that experts contradict, those who find no answer among them; experts who disagree count in part.
+        share: of wrong ones, weighted for the draw, with exact limits.
+    """
+
+    basis: str
+    labels: int
+    wrong: float
+    share: Number
 
 
 def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
@@ -269,6 +288,44 @@ def judge_by_experts(
         if drawn:
             found.append(JudgeByExperts(name, drawn, numbers[0], numbers[1]))
     return found
+
+
+def readings_by_experts(run: Run, audit: ExpertAudit) -> list[ReadingByExperts]:
+    """Return errors of the labels by what each reply was read from, the firmest first; none where nothing was read.
+
+    Limits are exact for as many labels as count alike.
+    """
+    sets = run.answer_sets
+    bases = [(run.verdicts.get(answers.id) or {}).get("basis") for answers in sets]
+    judged = [answers.label for answers in sets]
+    labels = audit.on([answers.id for answers in sets]).verified(range(len(sets)), judged, range(len(sets)))
+    right = np.where(np.array([label == 1 for label in judged]), labels.hallucinated, labels.supported)
+    weights = labels.design.drawn / labels.design.probabilities
+    found = []
+    for basis in BASES:
+        here = np.array([of == basis and label is not None for of, label in zip(bases, judged, strict=True)])
+        of = weights * here
+        if not of.any():
+            continue
+        share, alike = float(of @ (1 - right) / of.sum()), float(of.sum() ** 2 / (of @ of))
+        drawn = here & labels.design.drawn
+        number = Number(min(1.0, max(0.0, share)), interval=exact_limits(min(1.0, max(0.0, share)), alike))
+        found.append(ReadingByExperts(basis, int(drawn.sum()), float((1 - right)[drawn].sum()), number))
+    return found
+
+
+def readings_table(readings: Sequence[ReadingByExperts]) -> Table:
+    """Return the table of errors by what a reply was read from."""
+    columns = [
+        Column("basis", "read from"),
+        Column("labels"),
+        Column("wrong", format=ONE_DIGIT),
+        Column("share", "share wrong", interval=True),
+    ]
+    rows: list[dict[str, Cell]] = [
+        {"basis": each.basis, "labels": each.labels, "wrong": each.wrong, "share": each.share} for each in readings
+    ]
+    return Table(columns, rows, notes=["Limits are exact (Clopper and Pearson's), for as many labels as count alike."])
 
 
 def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table:

@@ -130,8 +130,8 @@ def spread_of(name: str, numbers: Mapping[int, Number]) -> SeedSpread | None:
     return SeedSpread(name, values, math.sqrt(float(np.mean(squares))) if squares else None) if values else None
 
 
-def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str) -> Table:
-    """Numbers over seeds, and what their intervals are about."""
+def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str, whose: str) -> Table:
+    """Numbers over seeds, what their intervals are about, and whose labels they rest on."""
     columns = [
         Column("name", "over seeds"),
         Column("mean", format=FOUR_DIGITS),
@@ -141,7 +141,7 @@ def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str) 
         Column("stated", "stated error", format=FOUR_DIGITS),
     ]
     named = ", ".join(map(str, sorted(seeds)))
-    notes = [f"These runs differ in the seed alone and are one: seeds {named}. {COVERED}"]
+    notes = [f"These runs differ in the seed alone and are one: seeds {named}. {COVERED}", whose]
     return Table(columns, [spread.to_dict() for spread in found], title, notes)
 
 

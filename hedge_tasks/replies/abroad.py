@@ -9,6 +9,7 @@ Of a language that is not known here nothing is read.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)?")
 
@@ -85,10 +86,21 @@ _HINDERING = {
     "|uitgesloten"
     r"|minder|lijkt|helaas|zou|noch|onmogelijk|onwaar|dan|meer|ander\w*",
     "cjk": r"(?!)",
+    "cyrillic": r"не|ни|нет|без|но|а|або|али|или|однако|кроме|возможно|вероятно|похож\w*|может|если|ли|скорее"
+    r"|исключ\w*|чем|кажется|немає|ні|якщо|чи|можливо|мабуть|вместо|замість|менее|более|больше|меньше|ошиб\w*|неверн\w*"
+    r"|друг\w*|нельзя",
+    "arabic": r"ليس\w*|لا|لم|لن|و?لكن|غير|بدون|دون|أو|ام|أم|ربما|قد|إذا|لو|يمكن|محتمل|سوى|إلا|بل|أقل|أكثر|يشبه|خطأ"
+    r"|خاطئ\w*|نفي|استبعاد"
+    r"|نیست|نه|یا|شاید|اگر|ولی|اما|بیشتر|کمتر|غلط|بدلا|بينما|عكس|سابقا",
+    "devanagari": r"(?:नहीं|न|मत|या|लेकिन|परंतु|पर|शायद|संभव|अगर|यदि|बिना|सिवाय|बजाय|कम|अधिक"
+    r"|ज़्यादा|जैसा|जैसी|जैसे|गलत|ग़लत|अलावा|मगर|किंतु|जबकि)",
 }
 """By language words that deny, doubt, contrast, compare or offer a choice: a text with one says nothing for sure."""
 
-_HINDERS = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, words in _HINDERING.items()}
+_HINDERS = {
+    name: re.compile(unicodedata.normalize("NFKC", rf"\b(?:{words})\b"), re.IGNORECASE)
+    for name, words in _HINDERING.items()
+}
 _HINDERS_ANYWHERE = re.compile(
     r"[不没沒无無未非別别但却卻或若]|比|より|可能|也许|也許|排除|难以|除了|ない|ません|なく|ず|しかし|ただ|かも|または|もし|では|아니|않|없|하지만"
     r"|그러나|또는|수\s*있|[?？]|\b(?:not|but|or|if|unless|maybe|perhaps)\b",
@@ -96,6 +108,7 @@ _HINDERS_ANYWHERE = re.compile(
 )
 
 _BY_SCRIPT = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_SCRIPTS = {"cyrillic": (0x400, 0x4FF), "arabic": (0x600, 0x6FF), "devanagari": (0x900, 0x97F)}
 _LONGEST = 300
 
 BECAUSE = r"(?:لأن|weil|denn|porque|parce|car|perché|pois|потому|так\ как|因为|なぜなら|karena|ponieważ|çünkü|vì)"
@@ -115,7 +128,7 @@ _GOOD = re.compile(
 
 
 _IN_ENGLISH = re.compile(r"(?<![a-z-])(factual|hallucinated)(?![a-z-])", re.IGNORECASE)
-_SENTENCES = re.compile(r"[.!?:;。；：\n]+")
+_SENTENCES = re.compile(rf"[.!?:;。；：\n]+|,?\s(?:{BECAUSE}|da|car|poiché|karena|bo)\s")
 # "Die Antwort ist", "la respuesta es una", "回答是"
 _SAYS_OF_IT = re.compile(
     r"(?:\b(?:ist|est|es|è|é|is|adalah)\s+(?:(?:une?|una?|eine?|factually)\s+)?|[是は,，]\s*)", re.IGNORECASE
@@ -129,7 +142,7 @@ FOREIGN = frozenset(word for words in _GRAMMAR.values() for word in words - _ALS
 
 
 def language_of(text: str) -> str | None:
-    """The language of a text by its words of grammar, or "cjk" by its script; None where it is not clear which.
+    """The language of a text by its words of grammar, or a script instead; None where it is not clear which.
 
     Example:
         >>> language_of("Das Bild ist T1-gewichtet"), language_of("Le vélo est vert"), language_of("Hän on vasemmalla")
@@ -138,6 +151,9 @@ def language_of(text: str) -> str | None:
     if _BY_SCRIPT.search(text):
         return "cjk"
     words = _WORD.findall(text.casefold())
+    for script, (first, last) in _SCRIPTS.items():
+        if words and sum(first <= ord(word[0]) <= last for word in words) > len(words) / 2:
+            return script
     counts = {name: sum(word in known for word in words) for name, known in _GRAMMAR.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] >= min(2, len(words)) and counts[best] > 0 else None
@@ -178,8 +194,86 @@ def verdicts_of_clauses(text: str) -> set[str]:
     return said
 
 
+_INVENTED = re.compile(
+    r"\b(?:halluzin\w+|hallucin(?!ated)\w+|alucina\w+|allucin\w+|gehallucineerd)|幻觉|幻覺|ハルシネーション|환각",
+    re.IGNORECASE,
+)
+_BACKED = re.compile(
+    r"\b(?:gestützt|unterstützt|belegt|étayée?|soutenue?|appuyée?|confirmée?|respaldad[ao]|apoyad[ao]|sustentad[ao]"
+    r"|supportat[ao]|sostenut[ao]|confermat[ao]|apoiad[ao]|suportad[ao]|ondersteund)\b|支持|뒷받침",
+    re.IGNORECASE,
+)
+_OF_JUDGES = _words(
+    "antwort kandidatenantwort aussage referenz referenzantwort durch réponse affirmation candidate référence par"
+    " respuesta afirmación candidata referencia por resposta afirmação referência pela pelo risposta affermazione"
+    " riferimento dal dalla dai een ene antwoord referentie door"
+)
+_CONTRASTS = re.compile(
+    r"\b(?:aber|jedoch|allerdings|sondern|mais|cependant|toutefois|pero|aunque|embargo|sino|ma|però|tuttavia|mas|porém"
+    r"|maar|echter)\b|但|却|卻|然而|しかし|ただ|하지만|그러나",
+    re.IGNORECASE,
+)
+_OF_ANY = re.compile(
+    r"\W*(?:eine?|une?|una|uma|een) (?:antwort|réponse|respuesta|resposta|risposta|antwoord)\b", re.IGNORECASE
+)
+_WHEN = re.compile(r"\s*(?:wenn|falls|sofern|lorsque|quand|si|cuando|quando|se|indien|wanneer|als)\b", re.IGNORECASE)
+_SENTENCE_WORDS = 3
+_ASIDE = re.compile(r"\([^()]{1,40}\)")
+
+
+def contrasts_abroad(text: str) -> bool:
+    """Whether a text of another language has a word such as "but".
+
+    Example:
+        >>> contrasts_abroad("Oui, mais non."), contrasts_abroad("Oui.")
+        (True, False)
+    """
+    return _CONTRASTS.search(text) is not None
+
+
+def judged_abroad(text: str) -> str | None:
+    """The verdict, "supported" or "hallucinated", that one clause of a text gives in words of its own language.
+
+    Of that clause every word is known, none turns it round, and nothing behind it goes on with a contrast.
+
+    Example:
+        >>> judged_abroad("Die Antwort ist halluziniert."), judged_abroad("La respuesta está apenas respaldada.")
+        ('hallucinated', None)
+    """
+    language = language_of(text) if len(text) <= _LONGEST else None
+    if language not in (*_GRAMMAR, "cjk") or _CONTRASTS.search(text) or re.search(r"[?？]", text):
+        return None
+    clauses = [clause for clause in _JUDGED.split(_ASIDE.sub(" ", text)) if clause.strip()]
+    says = [clause for clause in clauses if _INVENTED.search(clause) or _BACKED.search(clause)]
+    if len(says) != 1 or any(_HINDERED_JUDGE.search(clause) for clause in clauses[: clauses.index(says[0]) + 1]):
+        return None
+    behind = [*clauses[clauses.index(says[0]) + 1 :], ""][0]
+    if _OF_ANY.match(says[0]) or _WHEN.match(behind) or 0 < len(_WORD.findall(behind)) < _SENTENCE_WORDS:
+        return None  # "Eine Antwort ist gestützt, wenn", "Halluzination: keine"
+    left = _BACKED.sub(" ", _INVENTED.sub(" ", says[0]))
+    if left == says[0] or bool(_INVENTED.search(says[0])) == bool(_BACKED.search(says[0])):
+        return None
+    known = frozenset[str]() if language == "cjk" else _GRAMMAR[language] | _OF_JUDGES
+    if language == "cjk" and not _JUDGED_ZH.fullmatch(says[0].strip()):
+        return None
+    if language != "cjk" and set(_WORD.findall(left.casefold())) - known:
+        return None
+    return "hallucinated" if _INVENTED.search(says[0]) else "supported"
+
+
+_JUDGED = re.compile(rf"[.!?:;,。；：，、\n]+|\s(?:{BECAUSE})\s")
+_HINDERED_JUDGE = re.compile(
+    "|".join(rf"\b(?:{_HINDERING[name]})\b" for name in _GRAMMAR) + rf"|{_HINDERS_ANYWHERE.pattern}", re.IGNORECASE
+)
+_JUDGED_ZH = re.compile(
+    r"(?:(?:因此|所以|故)\s*)?(?:该|此|这个?|候选|本)?(?:回答|答案|结果|结论|判定)?(?:是|为|属于|完全|得到了?|受到?|被|由)*"
+    r"(?:参考(?:答案|内容)?|参照|标准答案)?(?:所|的)*(?:幻觉|支持|产生了?幻觉)(?:的|了)*"
+    r"|(?:この|その)?(?:回答|答え)は?(?:参照|正解|リファレンス)?(?:に|によって|により)?(?:支持されて(?:います|いる)|ハルシネーション(?:です|である)?)"
+)
+
 _NOT_THERE = re.compile(
     r"(?:es gibt|man sieht|zu sehen ist|ich sehe)(?: \w+){0,3} kein\w*\b"
+    r"|(?:assenza d[i']|absence d[e']|aus[eê]ncia de|afwezigheid van)"
     r"|kein\w* (?:nachweis|hinweis|anzeichen|zeichen)\b"
     r"|il n'y a (?:pas|aucune?)\b|(?:je ne vois|on ne voit)(?: \w+){0,2} (?:pas|aucune?)\b|aucune? \w+ n'est visible"
     r"|no (?:hay|se (?:observan?|ven?|aprecian?|identifican?))\b|no veo\b"
@@ -190,7 +284,8 @@ _NOT_THERE = re.compile(
     re.IGNORECASE,
 )
 _NOT_THERE_BEHIND = re.compile(
-    r"(?:нет|не (?:видно|выявлено|обнаружено|определяется)|nie ma|görünmüyor|yok|bulunmuyor|없습니다|보이지 않습니다"
+    r"(?:нет|не (?:видно|выявлено|обнаружено|определяется)|nie ma|görünmüyor|yok|bulunmuyor|없습니다|없음"
+    r"|보이지 않습니다"
     r"|ありません|認めません|見られません|नहीं है)\Z"
 )
 _TURNS = re.compile(
@@ -218,6 +313,31 @@ def denies_abroad(text: str) -> bool:
         return False
     begins = _NOT_THERE.match(said)
     return begins is not None or _NOT_THERE_BEHIND.search(said) is not None
+
+
+_CONCLUSION = re.compile(
+    r"(?:\A|\n)[^\w\n]*(?:beurteilung|conclusions?|conclusioni|conclusione|conclusi[oó]n|conclusão|conclusie|wnioski|sonuç"
+    r"|заключение|결론|结论|結論)\s*:\s*(?P<said>[^\n]{1,90})\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def concludes_not(text: str, question: str) -> bool:
+    """Whether the last line of a report, called its conclusion, denies what was asked about, and no more.
+
+    Example:
+        >>> concludes_not("Befund: o. B.\\nBeurteilung: Kein Nachweis einer Fraktur.", "Ist eine Fraktur da?")
+        True
+    """
+    found = _CONCLUSION.search(text)
+    if found is None or not denies_abroad(found["said"]):
+        return False
+    known = frozenset().union(*_GRAMMAR.values())
+    asked = [word for word in _WORD.findall(question.casefold()) if word not in known and word not in _DENYING]
+    said = found["said"].casefold()
+    if _BY_SCRIPT.search(said):
+        return any(word[:-1] in said for word in asked if len(word) > 2)
+    return bool(asked) and all(word in said for word in asked)
 
 
 _CLAUSE = re.compile(r"[.!?;:,\n]+|\s[-\u2013\u2014]\s")

@@ -145,7 +145,7 @@ _NOUN = (
     r"(?:answers?|verdict|judge?ment|label|output|choice|option|conclusion|decision|score|rating|prediction"
     r"|classification"
     r"|result|response|category|assessment|evaluation|correction|match|guess|pick|digit|number|letter|selection|vote"
-    r"|majority|consensus|determination|class|grade|diagnosis(?=\s*:))"
+    r"|majority|consensus|determination|class|grade|reply|diagnosis(?=\s*:))"
 )
 _IS = r"""["']?\s*\#*(?:(?:is|was|would\ be|should\ be|must\ be|will\ be|are)\b(?:\s*:)?|[:=]|-+>|-(?=\s))"""
 _FINAL = re.compile(
@@ -159,7 +159,8 @@ _STATED = re.compile(
     | \bI(?:'d|'ll|'m)?(?:\ (?:would|will|must|have\ to|can|do|therefore|also|am))?\ (?:choose|pick|select
       |go(?:ing)?\ with|say|answer|vote\ for|opt\ for|settle\ on|guess|suggest|bet\ on|lean\ (?:towards?|to)|assign)\b
       (?:\ an?\b(?=\ (?:[0-9]|yes|no)\b))?\s*:?
-    | \b(?:give|gives|assign|award)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?(?=\ \S{{1,4}}(?:\W|\Z))
+    | \b(?:give|gives|assign|award|label|rate|mark|score|grade)\ (?:it|this|that|the\ \w+)(?:\ an?\b)?
+      (?=\ \S{{1,4}}(?:\W|\Z))
     | \bgets?\ an?\b
     | \b(?:classified|labell?ed|rated|marked|scored|graded|categori[sz]ed)\ (?:as|with)\b\s*:?
     | \b(?:label|rate|classify|mark|score|judge|grade)\ (?:this|it|that|the\ \w+)(?:\ \w+)?
@@ -173,6 +174,9 @@ _STATED = re.compile(
     | (?:答案|回答|判断|答え)\s*(?:应该)?(?:是|为)?\s*:?
     | \bnot\ [^.,;:!?\n]{{1,60}}
       (?:[.,;]?\s+(?:but(?:\ rather)?|rather|instead)|[.,;]\s+(?:it\ is|it's|that\ is|that's))\b\s*:?
+    | \b(?:nicht|keine?|niet|geen|no|non|pas|n[ãa]o|не|ні|nie)
+      \ (?!(?:nur|alleen|s[oó]lo|solamente|solo|soltanto|seulement|apenas|somente|только|лише|tylko)\b)
+      [^.,;:!?\n]{{1,60}},\ (?:sondern|maar|sino|bens[iì]|mais|mas(?:\ sim)?|а|lecz)\b
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
@@ -199,7 +203,7 @@ _ABROAD = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ENDS_ABROAD = re.compile(
-    r"""["')\]]*\s*(?:[.;\n(:,]|\Z|です|だ(?=[.\s]|\Z)|となります|になります|입니다|이다|예요|है|।|şıkkı|の|का|"""
+    r"""["')\]]*\s*(?:\([^()\n]{0,60}\)\s*)?(?:[.;\n:,]|\Z|です|だ(?=[.\s]|\Z)|となります|になります|입니다|이다|예요|है|।|şıkkı|の|का|"""
     r"""(?:es|est|ist|é|è|jest|är|er|is|on|je)\ (?:la\ |le\ |die\ )?"""
     r"""(?:correct[ao]?|corrett[ao]|correto|correcte|exacte?|richtig|korrekt"""
     r"""|prawidłowa|poprawna|juist|rätt|riktig|správn\w+)\b|"""
@@ -214,7 +218,7 @@ _OPEN = re.compile(
     r"|incorrect|worst|why|what|not (?:the case|true|correct) that|unlikely|doubt"
     r"|(?:not|\w+n't|cannot|never) (?:think|believe|say|see|find|claim)|no (?:evidence|indication|sign|reason)"
     r"|(?:no|none|nothing|neither|not|hardly any)(?: \w+)? (?:of|in|about))\b"
-    r"[^.!?,;:\n]*\Z",
+    r"[^.!?,;:\n]*\Z|(?:\b(?:not|never|cannot)|n't)(?:\s\w+ly)?\s*\Z",
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
@@ -237,23 +241,28 @@ _SKIPPED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 TAKES_BACK = re.compile(
-    r"""(?:\A|[.!?;,:\n(-]\s*|\b(?:but|hmm+|oh|and|no)\b[,.]*\s*)(?:
+    r"""(?:\A|[.!?;,:\n(-]\s*|\b(?:but|hmm+|oh|and|no|pero|mais|aber|ma|mas|maar|но)\b[,.]*\s*)(?:
       wait\b|hold\ on\b|hang\ on\b|on\ (?:second\ thoughts?|reflection|closer\ (?:look|inspection|examination))\b
       |correction\b|scratch\ that\b|strike\ that\b|make\ that\b|i\ mean\b|oops\b
       |(?:sorry|actually)\s*[,:-]|actually\s+(?=\S+\s*(?:[.,;:!]|\Z))
       |(?:looking|thinking)\ (?:again|closer|more\ closely)\b|let\ me\ (?:re\w+|correct|look\ again)\b
       |i\ (?:was\ wrong|(?:have\ )?made\ (?:a\ mistake|an\ error)|take\ (?:that|it)\ back|stand\ corrected)\b
       |my\ mistake\b
+      |esper[ae]\b|un\ momento\b|attend(?:s|ez)\b|warte\b|(?:einen\ )?moment\ mal\b|halt\b|aspett[ai]\b|wacht\b
+      |подожди(?:те)?\b|погоди(?:те)?\b|стоп\b|czekaj\b|bekle\b|tunggu\b|等等|等一下|待って|いや[,、]|잠깐|انتظر|रुकिए
       |(?:i(?:'ll|'d)?\ (?:will\ |would\ (?:like\ to\ )?|have\ to\ |must\ |need\ to\ )?(?:now\ )?)?
         (?:chang|revis|correct|switch|updat)(?:e|ing)?
-        \ (?:my\ (?:answer|choice|mind|selection|verdict|response)|that|this)\b(?:\ from\ \S{1,20})?(?:\ to\b)?
+        \ (?:my(?:self|\ (?:answer|choice|mind|selection|verdict|response|reply))|that|this)\b
+        (?:\ from\ \S{1,20})?(?:\ to\b)?
     )[\s,.:;!-]*""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Words that take back what stands in front of them."""
 
 # The same where "no" is no answer: "C ... no, A".
-_MARK_ALONE = re.compile(r"\W{0,3}(?:[0-9]{1,2}|[A-Za-z])")
+_MARK_ALONE = re.compile(
+    r"(?:(?m:^)\W{0,3}|(?<!\w)[(\[]?[0-9A-Za-z][.):\]]+\s[^.!?,;:\n]{1,40}\s[(\[]?)(?:[0-9]{1,2}|[A-Za-z])\Z"
+)
 # "No ulcer is visible" takes nothing back.
 _NO_RATHER = re.compile(
     r"[.!?;,\n-]\s*no(?:pe)?\b(?:\s*[,.:;!-]+\s*(?=[(\"'\w])|\s+(?=[(\[]?[A-Z0-9][)\].,]?(?:\s|\Z)))", re.IGNORECASE
@@ -270,7 +279,7 @@ _DENIED = re.compile(
     |(?:isn't|aren't|wasn't|weren't)\b|\s(?:no|nicht|ne|non|não)\s(?:es|está|sono|ist|sind|est|é|è|correct))""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ON_CONDITION = re.compile(r"[\s,)\"'-]*(?:only\ )?(?:if|unless|provided|assuming|depending)\b", re.IGNORECASE)
+_ON_CONDITION = re.compile(r"[\s,)\"'-]*(?:only\ )?(?:if|unless|when|provided|assuming|depending)\b", re.IGNORECASE)
 _CONTRAST = re.compile(
     r"\b(?:but|however|although|though|except|nevertheless|nonetheless|that said|yet)\b", re.IGNORECASE
 )
@@ -278,7 +287,7 @@ _OR = re.compile(
     r"""["')\].]*\s*(?:/|\||,|&|-|\bor\b|\band\b|\bvs\.?)\s*(?:(?:and|or|maybe|perhaps|possibly|even)\b\s*)*["'(\[]*""",
     re.IGNORECASE,
 )
-_REST = re.compile(r"[\s\"')\].!?,;:✓]*\Z")
+_REST = re.compile(r"(?:\s+it\s+is\b)?[\s\"')\].!?,;:✓]*\Z")
 _SET_OFF = re.compile(r"""["')\]]*\s*(?:[.,;:!\n(-]|\Z)""")
 _ITEM = re.compile(
     r"[(\[]?([0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*(?:=|->|means\b|stands for\b|for (?=[a-z-]+[,;]))|\s-(?=\s))"
@@ -379,7 +388,7 @@ def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
             return unreadable(REFUSAL)
         if settled.value is None or settled.basis != LEADING:
             return settled
-        if choices.contradicts(_first_sentence(text), settled.value):
+        if choices.contradicts(text if is_foreign(text) else _first_sentence(text), settled.value):
             return unreadable(CONTRADICTION)
         opens = not cut and _opens(text, candidates, settled.value, choices)
         return Reading(settled.value, OPENING) if opens else settled
@@ -583,8 +592,8 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
                 yield _Candidate(found.value, found.start, found.end, LINE)
         start += len(line)
     last = _LAST_SENTENCE.search(text)
-    # In "A. pink\nB. red" the last sentence is not "red".
-    if last and not _MARK_ALONE.fullmatch(text[: last.start()].rpartition("\n")[2]):
+    # In "A. pink\nB. red" and in "A. pink B. red" the last sentence is not "red".
+    if last and not _MARK_ALONE.search(text, text.rfind("\n", 0, last.start()) + 1, last.start()):
         found = _after(text, last.end(), choices)
         if found is not None and _REST.match(text, found.end):
             yield _Candidate(found.value, found.start, found.end, LINE)
@@ -640,7 +649,9 @@ def _after(text: str, at: int, choices: Choices, *, listed: bool = False) -> _Ca
         end = start + found.end
         if _is_item(text, start, listed):
             return None
-        value = None if _DENIED.match(text, end) else _or_several(text, end, found.value, choices)
+        if _DENIED.match(text, end):
+            return None
+        value, end = _or_several(text, end, found.value, choices)
         return None if value is None else _Candidate(value, start, end, STATED)
     return None
 
@@ -714,20 +725,23 @@ def _leading_blanks(text: str, at: int) -> str:
     return found[0] if found else ""
 
 
-def _or_several(text: str, end: int, value: str, choices: Choices) -> str | None:
-    """The value, or `SEVERAL` where another one follows: "0 or 1", "A, B", "0 (hallucinated)".
+def _or_several(text: str, end: int, value: str, choices: Choices) -> tuple[str | None, int]:
+    """The value and its end, or `SEVERAL` where another one follows: "0 or 1", "A, B", "0 (hallucinated)".
 
-    None where it is denied together with the other one: "A and C are wrong".
+    None where it is denied together with the other one: "A and C are wrong". The same in other words belongs to it:
+    "1 - hallucinated".
     """
     joined = _OR.match(text, end) or re.compile(r"""["')\]]*\s*\(\s*""").match(text, end)
     if joined is None or joined.end() == end:
-        return value
+        return value, end
     other = choices.at(text[joined.end() : joined.end() + 400])
-    if other is None or other.value == value:
-        return value
+    if other is None:
+        return value, end
+    if other.value == value:
+        return value, joined.end() + other.end if "-" in joined[0] or "(" in joined[0] else end
     if _DENIED.match(text, joined.end() + other.end):
-        return None if re.search(r"and|or|&", joined[0], re.IGNORECASE) else value
-    return SEVERAL
+        return (None if re.search(r"and|or|&", joined[0], re.IGNORECASE) else value), end
+    return SEVERAL, end
 
 
 def _settle(candidates: list[_Candidate], text: str) -> Reading:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hedge_tasks.replies.refusal import denied_abroad, leaves_open
+from hedge_tasks.replies.abroad import judged_abroad
+from hedge_tasks.replies.refusal import OF_ANY, denied_abroad, leaves_open
 from hedge_tasks.replies.text import is_foreign, normalise, spelled_out
 
 _OPPOSITE = {"supported": "hallucinated", "hallucinated": "supported"}
@@ -39,13 +40,20 @@ _CONCLUDES = (
     r"(?:so|therefore|thus|hence|overall|consequently|accordingly|in\s+conclusion|in\s+short|in\s+summary|final(?:ly)?)"
 )
 _DENIES = re.compile(
-    r"(?:\b(?:not|never|neither|nor|hardly|rather\s+than|instead\s+of|anything\s+but|far\s+from|by\s+no\s+means|no|without"
+    r"(?:\b(?:not|never|neither|nor|hardly|rather\s+than|instead\s+of|anything\s+but|far\s+from|by\s+no\s+means|no|nothing|without"
     r"|than|against|too\s+\w+\s+to\s+be)\s+(?:\w+ly\s+)?(?:at\s+all\s+|be(?:ing)?\s+(?:(?:considered|called|deemed|labell?ed|rated)\s+)?|really\s+|quite\s+|as\s+|an?\s+)?)\Z"
 )
 _PARTLY = re.compile(r"\b(?:partly|partially|mostly|somewhat|largely|nearly|almost|generally|half)\s+\Z")
 _HARSH = re.compile(r"[\"']?\s+(?:would|might|could|may|is\s+(?:too|not)|are\s+(?:too|not)|seems\s+too)\b")
 _WOULD_BE = re.compile(r"\b(?:would|might) (?:be|have)\b")
 _IF = re.compile(r"\b(?:if|unless)\b")
+_ON_CONDITION = re.compile(
+    r"[\"')\],]*\s*(?:only\s+|or\s+\w+\s+)?(?:if|unless|when|whenever|where|provided|assuming)\b"
+)
+SOME = r"(?:claims?|content|statements?|parts?|details?|information|elements?|facts?|portions?|sentences?)\b"
+"""Of an answer: "supported claims" say nothing of the whole."""
+_SOME_ARE = re.compile(rf"\s+{SOME}\s+(?:is|are|was|were)\b")
+_OTHERWISE = re.compile(r"\b(?:otherwise|else)\b")
 _CALLED = re.compile(rf"{_CALLS}\s*\Z")
 _SO = re.compile(rf"\b(?:{_CONCLUDES}|so)\b|,\s*(?:hence|making)\b")
 _NEITHER = re.compile(r"\b(?:neither|nor)\b")
@@ -100,6 +108,12 @@ def flagged(found: Mapping[str, object], values: Mapping[str, str]) -> str | Non
         return true[0]
     [key] = flags if len(flags) == 1 else [""]
     return _other(key, values) if not true else None
+
+
+def abroad(text: str, values: Mapping[str, str]) -> str | None:
+    """The outcome that a text of another language names in its own words, where it is one of the outcomes."""
+    said = judged_abroad(text)
+    return said if said in values.values() else None
 
 
 def at_the_end(text: str, values: Mapping[str, str]) -> str | None:
@@ -183,6 +197,13 @@ def _in_sentence(
         previous = before.split()[-1:] or [""]
         if judged and f" {normalise(previous[0])} {spelled} " in f" {judged} ":
             continue
+        if (
+            _SOME_ARE.match(sentence, found.end())
+            or _ON_CONDITION.match(sentence, found.end())
+            or _OTHERWISE.search(before)
+            or OF_ANY.match(sentence)
+        ):
+            continue  # "An answer is called supported if all of its claims follow"
         is_open = _HARSH.match(sentence, found.end()) or leaves_open(before) or _WOULD_BE.search(before)
         if is_open and (_IF.search(before) or not _CALLED.search(before)):
             continue

@@ -15,7 +15,7 @@ from typing import Any
 
 from hedge_tasks.replies.choice import TAKES_BACK, is_answer_field
 from hedge_tasks.replies.json_objects import Twice, objects_in, whole_object
-from hedge_tasks.replies.judge_prose import at_the_end, flagged, read_prose, ticked
+from hedge_tasks.replies.judge_prose import SOME, abroad, at_the_end, flagged, read_prose, ticked
 from hedge_tasks.replies.reading import (
     CONTRADICTION,
     JSON,
@@ -158,7 +158,7 @@ def _of_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
     """Statements of sentences, behind the last words that take something back."""
     ends = [found.end() for found in TAKES_BACK.finditer(text)]
     text = text[max(ends, default=0) :]
-    return read_prose(text, values, judged) or at_the_end(text, values)
+    return read_prose(text, values, judged) or at_the_end(text, values) or abroad(text, values)
 
 
 def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:
@@ -220,7 +220,7 @@ def _spelling(spelled: str) -> str:
 
 
 _LABEL = (
-    r"(?:(?:final|overall|my|the|your)\s+){0,3}(?:label|categor(?:y|ie)|kategorie|class|classification|outcome|judge?ment"
+    r"(?:(?:final|overall|my|the|your)\s+){0,3}(?:label|categor(?:y|ie)|kategorie|class|classification|overall|outcome|judge?ment"
     r"|decision|rating|conclusion|result|assessment|evaluation|determination|verdict|answer|final|ver[ie]di[ck]?to?|verdetto"
     r"|urteil|ergebnis|giudizio|jugement|вердикт|итог|вывод|结论|判定|判断|結論|판정|결론|निर्णय|निष्कर्ष|kết\s+luận|الحكم|النتيجة"
     r"|ผลการตัดสิน|สรุป|karar|sonuç|wyrok|ocena|wniosek|kesimpulan|putusan|omdöme|oordeel|conclusi[oó]ne?|conclus[aã]o)"
@@ -230,6 +230,7 @@ _ONLY_POSSIBLE = re.compile(
     r"\b(?:nothing|none|no (?:part|claim|statement))\b[^.!?,;:\n]*\Z|\b(?:could|might|may)\b[^.!?,;\n]*\Z",
     re.IGNORECASE,
 )
+_WHEN = re.compile(r"\b(?:if|when|unless)\b", re.IGNORECASE)
 _TABLE = re.compile(r"\|\s?:?-{2,}")
 _REPEATED = re.compile(r"\A(\w{1,30})(?:\s+\1\b)+\W*\Z", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\.{3}|…")
@@ -261,10 +262,10 @@ def _spoken(
     """
     words = "|".join(map(_spelling, sorted(values, key=len, reverse=True)))
     # Neither half of a number nor one of several choices, as in a form that was copied: `"supported" | "hallucinated"`.
-    end = rf"""(?![.,]\d)(?![\s"'`*)\]]*(?:\bor\b|\band\b|[/|,])[\s"'`*(\[]*(?:{words})\b)"""
+    end = rf"""(?![.,]\d)(?![\s"'`*)\]]*(?:\bor\b|\band\b|[/|,])[\s"'`*(\[]*(?:{words})\b)(?!\s+{SOME})"""
     patterns = [
         rf"\b(?:{re.escape(field)}|verdict|final answer)\b(?:\s+is)?[\W_]{{1,10}}({words})\b{end}",
-        rf"(?:^|(?<=[\n|.;] )|(?<=[\n|]))\W{{0,6}}{_LABEL}\s*(?:\([^()\n]{{0,80}}\)\W{{0,3}})?"
+        rf"(?:^|(?<=[\n|.;>] )|(?<=[\n|]))\W{{0,6}}{_LABEL}\s*(?:\([^()\n]{{0,80}}\)\W{{0,3}})?"
         rf"[:=|\n-][\W_]{{0,9}}({words})\b{end}",
     ]
     if alone:
@@ -272,13 +273,20 @@ def _spoken(
         patterns.append(rf"(?m)^\W{{0,6}}(?:A\W{{1,3}})?({words})\b{end}\s*\W{{0,4}}(?:$|[,.;:|(\n]|(?<=\s)-\s)")
         # The last sentence: "... describe the same finding. Supported."
         patterns.append(rf"(?<=[a-z)][.!] )({words})\W{{0,3}}\Z")
+        if text.count("->") == 1 and not _WHEN.search(
+            text, text.rfind("\n") + 1
+        ):  # "Wrong side -> hallucinated"; with a second arrow it is a legend
+            patterns.append(rf"->\W{{0,4}}({words})\W*\Z")
         if _TABLE.search(text):
             patterns.append(rf"\|\W{{0,6}}({words})\b{end}\W{{0,4}}(?=\||$|\n)")
     for pattern in patterns:
         for found in re.finditer(pattern, text, re.IGNORECASE):
             if _quoted(found[0], judged):
                 continue
-            if _DENIED.match(text, found.end(1)) or "✗" in found[0][: found.start(1) - found.start()]:
+            if (
+                _DENIED.match(text, found.end(1))
+                or "✗" in found[0][: found.start(1) - found.start()].rpartition("\n")[2]
+            ):
                 raise _Unclear(CONTRADICTION, f"the reply names {found[1]!r} and denies it")
             yield values[normalise(found[1])], found.end()
 

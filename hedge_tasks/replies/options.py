@@ -34,6 +34,7 @@ _LETTER = re.compile(
 _LETTER_ANYWHERE = re.compile(
     r"(?<!\w)\(([A-Z])\)|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)\s+\(?([A-Z])\b|(?m:^|[,;|/]\s)([A-Z])[.):](?=\s)"
     r"|\b([A-Z])(?= (?:is|are|was) (?:\w+ly )?(?:the )?(?:right|correct|best|answer|in|wrong)\w*)"
+    r"|\b(?i:(first|second|third|fourth|fifth|last) (?:option|choice|alternative))\b(?!\s+of\b)"
 )
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1} | {
     "1st": 0, "2nd": 1, "3rd": 2, "4th": 3, "5th": 4
@@ -43,7 +44,10 @@ _ORDINAL = re.compile(
     r"(?:the\s+)?(first|second|third|fourth|fifth|1st|2nd|3rd|4th|5th|last|final)\s+(?:option|choice|one|alternative)\b(?!\s+of\b)",
     re.IGNORECASE,
 )
-_JOINED = re.compile(r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:option\s*)?", re.IGNORECASE)
+_JOINED = re.compile(
+    r"[)\s]*(?:,|\bor\b|\bnor\b|\band\b)\s*(?:or\b|nor\b|and\b)?\s*(?:(?:option|the|an?)\s*)?", re.IGNORECASE
+)
+_IMPRESSION = re.compile(r"(?im)^[^\w\n]*(?:impression|conclusion|summary|final diagnosis)\s*:")
 # "B. red ✓" and "✓ B"
 _TICKED = re.compile(r"(?m:^)\W{0,4}([A-Z])\b[^\n✓✗]{0,200}✓|✓\s*\(?([A-Z])\b")
 _BEFORE_TEXT = re.compile(r"[ .):,\-\"'\]]*")
@@ -62,10 +66,12 @@ _AFTER_MENTION = re.compile(r"(?!-\w|\s*(?:weighted|like|shaped|type|based|free|
 _DENIES_BEFORE = re.compile(
     r"(?:\w-|\b(?:least likely|unlikely|wrong|incorrect|false)(?: \w+){0,3} (?:is|was|be)|\b(?:no|without) (?:evidence"
     r"|features?|signs?|indications?|suggestion) of|\b(?:not|n't|nor|neither|rather than|instead of|without|never"
-    r"|eliminate|exclude|rule out|unlike|than)\b"
+    r"|eliminate|exclude|rule out|unlike|than|no|without|cannot|\w+n't)\b"
     r"|\b(?:isn't|aren't|wasn't|less|more|greater|smaller|larger|at least|at most|up to|over)"
     r"|\b(?:below|above|beneath|beside|behind|near|next to|adjacent to|close to|left of"
-    r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|really|option))*[\s(\"']*\Z",
+    r"|right of|in front of|under|between|shown in|figure))(?:\s+(?:a|an|the|be|it|is|are|there|any|really|option"
+    r"|go with|choose|pick|select|say|take))*"
+    r"[\s(\"']*\Z",
     re.IGNORECASE,
 )
 _DENIES_AFTER = re.compile(
@@ -179,6 +185,8 @@ class Options:
         before, was_denied = 0, False
         for found in _LETTER_ANYWHERE.finditer(text):
             letter = next(filter(None, found.groups()))
+            if (at := _ORDINALS.get(letter.casefold())) is not None and at < len(self.texts):
+                letter = sorted(self.texts)[at]
             if letter not in self.texts:
                 continue
             # "It is not (A) or (D)" denies both.
@@ -214,23 +222,30 @@ class Options:
 
     def mentioned(self, text: str) -> set[str]:
         """Options whose text stands somewhere and is not denied; "red" in "dark red" is no mention."""
+        text = _IMPRESSION.split(text)[-1]
         tokens = [(found[0], found.start(), found.end()) for found in _WORD.finditer(text)]
         tokens = [token for token in tokens if token[0].casefold() not in _ARTICLES]
         words = [_normal(token[0]) for token in tokens]
         sizes = sorted({len(option) for option in self._by_words}, reverse=True)
-        said, at = set(), 0
+        said, at, before, was_denied = set(), 0, 0, False
         while at < len(words):
             for size in sizes:
                 letter = self._by_words.get(tuple(words[at : at + size])) if at + size <= len(words) else None
                 if letter is not None:
                     start, end = tokens[at][1], tokens[at + size - 1][2]
-                    if not self._passed_over(text, start, end) and _AFTER_MENTION.match(text, end):
+                    # "It is not the MCA or the ACA" denies both.
+                    joined = was_denied and _JOINED.fullmatch(text, before, start)
+                    was_denied, before = bool(joined) or self._passed_over(text, start, end), end
+                    if not was_denied and _AFTER_MENTION.match(text, end):
                         said.add(letter)
                     at += size
                     break
             else:
                 at += 1
-        return said
+        # "The left lung is clear. The right one is not.": the right one is named, too.
+        cores = {core[0]: letter for core, letter in self._by_core.items() if len(core) == 1 and core[0].isalpha()}
+        named = set(words) & (cores.keys() - _NUMBERS.values())
+        return said | {cores[word] for word in named} if said else said
 
     def said_abroad(self, text: str) -> set[str]:
         """The options whose text stands in it, where the language is known and none of its words put them in doubt."""

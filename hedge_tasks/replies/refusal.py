@@ -13,9 +13,10 @@ _CANNOT = (
     r"|not\ capable\ of|not\ in\ a\ position\ to|will\ not\ be\ able\ to|will\ not)(?:\ \w+ly)?"
 )
 _ACTS = (
-    r"(?:help|assist|comply|fulfil\w*|provid\w+|offer|answer\w*|diagnos\w+|process\w*|interpret\w*|analy[sz]\w+|access\w*"
-    r"|open|display|verif\w+|browse|respond|discuss|engage|rate|evaluat\w+|complete|perform|recogni[sz]e|comment"
-    r"|do\ that|view\ or|look\ at|participate|review|examine|make\ a\ diagnosis|give)"
+    r"(?:(?:\w+(?:,|,?\ (?:or|and))\ ){0,3}"
+    r"(?:help|assist|comply|fulfil\w*|provid\w+|offer|answer\w*|diagnos\w+|process\w*|interpret\w*|analy[sz]\w+"
+    r"|access\w*|open|display|verif\w+|browse|respond|discuss|engage|rate|evaluat\w+|complete|perform|recogni[sz]e|comment"
+    r"|do\ that|view\ or|look\ at|participate|review|examine|make\ a\ diagnosis|give))"
 )
 _REFUSAL = re.compile(
     rf"""
@@ -75,6 +76,13 @@ _UNDECIDED = re.compile(
     re.VERBOSE,
 )
 _MAY = re.compile(r"\b(?:may|might|could|maybe|perhaps|possibly|whether|if|unless|too (?:blurry|dark|small))\b")
+
+OF_ANY = re.compile(
+    r"\W*(?:an|a candidate|any|(?:every|each|all)(?=[^,;:]*\b(?:must|should|ha(?:s|ve) to|needs? to)\b))"
+    r"(?: candidate)? (?:answer|response|reply|statement|claim|output)s?\b",
+    re.IGNORECASE,
+)
+"""Begins a clause about answers as such, and not about the one at hand: "An answer is called supported"."""
 
 _DENIED_ABROAD = re.compile(
     r"不|没|非|無|无|ない|ません|아니|\b(?:nicht|kein\w*|pas|non|no|ni|niet|geen|nie|не|нет|não|nem|inte|ikke|değil|không|tidak|bukan"

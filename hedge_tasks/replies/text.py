@@ -246,10 +246,13 @@ def _inner(found: re.Match[str]) -> str:
     return found[1].strip()
 
 
+_NOT_SPELLED = re.compile(r"n't\b|(?<=\b(?:is|do))nt\b|(?<=\b(?:are|was|did|has))nt\b|(?<=\b(?:does|were|have))nt\b")
+
+
 def spelled_out(text: str) -> str:
     """Lower case, with contractions written out."""
     text = text.casefold().replace("can't", "can not").replace("cannot", "can not").replace("won't", "will not")
-    text = re.sub(r"n't\b", " not", text)
+    text = _NOT_SPELLED.sub(" not", text)
     text = re.sub(r"\b(i)'m\b", r"\1 am", text)
     text = re.sub(r"\b(it|that|he|she|there|this|what)'s\b", r"\1 is", text)
     return re.sub(r"\b(\w+)'(?:re)\b", r"\1 are", re.sub(r"\b(\w+)'d\b", r"\1 would", text))

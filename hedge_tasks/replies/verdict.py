@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from hedge_tasks.replies.abroad import BECAUSE, states_abroad, verdicts_abroad, verdicts_of_clauses
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
-from hedge_tasks.replies.refusal import leaves_open
+from hedge_tasks.replies.refusal import OF_ANY, leaves_open
 from hedge_tasks.replies.text import spelled_out
 
 FACTUAL, HALLUCINATED, NOT_SURE = "0", "1", "2"
@@ -125,7 +125,7 @@ class Verdicts:
         said: set[str] = set()
         for clause in _CLAUSE.split(spelled_out(text)):
             clause = " ".join(clause.split())
-            if leaves_open(clause):
+            if leaves_open(clause) or OF_ANY.match(clause):
                 continue
             for found in _CLAIM.finditer(clause):
                 claimed = None if _PARTLY.search(clause) else _claimed(found)

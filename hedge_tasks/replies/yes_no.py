@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
-from hedge_tasks.replies.abroad import denies_abroad, language_of, restated
+from hedge_tasks.replies.abroad import concludes_not, contrasts_abroad, denies_abroad, language_of, restated
 from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
-from hedge_tasks.replies.text import plain, spelled_out
+from hedge_tasks.replies.text import is_foreign, plain, spelled_out
 
 YES, NO = "yes", "no"
 
@@ -55,7 +55,7 @@ _NO_WORD = re.compile(
     rf"|(?:absolutely|certainly|definitely|of\ course)\ not\b"
     rf"|(?:a\ )?(?:no|false|incorrect|wrong|negative|none)"
     rf"(?!\ (?:doubt|question|of\ (?:these|those|the\ above))){_END}{_GO_ON}"
-    rf"|none\ of\b|n(?=\n|\Z)"
+    rf"|none\ (?:of|(?:is|are|was|were)\ (?:seen|visible|present|noted|found|identified|detected))\b|n(?=\n|\Z)"
     rf"|(?:not\ really|not\ at\ all|not\ quite|not\ exactly|(?:highly\ |very\ )?unlikely|doubtful){_END})"
     rf"|not\ (?:in|on|here|visible|present|seen|that\ i\ can\ (?:see|tell|find|spot))\b"
     rf"|nothing\ (?:of|like)\ (?:that|the)\b"
@@ -87,9 +87,11 @@ _NOTHING_WRONG = re.compile(
     r"(?: (?:is|are|was|were))?(?: (?:seen|detected|identified|noted|present|visible|found))?"
 )
 # "A) Yes B) No", "1 = yes, 0 = no"
-_MARKED = re.compile(r"(?<!\w)[(\[]?([A-Za-z0-9])\s*[).:=\]]\s*[\"']?(yes|no)\b", re.IGNORECASE)
+_MARKED = re.compile(
+    r"(?<!\w)[(\[]?([A-Za-z0-9])[\"']?\s*(?:[).:=\]]|for\b|if\b|means\b)\s*[\"']?(yes|no)\b", re.IGNORECASE
+)
 _MARK_ONLY = re.compile(
-    r"[(\[]?([A-Za-z0-9])(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.IGNORECASE
+    r"[(\[]?([A-Za-z0-9])(?![.,]\d)(?=[)\].:,]|\s*\Z|\n)[)\].:,]*\s*(?:[\"']?(?P<said>yes|no)\b)?", re.IGNORECASE
 )
 _PRESENCE = frozenset(
     [
@@ -214,7 +216,7 @@ _DENIES_SAYING = re.compile(
 )
 # A line of findings: "Small left apical pneumothorax."
 _FINDING_LINE = re.compile(
-    r"(?:\A|(?<=[.:\n]))\s*(?:\d\.\s*)?(?P<said>[a-z-]+(?: [a-z-]+){1,5}?)"
+    r"(?:\A|(?<=[.:\n]))\s*(?:\d\.\s*)?(?P<said>[a-z\d-]+(?: [a-z\d-]+){1,6}?)"
     r"(?: with(?:out)? [^.;\n]{1,80})?\s*(?=\.|\n|\Z)"
     r"|(?:(?<=impression:)|(?<=diagnosis:)|(?<=conclusion:))\s*(?:\d\.\s*)?(?P<one>[a-z-]+)"
     r"(?: without [^.;\n]{1,80})?\s*(?=\.|\Z)"
@@ -225,11 +227,13 @@ _OF_FINDINGS = _words(
     "diffuse focal new stable there is are a an the "
 )
 
+_NTH = re.compile(r"\d+(?:st|nd|rd|th)|and")
 _WHERE = re.compile(
     r"\b(?:in|on|from|of|within) (?:this|the|that) (?:[\w-]+ ){0,3}?(?:image|picture|photo|photograph|x-?ray|scan|ct"
     r"|mri|radiograph|radiography|film|slide|view|scene|figure|frame|slice|section|biopsy|specimen|mammogram"
     r"|ultrasound|sonogram"
-    r"|echocardiogram|angiogram|fundus)s?\b[^?.]*|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
+    r"|echocardiogram|angiogram|fundus)s?\b(?: (?:image|photo)s?)?(?: of\b[^?.]*)?"
+    r"|\b(?:based on|judging (?:by|from)|upon)\b[^?.,]*"
 )
 _IRREGULAR = {
     "people": "person",
@@ -454,7 +458,7 @@ _OF_LUNGS = frozenset(
     ["pneumonia", "consolidation", "infiltrate", "infiltration", "opacity", "edema", "mass", "nodule"]
 )
 _ABOUT = re.compile(
-    r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could)\s)?"
+    r"(?:(?:it|he|she|they|that|this|there|these|those|i|we|you|one)\s)?(?:(?:can|do|does|did|could|sure|certainly|indeed)\s)?"
     r"(?:is|are|does|do|did|has|have|was|were|see|can|find|appears|seems)"
     r"(?P<not>\s(?:not|none|no one|nothing|no such thing))?(?:\s(?:see|find|seem|appear|sound|look)(?:\slike\sit)?)?"
     r"(?:\s(?:one|any|some|it|them|that|clearly|indeed|also|the case|so|here|there))*"
@@ -466,9 +470,13 @@ _CLAUSE = re.compile(
     r"|\b(?:but|however|although|though|while|whereas"
     r"|except|so|only|and (?=no\b|not\b|there\b))"
 )
-# "A pneumothorax is a condition in which" tells what the word means.
+# "A pneumothorax is a condition in which", "cirrhosis is a late stage of" tell what the word means.
 _DEFINES = re.compile(
-    r"\bis (?:an?|the) (?:\w+ )?(?:condition|disease|disorder|type|kind|term|procedure|process|technique|word)\b"
+    r"\A(?:an? )?(?:(?!(?:there|here|it|this|that|these|those|the|he|she|they|what|which|who|one|no|not|neither|yes) )"
+    r"[\w-]+ ){1,4}?(?:(?:is|are) (?:an?|any|one of|when|where|defined|known|called|caused"
+    r"|(?:usual|typical|common|general|normal)ly"
+    r"|often|the (?:\w+ )?\w+ (?:of|in which|that|where))|means|occurs?|happens?|describes?|refers? to|develops?)\b"
+    r"|\bis (?:an?|the) (?:\w+ )?(?:condition|disease|disorder|type|kind|term|procedure|process|technique|word)\b"
     r"|\brefers to\b|\bis defined\b"
 )
 # "It looks like a dog" may well go on "but is a cat".
@@ -482,12 +490,16 @@ _FAMILIES = (
     "t1 t2 flair dwi",
     "ct mri ultrasound mammogram xray x",
     "male female",
+    "indoors outdoors",
+    "indoor outdoor",
+    "ap pa lateral",
 )
 _FAMILY_OF = {word: at for at, words in enumerate(_FAMILIES) for word in words.split()}
 """Words of which one is true of a thing where another one is not."""
 
 _IS_ONE = re.compile(
-    r"\b(?:is|are|appears|looks|seems)(?: to be)?(?: clearly| actually)?(?: (?:located|situated|seen|shown|found))?"
+    r"\b(?:is|are|was|were|appears|looks|seems)(?: to be)?(?: clearly| actually)?"
+    r"(?: (?:located|situated|seen|shown|found|taken))?"
     r"(?: (?:in|on))?(?: (?:an?|the))? (?P<one>[a-z0-9]+)(?:[ -](?:weighted|sided|colou?red|ray))?"
     r"(?:\Z| (?:views?|images?|scans?|pictures?|planes?|sequences?|slices?|sections?|upper|lower|middle|lungs?|sides?"
     r"|lobes?"
@@ -524,8 +536,14 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 # It asks, and says nothing. Not from every place within it: that would take the square of its length.
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")
 _SENTENCE = re.compile(r"(?<=\w)[.!?]\s+|\n")
+_FEW = 5
+_YES_ABROAD = re.compile(_any_of(_FOREIGN_YES), re.IGNORECASE)
+_NO_ABROAD = re.compile(_any_of(_FOREIGN_NO.replace("нет ", "")), re.IGNORECASE)  # "изменений нет": there are none
+_CLAUSE_ABROAD = re.compile(r"[.,;:!?…\n]+")
 _ONLY_THAT = re.compile(r"\b(there|it|this|that)(?:'s| is| are) only\b", re.IGNORECASE)
 _LABELLED = re.compile(r"(?m)(?:^\s*(?:A|R|TL;?DR|Reply)\s*[:-]|(?<=\?)\s+A:)\s*(?=\w)")
+# Below it, "A: Yes" is the first item of a list.
+_SECOND_ITEM = re.compile(r"(?m)^\W{0,4}B\s*[:.)-]")
 _NO_DOUBT = re.compile(r"\b(?:no|without(?: a| any)?) (?:doubt|question)\b|\bnot only\b")
 
 
@@ -580,7 +598,7 @@ class YesNo:
         if found := _BOTH.match(text):
             return Found(SEVERAL, found.end())
         if self.marks and (found := _MARK_ONLY.match(text)) and (value := dict(self.marks).get(found[1].casefold())):
-            return Found(value if found["said"] in (None, value) else SEVERAL, found.end())
+            return Found(value if (found["said"] or value).casefold() == value else SEVERAL, found.end())
         if (told := self._in_one_word(text)) is not None:
             return told
         if (found := _TAK.match(text)) and _ASKED_IN_POLISH.match(self.asked):
@@ -597,7 +615,7 @@ class YesNo:
         return None
 
     def _in_one_word(self, text: str) -> Found | None:
-        if self.exists:
+        if self.exists or (not self.negated and _THERE.search(self.asked)):
             for value, pattern in ((YES, _THERE), (NO, _NOT_THERE)):
                 if found := pattern.match(text):
                     return Found(value, found.end())
@@ -611,6 +629,7 @@ class YesNo:
 
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
+        text = self._of_its_side(text)
         said = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
         said |= self._as_finding(text)
         if YES in said and self._elsewhere(text):
@@ -661,10 +680,29 @@ class YesNo:
             words = {_stem(word) for word in _WORD.findall(named["what"].casefold())}
             if self.head not in words and words - _PRONOUNS - set(self.keys):
                 return True  # "Yes, there is a cat", of a dog
-        begun = (self.at(sentence.lstrip(" \"'(")[:60]) for sentence in _SENTENCE.split(text))
-        return any(found is not None and found.value != value for found in begun)
+        return bool(self._begun(text) - {value})
+
+    def _begun(self, text: str) -> set[str]:
+        """The answers that sentences begin with, and in other languages that clauses begin or end with."""
+        sentences = _SENTENCE.split(text)
+        if foreign := is_foreign(text):
+            # "Ja, die Aufnahme ist unscharf, aber" grants something else.
+            sentences = [s for s in sentences if not contrasts_abroad(s)]
+        begun = {found.value for s in sentences if (found := self.at(s.lstrip(" \"'(")[:60])) is not None}
+        if not foreign:
+            return begun
+        # "Entonces sí", "also nein".
+        for clause in _CLAUSE_ABROAD.split("\n".join(sentences)):
+            words = clause.strip(" \"'()")[:60].split()
+            said = words[-1:] if len(words) < _FEW else []
+            begun |= {YES for word in said if _YES_ABROAD.fullmatch(word)} | {
+                NO for word in said if _NO_ABROAD.fullmatch(word)
+            }
+        return begun
 
     def contradicts(self, text: str, value: str) -> bool:
+        if is_foreign(text):
+            return bool(self._begun(text) - {value})
         return self.exists and bool(self.stated(text) - {value})
 
     def mentioned(self, text: str) -> set[str]:
@@ -672,7 +710,8 @@ class YesNo:
 
     def said_abroad(self, text: str) -> set[str]:
         said = restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
-        return {NO} if not said and self.exists and denies_abroad(text) else said
+        denied = self.exists and (denies_abroad(text) or concludes_not(text, self.asked))
+        return {NO} if not said and denied else said
 
     def when_unsure(self, text: str) -> str | None:
         return None
@@ -742,6 +781,17 @@ class YesNo:
         others = {_OPPOSITE[key] for key in self.keys if key in _OPPOSITE} - set(self.keys)
         return bool(others) and not others.isdisjoint(_WORD.findall(text.casefold()))
 
+    def _of_its_side(self, text: str) -> str:
+        """A text without the sentences that deny something of the other side: "Right kidney: no hydronephrosis"."""
+        sides = _OPPOSITE.keys() & set(self.keys)
+        others = {_OPPOSITE[side] for side in sides} - sides
+        if not others:
+            return text
+        parts = _SENTENCE.split(text)
+        words = [set(_WORD.findall(spelled_out(part))) for part in parts]
+        of_others = [bool(others & w) and not sides & w and bool({"not", *_NOUN_DENIED} & w) for w in words]
+        return ". ".join(part for part, other in zip(parts, of_others, strict=True) if not other)
+
     def _as_finding(self, text: str) -> set[str]:
         """Read a line of findings: "Small left apical pneumothorax." """
         if not self.exists:
@@ -750,7 +800,9 @@ class YesNo:
             words = _WORD.findall(found["said"] or found["one"])
             stems = [_stem(word) for word in words]
             said = set(stems) >= set(self.keys) and stems[-1] == self.head
-            if said and all(w in _OF_FINDINGS or s in self.keys for w, s in zip(words, stems, strict=True)):
+            if said and all(
+                w in _OF_FINDINGS or _NTH.fullmatch(w) or s in self.keys for w, s in zip(words, stems, strict=True)
+            ):
                 return {YES}
         return set()
 
@@ -814,7 +866,9 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
         >>> print(read_yes_no("No."), read_yes_no("There is a cat.", "Is there a dog in the image?"))
         no (line) unreadable: no answer
     """
-    return choose(_LABELLED.sub("Answer: ", reply), YesNo.of(question), cut=cut)
+    return choose(
+        reply if _SECOND_ITEM.search(reply) else _LABELLED.sub("Answer: ", reply), YesNo.of(question), cut=cut
+    )
 
 
 def _clauses(text: str) -> Iterator[str]:

@@ -281,7 +281,7 @@ def _shown(one: Sampling, folder: Path) -> dict[str, Any]:
 
 def _said(one: Sampling) -> str:
     if one.state == COMPLETE:
-        return "All answers are there. They are scored when the evaluation ends."
+        return "All answers are there. Once they are scored, their run is among the finished ones."
     if one.state == QUIET:
         return (
             f"No answer for {duration(one.quiet_s)}: the evaluation has ended, or waits. What is there is kept; the "

@@ -1,0 +1,44 @@
+"""Frames of a video as pictures, for models and noise that know pictures alone."""
+
+from __future__ import annotations
+
+import io
+
+from hedge_tasks.errors import DataError
+
+_QUALITY = 95
+"""Of the JPEG files: a lossless frame of a film is five times as large."""
+
+
+def frames_of(content: bytes, n: int) -> list[bytes]:
+    """Return JPEG files of frames in the middle of `n` equal parts of a video; all of them where it has fewer.
+
+    Raises:
+        DataError: the file cannot be read as a video, or PyAV is not installed.
+    """
+    try:
+        import av
+    except ImportError:
+        raise DataError("reading a video needs PyAV: pip install av") from None
+    try:
+        with av.open(io.BytesIO(content), "r") as counted:
+            total = sum(packet.size > 0 for packet in counted.demux(video=0))
+        wanted = {int((i + 0.5) * total / n) for i in range(n)}
+        found = []
+        with av.open(io.BytesIO(content), "r") as film:
+            for index, frame in enumerate(film.decode(video=0)):
+                if index in wanted:
+                    picture = frame.to_image()
+                    found.append(picture.rotate(frame.rotation, expand=True) if frame.rotation else picture)
+                if len(found) == len(wanted):
+                    break
+    except (av.error.FFmpegError, IndexError, ValueError) as error:
+        raise DataError(f"cannot be read as a video: {error}") from None
+    if not found:
+        raise DataError("a video without a frame")
+    files = []
+    for picture in found:
+        buffer = io.BytesIO()
+        picture.convert("RGB").save(buffer, "JPEG", quality=_QUALITY)
+        files.append(buffer.getvalue())
+    return files

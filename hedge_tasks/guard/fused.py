@@ -1,0 +1,96 @@
+"""Several detectors as one score: a logistic regression on what they say, whose weights a policy keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hedge_tasks.detectors import registry
+from hedge_tasks.detectors.base import Detector
+from hedge_tasks.detectors.evidence import Evidence
+from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.probes.base import Arrays
+
+FUSED = "fused"
+"""Name of the fitted detector; `fused:se+msp` names what it is made of."""
+
+_LARGEST = 1e6
+"""Scores beyond, such as of an answer that the model calls impossible, count as this."""
+
+
+def members_of(name: str) -> tuple[str, ...]:
+    """The detectors that `fused:A+B+...` is made of; none for another name.
+
+    Raises:
+        ConfigError: there are less than two, or one is unknown or looks inside the model.
+    """
+    kind, colon, listed = name.partition(":")
+    if kind.strip() != FUSED or not colon:
+        return ()
+    members = tuple(dict.fromkeys(registry.get(one.strip()).name for one in listed.split("+") if one.strip()))
+    if len(members) < 2:
+        raise ConfigError(f"{name}: name two detectors or more, such as fused:se+msp")
+    if inner := [one for one in members if registry.get(one).parts or registry.get(one).level != "answer"]:
+        raise ConfigError(f"{name}: {inner[0]!r} cannot be fused; detectors of answers and their draws can")
+    return members
+
+
+def fit_fused(members: Sequence[str], scores: Sequence[Scores]) -> Arrays:
+    """Weights of detectors, from documents with labels.
+
+    Args:
+        members: names of the detectors.
+        scores: of the documents; those without a label or without a number of each detector are left out.
+
+    Returns:
+        `mean` and `scale` of each detector's numbers, `weights`, and the `intercept`, of shapes (k,), (k,), (k,), (1,).
+
+    Raises:
+        DataError: less than two documents of each class are left.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    known = [s for s in scores if s.label is not None and all(s.get(name) is not None for name in members)]
+    labels = np.array([s.label for s in known], dtype=np.int64)
+    if min(np.bincount(labels, minlength=2)) < 2:
+        raise DataError(f"{FUSED}: {len(known)} labelled documents with every score, and fewer than two of a class")
+    table = np.array([[_finite(s[name]) for name in members] for s in known])
+    mean, scale = table.mean(axis=0), table.std(axis=0)
+    scale[scale == 0] = 1.0
+    fitted = LogisticRegression(max_iter=1000).fit((table - mean) / scale, labels)
+    return {"mean": mean, "scale": scale, "weights": fitted.coef_[0], "intercept": fitted.intercept_}
+
+
+def fused_detector(name: str, members: Sequence[str], arrays: Arrays) -> Detector:
+    """The detector with these weights, which needs and costs what its members do.
+
+    Raises:
+        ConfigError: a member is unknown here.
+    """
+    of = [registry.get(one) for one in members]
+
+    def score(evidence: Evidence) -> float | None:
+        found = [one.score(evidence) for one in of]
+        if any(value is None for value in found):
+            return None
+        values = np.array([_finite(value) for value in found])
+        z = (values - arrays["mean"]) / arrays["scale"]
+        return float(z @ arrays["weights"] + arrays["intercept"][0])
+
+    needs = frozenset[str]().union(*(one.needs for one in of))
+    return Detector(name, " + ".join(one.label for one in of), score, needs, _dearest([one.draws for one in of]))
+
+
+def _dearest(prices: Sequence[Callable[[int, int], int]]) -> Callable[[int, int], int]:
+    """Draws that are looked at by any: clean ones count once, and noisy ones once."""
+
+    def draws(n: int, m: int) -> int:
+        return max(price(n, 0) for price in prices) + max(price(0, m) for price in prices)
+
+    return draws
+
+
+def _finite(value: float | None) -> float:
+    return float(np.clip(np.nan_to_num(value or 0.0, nan=0.0), -_LARGEST, _LARGEST))
