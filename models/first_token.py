@@ -1,11 +1,90 @@
-"""Options of one token each, read off the likeliest first tokens of an answer: all that most chat servers tell."""
+"""Offered answers read off the likeliest first tokens of a reply: all that most chat servers tell.
+
+Options of one token each stand there themselves. For others the model is asked, behind the conversation, for the letter
+of one of them, in two orders, and a server that can keeps it to the letters (`guide`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.models.base import spelled_answer
+from hedge_tasks.perturb import Wording
+from hedge_tasks.sampling.prompts import load_prompt
+
+LEAST_MASS = 0.5
+"""Of the first token's probability that the letters must hold together. Below it the model would rather write something
+else, and what little is left to a letter may be the word "A"."""
+
+GUIDES = ("structured_outputs", "regex", "grammar")
+"""Fields that keep a reply to given texts: of vLLM, of SGLang, of llama.cpp. Each leaves those of the others alone."""
+
+
+def guide(texts: Sequence[str]) -> dict[str, Any]:
+    """Fields of a request that keep the reply to one of some texts, on whichever server.
+
+    Example:
+        >>> guide(["A", "B"])["regex"], guide(["A", "B"])["grammar"]
+        ('(A|B)', 'root ::= "A" | "B"')
+    """
+    either = "|".join(map(re.escape, texts))
+    grammar = " | ".join(json.dumps(text) for text in texts)
+    return dict(zip(GUIDES, ({"choice": list(texts)}, f"({either})", f"root ::= {grammar}"), strict=True))
+
+
+def are_letters(options: Sequence[str]) -> bool:
+    """Whether the options are the letters of a question already.
+
+    Example:
+        >>> are_letters(["A", "B"]), are_letters(["yes", "no"])
+        (True, False)
+    """
+    return all(len(option) == 1 and option in ascii_uppercase for option in options)
+
+
+def asked_for_a_letter(conversation: Sequence[Mapping[str, Any]], options: Sequence[str]) -> list[dict[str, Any]]:
+    """The conversation with a request for the letter of one of the options at the end of its last turn."""
+    listed = "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
+    asked = {"type": "text", "text": load_prompt("forced/letter").user_text(Wording(listed))}
+    *turns, last = [dict(turn) for turn in conversation]
+    said = last["content"]
+    parts = [{"type": "text", "text": said}] if isinstance(said, str) else said
+    return [*turns, {**last, "content": [*parts, asked]}]
+
+
+def by_letters(told: Sequence[Iterable[tuple[str, float]]], options: Sequence[str]) -> dict[str, Answer] | str:
+    """How likely each option is by its letter, the mean over two orders of the options; or why nobody can tell.
+
+    Args:
+        told: tokens that the reply may begin with and their log-probabilities, where the options have their letters in
+            the given order, and in the other one.
+        options: two or more.
+
+    Example:
+        >>> even = [("A", math.log(0.6)), ("B", math.log(0.4))]
+        >>> by_letters([even, even], ["upper", "upper left"])["upper"].mean_logprob  # it goes by places alone
+        -0.69315
+    """
+    letters = list(ascii_uppercase[: len(options)])
+    shares = []
+    for tokens, order in zip(told, (letters, letters[::-1]), strict=True):
+        found = first_tokens(tokens, letters)
+        missing = [answer for answer in found.values() if isinstance(answer, str)]
+        logprobs = {name: one.mean_logprob for name, one in found.items() if isinstance(one, Answer)}
+        mass = math.fsum(math.exp(value) for value in logprobs.values() if value is not None)
+        if missing or mass < LEAST_MASS:
+            return missing[0] if missing else f"the letters hold {mass:.2f} of the first token, and no {LEAST_MASS:g}"
+        shares.append([math.exp(logprobs[letter] or 0.0) / mass for letter in order])
+    means = {option: math.fsum(of) / len(of) for option, *of in zip(options, *shares, strict=True)}
+    if min(means.values()) <= 0:
+        return "one of the letters has no probability left"
+    return {option: Answer(option, round(min(math.log(p), 0.0), 5), 1, "length") for option, p in means.items()}
 
 
 def first_tokens(told: Iterable[tuple[str, float]], options: Sequence[str]) -> dict[str, Answer | str]:

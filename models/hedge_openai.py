@@ -14,13 +14,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from string import ascii_uppercase
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Refused
-from hedge_tasks.data.option_order import written
+from hedge_tasks.data.option_order import MOST, written
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import (
@@ -32,7 +33,7 @@ from hedge_tasks.models.base import (
     refuse_unknown,
     whole_reply,
 )
-from hedge_tasks.models.first_token import first_tokens
+from hedge_tasks.models.first_token import are_letters, asked_for_a_letter, by_letters, first_tokens, guide
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import CleanPictures
 from hedge_tasks.sampling.requests import DrawRequest, seen_urls
@@ -367,7 +368,8 @@ class HedgeOpenAI(ChatAdapter):
         A server that tells the log-probabilities of a prompt (vLLM's) reads the reply as a finished turn, behind which
         the chat template writes the end: two requests a text, one a spelling, and one for each conversation object to
         see where the reply begins. Of any other server the 20 likeliest first tokens are read, one request a
-        conversation: options of one token each. Such an answer has the `finish` "length", for its end is not counted.
+        conversation: options of one token each. Where one of them is not there, letters stand for all, in two orders
+        (`first_token.by_letters`): three requests. Such answers have the `finish` "length": their end is not counted.
         """
         offered = {id(conversation): _Offered([], conversation) for conversation in conversations}
         for conversation, option in zip(conversations, texts, strict=True):
@@ -412,26 +414,67 @@ class HedgeOpenAI(ChatAdapter):
             other_forms = {form for option in groups[i].options for form in written(option)[1:]}
             options = [option for option in groups[i].options if option not in other_forms]
             others = {form: f"{form!r} is no single token" for form in groups[i].options if form in other_forms}
-            outcome = await self._first_token(await asyncio.to_thread(self._turns, groups[i]), stop)
-            if isinstance(outcome, RequestFailed):
-                reason = f"{self.base_url} does not tell how likely replies are ({outcome})"
-                return dict.fromkeys(groups[i].options, reason)
-            if not outcome.tokens or not outcome.alternatives:
-                return dict.fromkeys(
-                    groups[i].options, f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
-                )
-            return {**first_tokens((*outcome.tokens[:1], *outcome.alternatives[0]), options), **others}
+            told = await self._first_token(groups[i], stop)
+            if isinstance(told, str):
+                return dict.fromkeys(groups[i].options, told)
+            found = first_tokens(told, options)
+            if len(options) > 1 and any(isinstance(answer, str) for answer in found.values()):
+                found = await self._by_letters(groups[i], options, found, stop)
+            return {**found, **others}
 
         return self._ask_each(ask, len(groups))
 
-    async def _first_token(self, turns: bytes, stop: threading.Event) -> Completion | RequestFailed:
+    async def _by_letters(
+        self, offered: _Offered, options: Sequence[str], found: Mapping[str, Answer | str], stop: threading.Event
+    ) -> dict[str, Answer | str]:
+        """The same by one token that is kept to the options' letters, or what was found before with the reason why not.
+
+        Letters of the question's own are asked for once more; others are shown in two orders.
+        """
+        conversation = offered.conversation
+        if are_letters(options):
+            told = await self._first_token(offered, stop, guide(options))
+            guided = dict(found) if isinstance(told, str) else first_tokens(told, options)
+            return dict(found) if any(isinstance(one, str) for one in guided.values()) else guided
+        if len(options) > MOST:
+            return dict(found)
+        letters = guide(ascii_uppercase[: len(options)])
+        orders = []
+        for order in (options, options[::-1]):
+            told = await self._first_token(_Offered([], asked_for_a_letter(conversation, order)), stop, letters)
+            if isinstance(told, str):
+                return dict.fromkeys(options, told)
+            orders.append(told)
+        shares = by_letters(orders, options)
+        return dict.fromkeys(options, shares) if isinstance(shares, str) else {**shares}
+
+    async def _first_token(
+        self, offered: _Offered, stop: threading.Event, guided: Mapping[str, Any] | None = None
+    ) -> tuple[tuple[str, float], ...] | str:
+        """Tokens that a reply may begin with, with their log-probabilities; or why nobody can tell.
+
+        Args:
+            guided: fields that keep the reply to given texts, left out where the server refuses them.
+        """
+        outcome = await self._likeliest(await asyncio.to_thread(self._turns, offered), stop, guided or {})
+        if guided and isinstance(outcome, RequestFailed) and outcome.kind == "refused":
+            outcome = await self._likeliest(await asyncio.to_thread(self._turns, offered), stop, {})
+        if isinstance(outcome, RequestFailed):
+            return f"{self.base_url} does not tell how likely replies are ({outcome})"
+        if not outcome.tokens or not outcome.alternatives:
+            return f"{self.base_url} tells no likeliest first tokens (top_logprobs)"
+        return (*outcome.tokens[:1], *outcome.alternatives[0])
+
+    async def _likeliest(
+        self, turns: bytes, stop: threading.Event, guided: Mapping[str, Any]
+    ) -> Completion | RequestFailed:
         """The first token of an answer, with as many others as the server tells."""
         outcome: Completion | RequestFailed = RequestFailed("nothing was asked", "refused")
         for most in _FIRST_TOKENS:
-            settings = {**_FIRST, "top_logprobs": most}
+            settings = {**_FIRST, **guided, "top_logprobs": most}
             try:
                 # Not optional: what is refused here must not be left out of draws.
-                outcome = await self._client.ask_async(turns, settings, optional=tuple(NEUTRAL), stop=stop)
+                outcome = await self._client.ask_async(turns, settings, optional=(*NEUTRAL, *guided), stop=stop)
             except ServerRefuses as error:  # of answers that are there by now, none is to be lost
                 outcome = RequestFailed(str(error), "refused")
             if not (isinstance(outcome, RequestFailed) and outcome.kind == "refused"):

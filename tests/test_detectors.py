@@ -111,9 +111,15 @@ def test_the_golden_questions_are_of_all_kinds():
 WORDS = ["left", "right", "lung", "no", "Effusion", "肺水肿", ""]
 LN2 = math.log(2)
 
+FORCED = (
+    *("blank", "reworded", "true", "false", "option:a", "option:b"),
+    *("noisy:0:a", "noisy:0:b", "noisy:1:a", "noisy:1:b"),
+)
+
 # Smallest and largest value for n clean and m noisy answers; None where there is no bound.
 BOUNDS = {
     "option_entropy": lambda n, m: (0, math.log(2)),
+    "option_vase": lambda n, m: (0, math.log(2)),
     "msp": lambda n, m: (0, None),
     "baseline_nll": lambda n, m: (0, None),
     "length": lambda n, m: (0, None),
@@ -186,7 +192,7 @@ def random_evidence(dice, n, m):
         relations,
         cosines,
         "where?",
-        {name: -dice.expovariate(1) for name in ("blank", "reworded", "true", "false", "option:a", "option:b")},
+        {name: -dice.expovariate(1) for name in FORCED},
         random_claims(dice, n, m),
         token_logprobs=tuple(-dice.expovariate(1) for _ in range(3)),
         token_entropies=tuple(dice.expovariate(1) for _ in range(3)),
@@ -459,6 +465,7 @@ WITHOUT = {
     "forced_blank": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "blank"}),
     "forced_truth": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "false"}),
     "forced_options": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if k != "option:a"}),
+    "forced_noisy": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if not k.startswith("noisy:")}),
     **{
         need: lambda e, names=names: changed(e, inside={k: v for k, v in e.inside.items() if k not in names})
         for need, names in OF_INSIDE.items()

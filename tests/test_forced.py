@@ -16,7 +16,7 @@ from openai_server import Response, Script, completion, serve
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
+from hedge_tasks.data.answers import NOISY, Answer, AnswerSet, option_logprobs
 from hedge_tasks.detectors import Evidence, evidence_of, get
 from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
 from hedge_tasks.errors import ConfigError, DataError
@@ -29,7 +29,7 @@ from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.image_check import GREY
 from hedge_tasks.sampling.prompts import Prompt
-from hedge_tasks.sampling.requests import SampleRequest
+from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 from hedge_tasks.sampling.store import AnswerStore
 
 PICTURE = Image.new("RGB", (48, 32), (200, 10, 10))
@@ -223,6 +223,53 @@ def test_the_distribution_over_offered_answers_is_forced_once_an_option_and_kept
         assert orphans(store) == 0
 
 
+def test_offered_answers_are_forced_on_each_perturbed_picture_and_counted(tmp_path: Path) -> None:
+    def two_noisy(store: Path | None) -> list[Any]:
+        made = requests(store, passes_needed(["forced_noisy"]), options=("no", "yes"))
+        plan = SamplingPlan(n=1, n_noisy=2, probe=False)
+        return [SimpleNamespace(args=(*r.args[:2], replace(r.args[2], plan=plan), *r.args[3:])) for r in made]
+
+    class Seeing(ForcingModel):
+        """The darker the picture, the likelier "no"."""
+
+        def reply_logprobs(self, conversations: Sequence[Any], texts: Sequence[str]) -> list[Answer | str]:
+            self.forced += zip(conversations, texts, strict=True)
+            reds = [pictures(turns)[0].getpixel((0, 0))[0] / 100 for turns in conversations]
+            return [Answer(t, -red if t == "no" else -1.0, 1) for t, red in zip(texts, reds, strict=True)]
+
+    model = Seeing()
+    first, _ = (AnswerSet.from_json(line) for line in generate_samples(model, two_noisy(tmp_path)))
+    names = [f"{begin}{option}" for begin in ("option:", "noisy:0:", "noisy:1:") for option in ("no", "yes")]
+    assert sorted(first.forced) == sorted(names)
+    assert first.n_forced == 6
+    seen = [pictures(turns)[0] for turns, _ in model.forced[:6]]
+    assert len({id(picture) for picture in seen}) == 3  # one prompt a picture, which an adapter reads once
+    assert seen[0].getpixel((0, 0)) == (200, 10, 10)
+    shares = []
+    for begin in ("option:", "noisy:0:", "noisy:1:"):
+        no, yes = (math.exp(value) for value in option_logprobs(first.forced, begin).values())
+        shares.append(no / (no + yes))
+    contrast = shares[0] - (shares[1] + shares[2]) / 2
+    odds = [math.exp(shares[0] + contrast), math.exp(1 - shares[0] - contrast)]
+    expected = -sum(o / sum(odds) * math.log(o / sum(odds)) for o in odds)
+    assert get("option_vase").score(evidence_of(first)) == pytest.approx(expected, abs=1e-4)
+    again = Seeing()
+    assert AnswerSet.from_json(next(iter(generate_samples(again, two_noisy(tmp_path))))) == first
+    assert again.forced == []
+    assert main(["store", "export", str(tmp_path), "--out", str(tmp_path / "x.jsonl")]) == 0
+    assert AnswerSet.from_json((tmp_path / "x.jsonl").read_text("utf-8").splitlines()[0]).forced == first.forced
+    with AnswerStore(tmp_path) as store:
+        assert orphans(store) == 0
+
+
+def test_without_perturbed_pictures_there_is_no_contrast() -> None:
+    forced = {"option:no": Answer("no", -1.0, 1), "option:yes": Answer("yes", -2.0, 1)}
+    [clustered] = cluster_answer_sets([AnswerSet("q", Answer("no"), (Answer("no"),), forced=forced)], _exact())
+    scores = score_clustered(clustered, detectors=("option_vase", "option_entropy"))
+    assert "each perturbed image" in scores.left_out["option_vase"]
+    assert scores["option_entropy"] is not None
+
+
 def test_a_model_that_cannot_score_whole_replies_has_no_distribution(said: list[str]) -> None:
     class WordsOnly(ForcingModel):
         reply_logprobs = None  # type: ignore[assignment]
@@ -320,17 +367,68 @@ def test_forced_answers_are_as_likely_as_when_they_were_sampled(tiny: Any) -> No
     assert tiny.forced_logprobs([], []) == []
 
 
-@pytest.mark.slow
-@pytest.mark.framework
-def test_whole_replies_are_as_likely_as_a_plain_forward_pass_says(tiny: Any) -> None:
-    """Tokens and end by one uncached forward pass each, written out here; with and without a shared prefill."""
-    import torch
+def demo_row() -> Any:
     from datasets import Dataset
 
     from hedge_tasks.lmms.catalogue import task_folder
 
-    parquet = task_folder() / "hedge_demo" / "data" / "demo-test.parquet"
-    [row] = Dataset.from_parquet(str(parquet)).select([3])
+    [row] = Dataset.from_parquet(str(task_folder() / "hedge_demo" / "data" / "demo-test.parquet")).select([3])
+    return row
+
+
+def plain_reply(tiny: Any, turns: list[dict[str, Any]], option: str) -> float:
+    """Log-probability of an option as the whole reply, by an uncached forward pass for each spelling."""
+    import torch
+
+    model, tokenizer, inputs = tiny._model, tiny._tokenizer, tiny._inputs([turns])
+    ends = model.generation_config.eos_token_id
+    ends = [ends] if isinstance(ends, int) else list(ends)
+    whole = 0.0
+    for tokens in {tuple(tokenizer(blank + option, add_special_tokens=False)["input_ids"]) for blank in ("", " ")}:
+        longer = {**inputs, "input_ids": torch.cat([inputs["input_ids"], torch.tensor([tokens])], 1)}
+        longer["attention_mask"] = torch.ones_like(longer["input_ids"])
+        with torch.inference_mode():
+            shares = model(**longer).logits[0, -len(tokens) - 1 :].double().softmax(-1)
+        whole += math.prod(float(shares[i, t]) for i, t in enumerate(tokens)) * float(shares[-1, ends].sum())
+    return math.log(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_offered_answers_on_perturbed_pictures_are_as_likely_as_a_plain_forward_pass_says(
+    tiny: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, options = demo_row(), ("upper", "upper left", "yes", "no")
+    monkeypatch.setattr(tiny, "task_dict", {"task": {"test": [row]}}, raising=False)
+    plan = SamplingPlan(n=1, n_noisy=3, probe=False, max_new_tokens=8)
+    request = SampleRequest(
+        id="q",
+        key="k",
+        question=row["question"],
+        prompt=Prompt("test", "<image>{question}"),
+        plan=plan,
+        load_images=lambda document: [document["image"]],
+        forced=passes_needed(get("option_vase").needs),
+        options=options,
+    )
+    [line] = generate_samples(tiny, [SimpleNamespace(args=("text", {}, request, 0, "task", "test"))])
+    answers = AnswerSet.from_json(line)
+    assert answers.n_forced == len(options) * (1 + 3)
+    noisy = [draw for draw in plan.draws("k") if draw.condition == "noisy"]
+    for draw in noisy:
+        turns = DrawRequest(request, draw, lambda: row, ("task", "test", 0)).messages()
+        found = option_logprobs(answers.forced, f"{NOISY}{draw.index}:")
+        expected = {option: plain_reply(tiny, turns, option) for option in options}
+        assert found == pytest.approx(expected, abs=2e-5)  # means over up to three tokens are kept with five digits
+    assert len({answers.forced[f"{NOISY}{draw.index}:yes"].mean_logprob for draw in noisy}) == 3
+    assert 0 <= get("option_vase").score(evidence_of(answers)) <= math.log(4)
+
+
+@pytest.mark.slow
+@pytest.mark.framework
+def test_whole_replies_are_as_likely_as_a_plain_forward_pass_says(tiny: Any) -> None:
+    """Tokens and end by one uncached forward pass each, written out here; with and without a shared prefill."""
+    row = demo_row()
     turns = [
         {"role": "user", "content": [{"type": "image", "url": row["image"]}, {"type": "text", "text": row["question"]}]}
     ]
@@ -341,20 +439,9 @@ def test_whole_replies_are_as_likely_as_a_plain_forward_pass_says(tiny: Any) -> 
         plain = tiny.reply_logprobs([turns] * len(options), options)
     finally:
         tiny.share_prefill = sharing
-    model, tokenizer, inputs = tiny._model, tiny._tokenizer, tiny._inputs([turns])
-    ends = model.generation_config.eos_token_id
-    ends = [ends] if isinstance(ends, int) else list(ends)
     for option, one, other in zip(options, shared, plain, strict=True):
-        whole = 0.0
-        for tokens in {tuple(tokenizer(blank + option, add_special_tokens=False)["input_ids"]) for blank in ("", " ")}:
-            longer = {**inputs, "input_ids": torch.cat([inputs["input_ids"], torch.tensor([tokens])], 1)}
-            longer["attention_mask"] = torch.ones_like(longer["input_ids"])
-            with torch.inference_mode():
-                shares = model(**longer).logits[0, -len(tokens) - 1 :].double().softmax(-1)
-            probability = math.prod(float(shares[i, token]) for i, token in enumerate(tokens))
-            whole += probability * float(shares[-1, ends].sum())
         for found in (one, other):
-            assert found.mean_logprob * found.n_tokens == pytest.approx(math.log(whole), abs=1e-5)
+            assert found.mean_logprob * found.n_tokens == pytest.approx(plain_reply(tiny, turns, option), abs=1e-5)
     probabilities = [math.exp(found.mean_logprob * found.n_tokens) for found in shared]
     assert sum(probabilities) <= 1 + 1e-6
     # What the model samples it says as often as that: one in 400 draws within five standard errors.

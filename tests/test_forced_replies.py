@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.models.base import whole_reply
-from hedge_tasks.models.first_token import first_tokens
+from hedge_tasks.models.first_token import asked_for_a_letter, by_letters, first_tokens
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import made_passes, passes_needed
@@ -323,7 +324,9 @@ def test_of_any_other_server_the_first_tokens_are_read() -> None:
     assert found[0] == Answer("A", pytest.approx(math.log(math.exp(-0.5) + math.exp(-3)), abs=1e-5), 1, "length")
     assert found[1] == Answer("B", -4.0, 1, "length")
     assert isinstance(found[2], str)
-    assert len(script.bodies) == 2  # whether it reads prompts, and the first tokens of the one conversation
+    # Whether it reads prompts, the first tokens of the one conversation, and once more kept to the letters.
+    assert len(script.bodies) == 3
+    assert script.bodies[2]["regex"] == "(A|B|C)"
     assert (script.bodies[1]["top_logprobs"], script.bodies[1]["max_tokens"]) == (20, 1)
     assert script.bodies[1]["temperature"] == 1.0
 
@@ -356,6 +359,101 @@ def test_what_is_refused_of_first_tokens_is_asked_for_again_and_not_left_out_of_
         found = model.reply_logprobs([TURNS] * 2, ["Yes", "No"])
         assert model._client.takes("logprobs")
     assert [total(one) for one in found] == pytest.approx([-0.1, -3.0])
+
+
+PLACES = ("upper", "upper left", "lower")
+BELIEF = {"upper": 0.2, "upper left": 0.7, "lower": 0.1}
+BIAS = {"A": 3.0, "B": 1.0, "C": 2.0}
+
+
+class LetteredServer:
+    """A chat server that knows how likely it finds each place, and likes some letters better than others.
+
+    Args:
+        mass: of the first token that the letters hold where nothing keeps the reply to them.
+        keeps: the field that keeps it to them.
+        refuses: fields that it does not know and says so.
+    """
+
+    def __init__(self, mass: float, keeps: str | None = None, refuses: tuple[str, ...] = ()) -> None:
+        self.mass, self.keeps, self.refuses = mass, keeps, refuses
+        self.asked: list[dict[str, Any]] = []
+
+    @staticmethod
+    def letters(order: list[str]) -> dict[str, float]:
+        weights = {letter: BIAS[letter] * BELIEF[place] for letter, place in zip("ABC", order, strict=True)}
+        return {letter: weight / sum(weights.values()) for letter, weight in weights.items()}
+
+    def __call__(self, body: dict[str, Any]) -> Response:
+        if "prompt_logprobs" in body:
+            return Response({"error": {"message": "prompt_logprobs is not known"}}, 400)
+        if unknown := [name for name in self.refuses if name in body]:
+            return Response({"error": {"message": f"Unrecognized request argument supplied: {unknown[0]}"}}, 400)
+        self.asked.append(body)
+        content = body["messages"][-1]["content"]
+        text = content if isinstance(content, str) else "\n".join(part["text"] for part in content)
+        order = [line[3:] for line in text.splitlines() if line[1:3] == ". "]
+        if not order:
+            return openai_server(upper=math.log(0.9), lower=math.log(0.1))(body)
+        mass = 1.0 if self.keeps in body else self.mass
+        told = {letter: math.log(p * mass) for letter, p in self.letters(order).items()}
+        return openai_server(**told, **({"The": math.log(1 - mass)} if mass < 1 else {}))(body)
+
+    def shares(self) -> list[float]:
+        """Of each place the mean over both orders, by arithmetic."""
+        given, turned = self.letters(list(PLACES)), self.letters(list(PLACES[::-1]))
+        return [(given["ABC"[i]] + turned["CBA"[i]]) / 2 for i in range(3)]
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(
+    ("server", "known"),
+    [
+        (LetteredServer(0.98), True),
+        (LetteredServer(0.3), False),
+        (LetteredServer(0.3, keeps="regex"), True),
+        (LetteredServer(0.3, keeps="grammar"), True),
+        (LetteredServer(0.98, refuses=("structured_outputs", "regex", "grammar")), True),
+    ],
+)
+def test_options_of_several_tokens_are_told_by_their_letters_in_two_orders(server: LetteredServer, known: bool) -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    with serve(server) as url:
+        found = HedgeOpenAI(model="m", base_url=url, max_retries=0).reply_logprobs([TURNS] * 3, list(PLACES))
+    if not known:
+        assert all("the letters hold 0.30 of the first token" in str(one) for one in found)
+        return
+    assert {one.finish for one in found if isinstance(one, Answer)} == {"length"}
+    assert [math.exp(total(one)) for one in found] == pytest.approx(server.shares(), abs=2e-5)
+    assert sum(math.exp(total(one)) for one in found) == pytest.approx(1)
+    plain, *lettered_ones = server.asked
+    assert len(lettered_ones) == 2
+    assert "regex" not in plain
+    assert all("where?" in json.dumps(body["messages"]) for body in lettered_ones)
+
+
+@pytest.mark.framework
+def test_letters_of_the_question_s_own_are_kept_to_where_one_is_none_of_the_likeliest() -> None:
+    from hedge_tasks.models.hedge_openai import HedgeOpenAI
+
+    def reply(body: dict[str, Any]) -> Response:
+        kept = "grammar" in body
+        return openai_server(**({"A": -0.1, "B": -2.5} if kept else {"The": -0.1, "A": -4.0}))(body)
+
+    script = Script(reply)
+    with serve(script) as url:
+        found = HedgeOpenAI(model="m", base_url=url).reply_logprobs([TURNS] * 2, ["A", "B"])
+    assert [total(one) for one in found] == pytest.approx([-0.1, -2.5])
+    assert len({json.dumps(body["messages"]) for body in script.bodies}) == 1  # the question as it is
+
+
+def test_letters_of_which_one_is_not_told_have_a_reason() -> None:
+    told = [("A", -0.1), ("B", -3.0)]
+    assert "'C' is none of the likeliest" in str(by_letters([told, told], PLACES))
+    conversation = asked_for_a_letter(TURNS, PLACES)
+    assert "B. upper left\n" in conversation[-1]["content"][1]["text"]
+    assert len(TURNS[-1]["content"]) == 1  # what was given is not changed
 
 
 # --- in process -------------------------------------------------------------------------------------------------------

@@ -242,6 +242,9 @@ REVERSED = "reversed:"
 READ = "read:"
 """The same as the final answer behind the model's own baseline reply."""
 
+NOISY = "noisy:"
+"""The same on the picture of a noisy draw; the draw's number follows, a colon, and the option: "noisy:3:left"."""
+
 
 def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[str, float]:
     """Log-probability of each offered answer as the whole reply, in nats; empty where they were not asked for.
@@ -250,7 +253,7 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
 
     Args:
         forced: of an answer set.
-        prefix: `OPTION`, `REVERSED` or `READ`.
+        prefix: `OPTION`, `REVERSED` or `READ`, or `NOISY` with the number of a draw and a colon.
 
     Example:
         >>> option_logprobs({"option:yes": Answer("yes", -0.25, 2), "blank": Answer("a cyst", -1.0, 3)})
@@ -265,7 +268,7 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
 
 def _passes(name: str, answer: Answer) -> int:
     """Of one forced text: a letter as the whole reply is read in every way to write it."""
-    whole = name.startswith((OPTION, REVERSED, READ)) and answer.finish != "length"
+    whole = name.startswith((OPTION, REVERSED, READ, NOISY)) and answer.finish != "length"
     return len(written(answer.text)) if whole else 1
 
 

@@ -46,6 +46,7 @@ NEEDS: Mapping[str, str] = {
     "forced_reworded": "the log-probability of the baseline answer to the question in other words, from a forced pass",
     "forced_truth": "the log-probabilities of calling the baseline answer true and false, from forced passes",
     "forced_options": "the log-probabilities of the answers that the question offers, from forced passes",
+    "forced_noisy": "the log-probabilities of the offered answers on each perturbed image, from forced passes",
     "hidden_states": "hidden states of the baseline answer (inside=states)",
     "attention": "attention while the baseline answer is said (inside=attention)",
     "image_attention": "attention to image tokens while the baseline answer is said (inside=attention)",
@@ -77,10 +78,13 @@ KEPT_BY: Mapping[str, str] = {
     "relations": "hedge detectors --keep",
     "cosines": "hedge detectors --keep",
     "noisy": "--gen_kwargs n_noisy=10",
-} | {f"forced_{name}": "HEDGE_DETECTORS=NAME as it is sampled" for name in ("blank", "reworded", "truth", "options")}
+} | {
+    f"forced_{name}": "HEDGE_DETECTORS=NAME as it is sampled"
+    for name in ("blank", "reworded", "truth", "options", "noisy")
+}
 """The way to have a run keep evidence that not every run keeps."""
 
-_PASSES = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
+_PASSES = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"})
 _INSIDE = frozenset({"hidden_states", "attention", "image_attention", "token_logits"})
 _OF_EACH_DRAW = frozenset({"draw_states", "draw_logits"})
 INSIDE = _INSIDE | _OF_EACH_DRAW

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
-from hedge_tasks.data.answers import OPTION, Answer, AnswerSet
+from hedge_tasks.data.answers import NOISY, OPTION, Answer, AnswerSet
 from hedge_tasks.data.inside import LOGITS, Inside
 from hedge_tasks.detectors.distribution import entropy
 
@@ -235,7 +235,8 @@ def _offered(flags: tuple[bool, ...], forced: frozenset[str]) -> frozenset[str]:
         "forced_blank": "blank" in forced,
         "forced_reworded": "reworded" in forced,
         "forced_truth": {"true", "false"} <= forced,
-        "forced_options": sum(name.startswith(OPTION) for name in forced) > 1,
+        "forced_options": (offered := sum(name.startswith(OPTION) for name in forced)) > 1,
+        "forced_noisy": offered > 1 and any(name.startswith(NOISY) for name in forced),
     }
     met = {**dict(zip(_FLAGS, flags, strict=True)), **of_forced}
     return frozenset(need for need, there in met.items() if there)

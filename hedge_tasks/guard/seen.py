@@ -21,7 +21,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard.curtailment import COUNTING, looks, stopped_scores
 from hedge_tasks.replies.declining import unanswered
 
-FORCED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options"})
+FORCED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"})
 """Evidence that a detector may need and a guard cannot ask for."""
 
 MOST_EPSILON = 0.25

@@ -48,7 +48,7 @@ _READ_TEXTS = frozenset({"lexical", "degree_jaccard", "eccentricity_jaccard", "e
 _OF_TEXTS = frozenset(
     {
         *("relations", "cosines", "question", "claims"),
-        *("forced_blank", "forced_reworded", "forced_truth", "forced_options"),
+        *("forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"),
     }
 )
 OF_TOKENS = frozenset({"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"})

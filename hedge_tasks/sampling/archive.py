@@ -258,7 +258,8 @@ def _answers(store: AnswerStore, definition: Definition, document: StoredDocumen
 
 
 def _forced_keys(definition: Definition, document: StoredDocument, baseline: Answer) -> dict[str, str]:
-    return forced_keys(definition, document.key, document.question, baseline, document.options)
+    about = (document.question, baseline, document.options, document.n_noisy)
+    return forced_keys(definition, document.key, *about)
 
 
 def _is_complete(answers: _Answers) -> bool:

@@ -11,6 +11,8 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
   letter is the sum over what spells it (`data.option_order.written`: "A", "(A)", "A."), with a pass for each;
 - `reversed`: the same where lettered options are shown in the other order, against a liking for places. One pass an
   option, named `reversed:LETTER` by the letter that the option has in the given order;
+- `noisy`: the same on the perturbed picture of each noisy draw, named `noisy:NUMBER:TEXT`. One pass an option and
+  picture, beside the draws and never in one number with them;
 - `self_reading`: the same as the final answer behind the model's own baseline reply, named `read:TEXT`.
 """
 
@@ -26,7 +28,7 @@ from typing import Any, Protocol
 from loguru import logger
 from tqdm import tqdm
 
-from hedge_tasks.data.answers import OPTION, READ, REVERSED, Answer
+from hedge_tasks.data.answers import NOISY, OPTION, READ, REVERSED, Answer
 from hedge_tasks.data.option_order import reversed_letters, reversed_question, written
 from hedge_tasks.errors import unknown
 from hedge_tasks.perturb.base import Wording, build_noise
@@ -45,6 +47,7 @@ PASSES: Mapping[str, tuple[str, ...]] = {
     "forced_truth": ("true", "false"),
     "forced_options": ("options",),
     "forced_reversed": ("options", "reversed"),
+    "forced_noisy": ("options", "noisy"),
 }
 """Evidence that a detector may need -> the passes that give it."""
 
@@ -59,7 +62,10 @@ OPTIONS = "options"
 _REVERSED = "reversed"
 """Asks for one more of each, in the other order."""
 
-_PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED, READ: SELF_READING}
+_NOISY = "noisy"
+"""Asks for one an offered answer and noisy draw."""
+
+_PREFIXES = {OPTION: OPTIONS, REVERSED: _REVERSED, READ: SELF_READING, NOISY: _NOISY}
 """Beginnings of the names of passes about offered answers -> what asks for them."""
 
 CONDITION = "forced"
@@ -101,7 +107,7 @@ class ForcedPass:
     """One text after one prompt.
 
     Attributes:
-        name: one of `NAMES`, or `OPTION`, `REVERSED` or `READ` with the option behind it.
+        name: one of `NAMES`, or `OPTION`, `REVERSED`, `READ` or `NOISY` with the option behind it.
         asked: a draw whose conversation is read.
         text: that the model is made to say.
     """
@@ -125,7 +131,12 @@ def passes_needed(needs: Sequence[str]) -> tuple[str, ...]:
 
 
 def forced_keys(
-    definition: Definition, document: str, question: str, baseline: Answer, options: Sequence[str] = ()
+    definition: Definition,
+    document: str,
+    question: str,
+    baseline: Answer,
+    options: Sequence[str] = (),
+    n_noisy: int = 0,
 ) -> dict[str, str]:
     """Name -> key in the store of every pass about a document that a definition may have.
 
@@ -133,6 +144,7 @@ def forced_keys(
         document: key of its content.
         baseline: the answer that the passes are about, part of what defines them.
         options: that the question offers.
+        n_noisy: noisy draws.
     """
     keys = {
         f"{OPTION}{option}": definition.forced_key(document, question, {"name": OPTIONS, **_said(option)}, None)
@@ -145,6 +157,12 @@ def forced_keys(
     for option in options:
         about = {"name": SELF_READING, "baseline": baseline.text, "offered": _offered(options), **_said(option)}
         keys[f"{READ}{option}"] = definition.forced_key(document, question, about, _final_prompt())
+    for draw in definition.plan(1, n_noisy).draws(document) if options and n_noisy else ():
+        if draw.condition == "noisy":
+            of_draw = {"name": _NOISY, "draw": definition.key(document, question, draw)}
+            for option in options:
+                about = {**of_draw, **_said(option)}
+                keys[f"{NOISY}{draw.index}:{option}"] = definition.forced_key(document, question, about, None)
     for name in (name for name in NAMES if name not in _PREFIXES.values()):
         prompt = _truth_prompt() if name in _WORDS else None
         about = {"name": name, "baseline": baseline.text, "said": _text(name, baseline)}
@@ -314,15 +332,29 @@ def _passes(job: Job) -> dict[str, ForcedPass]:
     wanted = {name: key for name, key in _keys(job).items() if _kind(name) in job.request.forced}
     if _in_other_order(job.request) == job.request:
         wanted = {name: key for name, key in wanted.items() if _kind(name) != _REVERSED}
-    # One object for all options of a question, which is read once.
-    asked = {kind: _asked(kind, draw, baseline) for kind in dict.fromkeys(map(_kind, wanted))}
+    # One object for all options of a question and picture, which is read once.
+    asked = {kind: _asked(kind, draw, baseline) for kind in dict.fromkeys(map(_kind, wanted)) if kind != _NOISY}
+    noisy = {str(of.draw.index): of for of in job.draws.values() if of.draw.condition == "noisy"}
     letters = _reversed(job.request.question, job.request.options)
-    return {key: ForcedPass(name, asked[_kind(name)], _text(name, baseline, letters)) for name, key in wanted.items()}
+    return {
+        key: ForcedPass(
+            name,
+            noisy[_picture(name)] if name.startswith(NOISY) else asked[_kind(name)],
+            _text(name, baseline, letters),
+        )
+        for name, key in wanted.items()
+    }
+
+
+def _picture(name: str) -> str:
+    """The number of the noisy draw in the name of a pass."""
+    return name.removeprefix(NOISY).partition(":")[0]
 
 
 def _keys(job: Job) -> dict[str, str]:
     request = job.request
-    return forced_keys(job.definition, request.key, request.question, _baseline(job)[1], request.options)
+    n_noisy = request.plan.noisy_count if _NOISY in request.forced else 0
+    return forced_keys(job.definition, request.key, request.question, _baseline(job)[1], request.options, n_noisy)
 
 
 def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
@@ -384,6 +416,8 @@ def _text(name: str, baseline: Answer, letters: Mapping[str, str] | None = None)
     for prefix in (OPTION, READ):
         if name.startswith(prefix):
             return name.removeprefix(prefix)
+    if name.startswith(NOISY):
+        return name.removeprefix(NOISY).partition(":")[2]
     if name.startswith(REVERSED):
         return (letters or {})[name.removeprefix(REVERSED)]
     return _WORDS.get(name, baseline.text)

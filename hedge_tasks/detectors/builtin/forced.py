@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from hedge_tasks.data.answers import OPTION
+from hedge_tasks.data.answers import NOISY, OPTION
 from hedge_tasks.detectors.base import no_draws
-from hedge_tasks.detectors.distribution import softmax
+from hedge_tasks.detectors.distribution import entropy, softmax
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
 
@@ -141,3 +141,47 @@ def option_entropy(evidence: Evidence) -> float:
         return math.nan
     shares = softmax(logprobs)
     return float(-(shares * np.log(shares, where=shares > 0, out=np.zeros_like(shares))).sum())
+
+
+@register(
+    "option_vase",
+    title="VASE over the offered answers, forced passes",
+    short="option VASE",
+    needs=("forced_noisy",),
+    draws=no_draws,
+    unit="nats",
+    source="Liao et al. 2025 with the model's own distributions in place of sampled ones",
+    experimental=True,
+)
+def option_vase(evidence: Evidence, *, alpha: float = 1.0) -> float:
+    r"""VASE of the model's distributions over the answers that the question offers, without a draw.
+
+    .. math::
+        H\bigl(\operatorname{softmax}(q + \alpha (q - \bar q'))\bigr)
+
+    :math:`q` is the distribution of `option_entropy` on the clean image, and :math:`\bar q'` the mean of those on the
+    perturbed images of the noisy draws, each from forced passes of its own.
+
+    Args:
+        evidence: With the forced options on the clean image and on each perturbed one.
+        alpha: Strength of the contrast.
+
+    Returns:
+        A number from 0 to the logarithm of the number of options; NaN where the model never says any of them.
+
+    Example:
+        >>> import math
+        >>> clean = {"option:yes": math.log(0.9), "option:no": math.log(0.1)}
+        >>> noise = {"noisy:0:yes": math.log(0.5), "noisy:0:no": math.log(0.5)}
+        >>> round(option_vase(Evidence(("yes",), 0, forced=clean | noise)), 4)
+        0.4527
+    """
+    offered = [name.removeprefix(OPTION) for name in evidence.forced if name.startswith(OPTION)]
+    noisy = (name.removeprefix(NOISY).partition(":")[0] for name in evidence.forced if name.startswith(NOISY))
+    beginnings = [OPTION, *(f"{NOISY}{picture}:" for picture in dict.fromkeys(noisy))]
+    logprobs = np.array([[evidence.forced[begin + option] for option in offered] for begin in beginnings])
+    if (logprobs.max(axis=1) == -np.inf).any():
+        return math.nan
+    clean, *others = (softmax(of) for of in logprobs)
+    mean = np.array([math.fsum(of) / len(others) for of in zip(*others, strict=True)])
+    return entropy(softmax(clean + alpha * (clean - mean)))
