@@ -1,6 +1,7 @@
 """Whether the interval of a cross-fitted ROC-AUC covers what the detector is worth, fitting included.
 
     python benchmarks/probes.py [--runs 200] [--cells 0,1] [--kept RUNS.jsonl]
+    python benchmarks/probes.py --seconds
 
 States are normal, of `width` dimensions at `depths` depths, one of which moves with the label by `shift`; images share
 a part of both state and label. What the detector is worth is the mean of its ROC-AUC over runs of the same size: the
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.probes.crossfit import cross_fitted, shuffled
+from hedge_tasks.measures.probe_table import CONTROLS
+from hedge_tasks.probes.crossfit import REPEATS, SHUFFLES, cross_fitted, shuffled
 from hedge_tasks.probes.registry import fitted
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc
 
@@ -151,6 +154,21 @@ def cell_row(cell: Cell, runs: Sequence[dict[str, Any]]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def seconds() -> str:
+    """CPU time of one partition on as much as VQA-RAD has, at the width of a model of 7 billion parameters."""
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(451, 3, 4096)).astype(np.float32)
+    labels, groups = rng.integers(0, 2, 451), [str(i // 2) for i in range(451)]
+    lines = []
+    for name in (LINEAR, DISTANCE):
+        start = time.process_time()
+        cross_fitted(fitted(name), states, labels, labels, groups, repeats=1)
+        taken = time.process_time() - start
+        whole = REPEATS * (1 + SHUFFLES) + CONTROLS
+        lines.append(f"{name}: {taken:.1f} s a partition; {whole} partitions with all controls: {whole * taken:.0f} s")
+    return "\n".join(lines)
+
+
 HEADS = (
     *("detector", "documents", "shift", "states", "runs", "mean ROC-AUC", "covered (of .95)", "plain covered"),
     *("median width", "plain width", "variance times", "found", "within: covered", "within: plain covered"),
@@ -164,7 +182,11 @@ def main() -> None:
     parser.add_argument(
         "--kept", type=Path, help="a file of runs: what is there is not made again, what is new is added"
     )
+    parser.add_argument("--seconds", action="store_true", help="time fitting at the usual size, and stop")
     arguments = parser.parse_args()
+    if arguments.seconds:
+        print(seconds())
+        return
     chosen = [CELLS[int(i)] for i in arguments.cells.split(",")] if arguments.cells else CELLS
     print(f"| {' | '.join(HEADS)} |\n|---|--:|--:|---|{'--:|' * (len(HEADS) - 4)}")
     for cell in chosen:

@@ -14,10 +14,11 @@ from hedge_tasks.detectors.units import NOT_FITTED
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.claim_probes import SentenceData, with_probes
 from hedge_tasks.measures.unit_table import unit_table
-from hedge_tasks.probes.registry import FITTED_CLAIMS
+from hedge_tasks.probes.base import settled
+from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ScoredClaims
 
-PROBE = FITTED_CLAIMS["claim_linear_probe"]
+PROBE = fitted_detectors("claim")["claim_linear_probe"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,9 @@ def kept(scored: ScoredClaims, shift: float, width: int = 4) -> dict[str, Any]:
 
 
 def test_a_probe_finds_what_states_tell_and_stands_in_the_table_of_claims(scored: ScoredClaims) -> None:
-    found = with_probes(scored, SentenceData.of(scored, kept(scored, 5.0)), [PROBE, FITTED_CLAIMS["claim_mean_probe"]])
+    found = with_probes(
+        scored, SentenceData.of(scored, kept(scored, 5.0)), [PROBE, fitted_detectors("claim")["claim_mean_probe"]]
+    )
     assert (found.missing, found.left_out) == (0, {})
     rows = {row.detector: row for row in unit_table(found.scored).rows}
     told, silent = rows["claim_linear_probe"], rows["claim_mean_probe"]
@@ -98,7 +101,7 @@ def test_a_probe_of_other_sentences_has_no_control_and_its_interval_no_fitting(s
     found = with_probes(scored, here, [PROBE], fit_on=there, fitted_on="there")
     arrays = PROBE.fit(there.states[:, :, 0], there.labels, there.group_numbers)
     scores = np.concatenate([one.scores[PROBE.name] for one in found.scored.answers])
-    np.testing.assert_allclose(scores[here.chosen], PROBE.score(arrays, here.states[:, :, 0]))
+    np.testing.assert_allclose(scores[here.chosen], settled(PROBE.score(arrays, here.states[:, :, 0])))
     assert found.scored.fitted == {PROBE.name: NOT_FITTED}
     assert found.scored.fitted_on == len(there.labels)
     assert not found.shuffled

@@ -21,6 +21,7 @@ from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.calibrate import calibrate, check
 from hedge_tasks.guard.fitted import fit_apart
 from hedge_tasks.guard.policy import Policy, load_policy, save_policy
+from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.probes.base import looked_at
 from hedge_tasks.probes.registry import fitted
 from hedge_tasks.runs.kept_inside import inside_source
@@ -139,6 +140,17 @@ def test_nobody_is_fitted_and_calibrated_on_the_same(run: Run, tmp_path: Path, c
     assert set(told["tried"]) == {name, "radflag"}
     assert told["policy"]["detector"] == name
     assert load_policy(out).fitted is not None
+
+
+def test_a_fitted_row_stands_among_detectors_and_not_within_kinds_of_questions(run: Run) -> None:
+    small = replace(run, answer_sets=run.answer_sets[:80])
+    table = detector_table(small, scorer_of(run, None), ["se"], fitted=(PROBE,), blind=False)
+    rows = {row.detector: row for row in table.rows}
+    row = rows[PROBE.name]
+    assert (row.fitted, row.labels, row.passes, row.draws) == (True, 64, 1, 0)
+    assert "for the fitting" in row.estimate.method
+    assert row.within.reason == "cross-fitted scores are not compared within kinds of questions"
+    assert not rows["se"].fitted
 
 
 @pytest.mark.slow

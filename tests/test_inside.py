@@ -152,8 +152,8 @@ def test_arrays_are_those_of_a_plain_pass_whatever_stands_beside_them(tiny: Any)
                 np.testing.assert_allclose(one["logits"][:, LOGITS.index(name)], column, atol=1e-3, err_msg=name)
             for place, of in expected["states"].items():
                 at = one["states"][-1, PLACES.index(place)].astype(float)
-                np.testing.assert_allclose(at, of, rtol=2e-3, atol=2e-3)
-            np.testing.assert_allclose(one["draw_states"].astype(float), expected["draw"], rtol=2e-3, atol=2e-3)
+                np.testing.assert_allclose(at, of, rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(one["draw_states"].astype(float), expected["draw"], rtol=1e-3, atol=1e-3)
             np.testing.assert_allclose(one["draw_logits"], one["logits"].mean(0), atol=1e-5)
     assert tiny._model.config._attn_implementation == "sdpa"
     without = [{"role": "user", "content": [{"type": "text", "text": "Say."}]}]

@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Inflation, compare_columns
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
-from hedge_tasks.probes import linear, mahalanobis
-from hedge_tasks.probes.base import FittedDetector, digest, load, save
-from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups
-from hedge_tasks.probes.registry import FITTED, fitted
-from hedge_tasks.statistics import auroc
+from hedge_tasks.probes.base import FittedDetector, digest, load, save, settled
+from hedge_tasks.probes.builtin import linear, mahalanobis
+from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups, shuffled
+from hedge_tasks.probes.registry import MODULES, fitted, fitted_detectors
+from hedge_tasks.statistics import auroc, estimate_auroc
 
 # --- fitting --------------------------------------------------------------------------------------------------------
 
@@ -166,6 +167,8 @@ def test_the_table_has_controls_near_a_half_prices_and_blind_baselines() -> None
     probe, se = found.rows
     assert probe.estimate.value is not None
     assert probe.estimate.value > 0.8
+    assert probe.seconds is not None
+    assert probe.seconds > 0
     assert probe.shuffled == pytest.approx(0.5, abs=0.12)
     assert probe.foreign == pytest.approx(0.5, abs=0.12)
     assert set(probe.prices) == {25, 50}
@@ -228,6 +231,23 @@ def test_newton_finds_the_minimum_that_scikit_learn_finds() -> None:
     assert np.isfinite(linear.fit(apart, (apart[:, 0, 0] > 0).astype(np.int64), np.arange(20))["weights"]).all()
 
 
+def test_of_useless_states_every_error_counts_about_twice() -> None:
+    """Of two documents each has a say in the other's score: a variance of two where the scores alone show one."""
+    factors, held = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        states, labels = rng.normal(size=(60, 1, 8)), (np.arange(60) % 3 == 0).astype(np.int64)
+        groups = [str(i) for i in range(60)]
+        values = cross_fitted(fitted("linear_probe"), states, labels, labels, groups, repeats=1, seed=seed)
+        control = shuffled(fitted("linear_probe"), states, labels, labels, groups, repeats=1, seed=seed)
+        number = estimate_auroc(values, labels, inflation=control.inflation)
+        assert number.interval is not None
+        held.append(number.interval[0] <= 0.5 <= number.interval[1])
+        factors.append(control.inflation)
+    assert np.mean(factors) == pytest.approx(2.0, abs=0.6)
+    assert all(held)
+
+
 def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
     one = data(shift=0.0)
     found = fitted_scores(one, fitted("linear_probe"))
@@ -247,8 +267,39 @@ def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None
     assert wide.p_value > (narrow.p_value or 0)
 
 
+def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
+    rng = np.random.default_rng(8)
+    pictures = rng.normal(size=(40, 1, 128)).astype(np.float32)
+    states, groups = np.repeat(pictures, 3, axis=0), [str(i // 3) for i in range(120)]
+    labels = rng.integers(0, 2, 120)
+    for name in ("linear_probe", "relative_mahalanobis"):
+        values = cross_fitted(fitted(name), states, labels, labels, groups, repeats=2).reshape(40, 3)
+        assert (values == values[:, :1]).all()
+    first, second, third = settled(np.array([1.0, np.nextafter(1.0, 2.0), 3.0]))
+    assert first == second < third
+
+
+def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(states: Any, targets: Any, groups: Any) -> Any:
+        return {"away": states[targets == 1].mean(axis=0) - states[targets == 0].mean(axis=0)}
+
+    def score(arrays: Any, states: Any) -> Any:
+        return (states * arrays["away"]).sum(axis=(1, 2))
+
+    mine = FittedDetector("mean_difference", "Difference of means", "last", "labels", fit, score, "here")
+    taken = replace(mine, name="linear_probe")
+    monkeypatch.setattr(MODULES, "_entries", dict(MODULES._entries))
+    MODULES.register("mine", SimpleNamespace(DETECTORS=(mine, taken)))
+    assert fitted("mean_difference") is mine
+    assert fitted("linear_probe") is not taken
+    found = probe_table(data(), [fitted("mean_difference")], beside={})
+    assert found.rows[0].estimate.value is not None
+    assert found.rows[0].estimate.value > 0.8
+    assert found.rows[0].shuffled == pytest.approx(0.5, abs=0.12)
+
+
 def test_names_are_looked_up() -> None:
-    assert set(FITTED) >= {"linear_probe", "question_probe", "entropy_probe", "relative_mahalanobis"}
+    assert set(fitted_detectors()) >= {"linear_probe", "question_probe", "entropy_probe", "relative_mahalanobis"}
     with pytest.raises(ConfigError, match="linear_probe"):
         fitted("linear_prob")
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import logit
+from scipy.stats import t as student
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import auroc, ratio
@@ -388,7 +390,7 @@ def agreeing(n_right=21, n_wrong=9):
     return labels_of(judged, judged, Design(strata, np.arange(120), drawn))
 
 
-@pytest.mark.parametrize(("differing", "factor"), [(0, 2.0), (9, 0.25)])
+@pytest.mark.parametrize(("differing", "factor"), [(0, 2.0), (9, 0.2)])
 def test_labels_that_are_alike_have_an_error_that_follows_how_often_the_judge_is_wrong(differing, factor):
     """One label more of either kind, drawn towards the judge's label by two; twice that where the judge is right."""
     labels = agreeing()
@@ -401,6 +403,14 @@ def test_labels_that_are_alike_have_an_error_that_follows_how_often_the_judge_is
         p = 2 * of_judge / (n + 2)
         expected += factor * size**2 * (1 - n / size) / n * p * (1 - p) / 120**2
     assert audited_rate(labels).run_stderr == pytest.approx(math.sqrt(expected), rel=1e-6)
+
+
+def test_intervals_are_students_on_the_logit_scale():
+    """One stratum of 20 labels: 19 degrees of freedom, and two for what the least variance rests on."""
+    y = np.array(([1.0] * 6 + [0.0] * 14) * 10)
+    found = audited_rate(labels_of(y, [None] * 200, simple_random(np.arange(200) < 20)))
+    half = student.ppf(0.975, 21) * found.run_stderr / (found.value * (1 - found.value))
+    assert logit(found.run_interval) == pytest.approx(logit(found.value) + np.array([-half, half]))
 
 
 def test_a_share_and_the_rest_are_equally_sure():

@@ -120,14 +120,15 @@ def _chosen(
 ) -> tuple[tuple[str, ...], list[FittedDetector], list[tuple[str, ...]]]:
     """The detectors that are asked for, those of them that are fitted first, and what others are fused of."""
     from hedge_tasks.guard.fused import members_of
-    from hedge_tasks.probes.registry import FITTED
+    from hedge_tasks.probes.registry import fitted_detectors
 
     listed = [] if arguments.detectors is None else [name.strip() for name in arguments.detectors.split(",")]
-    fitted = [FITTED[name] for name in listed if name in FITTED]
+    known = fitted_detectors()
+    fitted = [known[name] for name in listed if name in known]
     fused = [members for name in listed if (members := members_of(name))]
     if not fitted and not fused:
         return chosen_detectors(arguments, _DEFAULT), [], []
-    others = argparse.Namespace(detectors=",".join(n for n in listed if n not in FITTED and not members_of(n)))
+    others = argparse.Namespace(detectors=",".join(n for n in listed if n not in known and not members_of(n)))
     return chosen_detectors(others, ()) if others.detectors else (), fitted, fused
 
 

@@ -162,7 +162,7 @@ def _probes(
 ) -> ClaimProbes:
     from hedge_tasks.cli.probes import transfer
     from hedge_tasks.measures.claim_probes import SENTENCES, SentenceData, with_probes
-    from hedge_tasks.probes.registry import FITTED_CLAIMS
+    from hedge_tasks.probes.registry import fitted_detectors
     from hedge_tasks.runs.kept_inside import inside_source
     from hedge_tasks.runs.run_files import load_run
 
@@ -178,7 +178,7 @@ def _probes(
         assert found is not None  # without --price there is something to score
         options["fit_on"] = data(other, _scored(other, found, (), judge, function))
         options["fitted_on"] = f"{other.title} ({about})"
-    return with_probes(scored, data(finished, scored), [*FITTED_CLAIMS.values()], **options)
+    return with_probes(scored, data(finished, scored), [*fitted_detectors("claim").values()], **options)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -148,25 +148,26 @@ def _asked(
     """The detectors for a run, and those that are fitted: those that are named, or all that it keeps evidence for."""
     from hedge_tasks.detectors.evidence import OF_INSIDE
     from hedge_tasks.detectors.registry import get, names
-    from hedge_tasks.probes.registry import FITTED
+    from hedge_tasks.probes.registry import fitted_detectors
     from hedge_tasks.runs.kept_inside import bytes_kept
 
+    known = fitted_detectors()
     if arguments.detectors is not None:
         listed = [name.strip() for name in arguments.detectors.split(",")]
-        others = argparse.Namespace(detectors=",".join(name for name in listed if name not in FITTED))
-        fitted = tuple(FITTED[name] for name in listed if name in FITTED)
+        others = argparse.Namespace(detectors=",".join(name for name in listed if name not in known))
+        fitted = tuple(known[name] for name in listed if name in known)
         return chosen_detectors(others, ()) if others.detectors else (), fitted
     kept = bytes_kept(run).keys()
     met = {need for need, arrays in OF_INSIDE.items() if kept >= arrays}
     inside = [name for name in names() if name not in everything and get(name).needs & met]
-    return (*everything, *inside), tuple(one for one in FITTED.values() if one.array in kept)
+    return (*everything, *inside), tuple(one for one in known.values() if one.array in kept)
 
 
 def _needs() -> Table:
     """The price of every detector, and the way to have a run keep its evidence."""
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.numbers import Cell, Column, Table
-    from hedge_tasks.probes.registry import FITTED, FITTED_CLAIMS
+    from hedge_tasks.probes.registry import fitted_detectors
 
     n = 10
     rows: list[dict[str, Cell]] = [
@@ -182,7 +183,7 @@ def _needs() -> Table:
             "labels": "yes" if one.target == "labels" else "no, draws",
             "kept": f"--gen_kwargs inside={one.part}",
         }
-        for one in (*FITTED.values(), *FITTED_CLAIMS.values())
+        for one in (*fitted_detectors().values(), *fitted_detectors("claim").values())
     ]
     columns = [
         Column("detector"),
@@ -193,6 +194,7 @@ def _needs() -> Table:
     ]
     notes = [
         f"draws: of {n} clean and {n} noisy ones; passes: prompts that the model reads once more",
+        "HEDGE_DETECTORS=NAME of an evaluation keeps the parts of inside, too, that a formula needs",
         "nothing in the last column: every run keeps what it needs; detectors of draws need draws, n=0 has none",
     ]
     return Table(columns, rows, "detectors, their price, and what they need", notes)

@@ -35,10 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.measures.probe_table import probe_table
     from hedge_tasks.probes.base import save
-    from hedge_tasks.probes.registry import FITTED, fitted
+    from hedge_tasks.probes.registry import fitted, fitted_detectors
     from hedge_tasks.runs.run_files import load_run
 
-    asked = [fitted(name.strip()) for name in arguments.probes.split(",")] if arguments.probes else [*FITTED.values()]
+    known = fitted_detectors()
+    asked = [fitted(name.strip()) for name in arguments.probes.split(",")] if arguments.probes else [*known.values()]
     finished = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
     data = _data(finished, arguments, arguments.states)
     other = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
@@ -103,9 +104,10 @@ def _data(finished: Run, arguments: argparse.Namespace, states: Path | None) -> 
 
 def _table(found: ProbeTable, title: str) -> Table:
     from hedge_tasks.measures.blind import LENGTH
-    from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Cell, Column, Table, reason_lines
-    from hedge_tasks.probes.registry import FITTED
+    from hedge_tasks.numbers import FOUR_DIGITS, ONE_DIGIT, SIGNED_FOUR, Cell, Column, Table, reason_lines
+    from hedge_tasks.probes.registry import fitted_detectors
 
+    known = fitted_detectors()
     differences = found.blind.differences if found.blind else {}
     best = found.blind.rows[0].name if found.blind and found.blind.rows else "blind"
     prices = sorted({n for row in found.rows for n in row.prices})
@@ -113,10 +115,11 @@ def _table(found: ProbeTable, title: str) -> Table:
     for row in found.rows:
         pair, p = differences.get(row.name, (None, None))
         cells: dict[str, Cell] = {
-            "detector": row.name + (" (fitted)" if row.name in FITTED else ""),
+            "detector": row.name + (" (fitted)" if row.name in known else ""),
             "draws": row.draws,
             "passes": row.passes,
             "labels": row.labels,
+            "seconds": row.seconds,
             "estimate": row.estimate,
             "difference": None if pair is None else pair.number,
             "p": p,
@@ -130,6 +133,7 @@ def _table(found: ProbeTable, title: str) -> Table:
         rows.append({"detector": name, "draws": 0, "passes": 0, "labels": labels, "estimate": one.estimate})
     columns = [
         *(Column("detector"), Column("draws"), Column("passes"), Column("labels")),
+        Column("seconds", format=ONE_DIGIT),
         Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
         Column("interval", "95 %", show="interval", of="estimate"),
         Column("difference", f"- {best}", format=SIGNED_FOUR),

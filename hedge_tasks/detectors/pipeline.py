@@ -254,9 +254,7 @@ def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **opti
     return estimate_auroc(values, labels, groups=shared_groups(groups), **options)
 
 
-def within_strata_auroc(
-    rows: Sequence[tuple[float | None, int, str | None, str | None]], **options: Any
-) -> StratifiedAuroc:
+def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str | None]]) -> StratifiedAuroc:
     """AUROC of (score, label, question_type, group) that compares only documents of the same question type.
 
     A pooled AUROC can be nothing but the question type: some types are harder and have more diverse answers.
@@ -266,7 +264,7 @@ def within_strata_auroc(
     # In an order of their own, as for `auroc_of_pairs`.
     ordered = sorted(rows, key=lambda row: (str(row[2]), str(row[3]), row[1], row[0]))
     scores, labels, strata, groups = zip(*ordered, strict=True)
-    return stratified_auroc(scores, labels, strata, groups=shared_groups(groups), **options)
+    return stratified_auroc(scores, labels, strata, groups=shared_groups(groups))
 
 
 def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
@@ -351,10 +349,10 @@ def _weighting(scores: Sequence[Scores]) -> str:
     return f"uniform for {uniform} of {len(scores)} documents (log-probabilities missing), logprob for the others"
 
 
-def auroc_within(scores: Sequence[Scores], name: str, **options: Any) -> StratifiedAuroc:
+def auroc_within(scores: Sequence[Scores], name: str) -> StratifiedAuroc:
     """AUROC of one detector that compares only documents of the same question type."""
     counted = [(s, label) for s in scores if (label := s.reported_label) is not None]
-    return within_strata_auroc([(s[name], label, s.question_type, s.group) for s, label in counted], **options)
+    return within_strata_auroc([(s[name], label, s.question_type, s.group) for s, label in counted])
 
 
 def questions_of(answer_sets: Sequence[AnswerSet], *, behind: bool = False) -> list[str]:

@@ -24,7 +24,7 @@ from hedge_tasks.guard.fused import FUSED, fit_fused, fused_detector
 from hedge_tasks.io.records import Count, Items, Name, Record
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
 from hedge_tasks.probes.base import Arrays, FittedDetector, digest, looked_at
-from hedge_tasks.probes.registry import FITTED, fitted
+from hedge_tasks.probes.registry import fitted, fitted_detectors
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 
@@ -75,7 +75,7 @@ class FittedState(Record):
         if self.of:
             if self.detector != FUSED or any(array.shape != (len(self.of),) for array in self._by_member()):
                 raise ValueError("of: not the detectors that the arrays are of")
-        elif self.detector not in FITTED:
+        elif self.detector not in fitted_detectors():
             raise ValueError(f"detector: there is no fitted detector {self.detector!r} here")
         return self
 

@@ -12,7 +12,7 @@ from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.probe_table import foreign_auroc, label_prices
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, claim_units
 
@@ -134,7 +134,7 @@ def with_probes(
         try:
             if fit_on is not None:
                 arrays = one.fit(looked_at(one, fit_on.states), fit_on.labels, fit_on.group_numbers)
-                values = one.score(arrays, seen)
+                values = settled(one.score(arrays, seen))
             else:
                 values = cross_fitted(one, seen, labels, labels, groups, seed=seed)
                 controls[one.name] = shuffled(one, seen, labels, labels, groups, strata=data.answers, seed=seed)

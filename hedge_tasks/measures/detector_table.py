@@ -123,6 +123,10 @@ class Rank:
     interval: tuple[float, float] | None
 
 
+_NOT_WITHIN = StratifiedAuroc.undefined("cross-fitted scores are not compared within kinds of questions")
+"""The more errors of a kind there are to fit on, the fewer are in the fold: useless features are worth less than .5."""
+
+
 @dataclass(frozen=True)
 class PricedScores:
     """The scores of a detector, and what they cost.
@@ -204,7 +208,7 @@ def detector_table(
             fitted=name in of_fitted,
             seconds=columns[name].seconds,
             estimate=estimates[name],
-            within=auroc_within(columns[name].scores, name, inflation=columns[name].inflation.within),
+            within=_NOT_WITHIN if name in of_fitted else auroc_within(columns[name].scores, name),
             difference=found[name][0],
             p_adjusted=found[name][1],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,8 +16,8 @@ from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, labelle
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes import linear
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
+from hedge_tasks.probes.builtin import linear
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
@@ -40,7 +41,8 @@ _TYPE_ALONE = FittedDetector(
 )
 """The kind of question by itself: a probe has to know more."""
 
-_CONTROLS = 10
+CONTROLS = 10
+"""Draws of another image's states."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class ProbeRow:
         foreign: ROC-AUC with the states of another image's document: what is left has nothing to do with the document.
         prices: number of labels -> ROC-AUC.
         passes: prompts that the model read once more for it.
+        seconds: that fitting took, with the shuffles which the interval rests on; None where nothing is fitted.
     """
 
     name: str
@@ -68,6 +71,7 @@ class ProbeRow:
     foreign: float | None = None
     prices: Mapping[int, float] = field(default_factory=dict)
     passes: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -297,7 +301,7 @@ class FittedScores:
     @property
     def inflation(self) -> Inflation:
         """Of the variance of a ROC-AUC by the fitting; none where it was fitted on another run."""
-        return Inflation(self.shuffled.inflation, self.shuffled.within) if self.shuffled else NOT_FITTED
+        return Inflation(self.shuffled.inflation) if self.shuffled else NOT_FITTED
 
 
 def fitted_scores(
@@ -312,11 +316,10 @@ def fitted_scores(
     shared = (data.labels, data.groups)
     if fit_on is not None:
         arrays = detector.fit(fit_on.at(detector), fit_on.targets(detector), fit_on.group_numbers)
-        values, n_labels, control = detector.score(arrays, states), len(fit_on.labels), None
+        values, n_labels, control = settled(detector.score(arrays, states)), len(fit_on.labels), None
     else:
         values, n_labels = cross_fitted(detector, states, targets, *shared, seed=seed), round(len(data.labels) * 0.8)
-        types = [s.question_type for s in data.scores]
-        control = shuffled(detector, states, targets, *shared, strata=types, seed=seed)
+        control = shuffled(detector, states, targets, *shared, seed=seed)
     scores = tuple(
         replace(s, numbers={detector.name: float(v)}, choice_errors={})
         for s, v in zip(data.scores, values, strict=True)
@@ -328,9 +331,11 @@ def _fitted_row(
     data: ProbeData, detector: FittedDetector, fit_on: ProbeData | None, *, controls: bool, prices: bool, seed: int
 ) -> tuple[ProbeRow, Labelled]:
     states, targets = data.at(detector), data.targets(detector)
+    start = time.perf_counter()
     found = fitted_scores(data, detector, fit_on, seed=seed)
+    seconds = time.perf_counter() - start
     column = found.column(detector.name)
-    row = ProbeRow(detector.name, detector.title, 0, found.labels, column.auroc(), passes=1)
+    row = ProbeRow(detector.name, detector.title, 0, found.labels, column.auroc(), passes=1, seconds=seconds)
     if found.shuffled is not None:
         row = replace(row, shuffled=found.shuffled.mean)
     if controls and fit_on is None:
@@ -355,7 +360,7 @@ def foreign_auroc(
     Arguments as of `hedge_tasks.probes.crossfit.cross_fitted`.
     """
     rng, areas = np.random.default_rng([seed, 2]), []
-    for _ in range(_CONTROLS):
+    for _ in range(CONTROLS):
         elsewhere, folds = states[_of_another(groups, rng)], int(rng.integers(1 << 30))
         values = cross_fitted(detector, elsewhere, targets, labels, groups, repeats=1, seed=folds)
         areas.append(_area(values, labels))

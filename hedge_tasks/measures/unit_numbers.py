@@ -18,7 +18,7 @@ from hedge_tasks.detectors.units import Labelled, Unit, UnitsOfAnswer
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import text_scores
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.registry import FITTED_CLAIMS
+from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ScoredClaims, claim_units
 from hedge_tasks.statistics import estimate_mean, estimate_rate
 
@@ -62,7 +62,7 @@ class Flagged:
 
 def is_blind(detector: str) -> bool:
     """Return whether a detector sees neither image nor draws."""
-    return detector == TEXT or (detector not in FITTED_CLAIMS and get(detector).blind)
+    return detector == TEXT or (detector not in fitted_detectors("claim") and get(detector).blind)
 
 
 def names_in(units: Iterable[Unit]) -> list[str]:

@@ -19,7 +19,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.detector_table import DetectorNumbers, differences
 from hedge_tasks.measures.unit_numbers import TEXT, best_of, best_way, flagged, is_blind, names_in, top_unit, with_text
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.registry import FITTED_CLAIMS
+from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
 from hedge_tasks.statistics import StratifiedAuroc
 
@@ -167,8 +167,8 @@ def about_detector(detector: str, n: int, m: int) -> About:
     """
     if detector == TEXT:
         return About("Text classifier", 0, True)
-    if detector in FITTED_CLAIMS:
-        return About(FITTED_CLAIMS[detector].title, 0, False)
+    if (one := fitted_detectors("claim").get(detector)) is not None:
+        return About(one.title, 0, False)
     known = get(detector)
     return About(known.label, known.draws(n, m), known.blind)
 

@@ -58,6 +58,11 @@ class FittedDetector:
     array: str = "states"
 
     @property
+    def level(self) -> str:
+        """The unit that it scores: "answer" or "claim"."""
+        return "claim" if self.array == "sentence_states" else "answer"
+
+    @property
     def part(self) -> str:
         """The part of the model that has to be kept for it, one of `hedge_tasks.data.inside.PARTS`."""
         [part] = [part for part, arrays in ARRAYS.items() if self.array in arrays]
@@ -70,6 +75,16 @@ def looked_at(detector: FittedDetector, array: FloatArray) -> FloatArray:
     if detector.array in places:
         return array[:, :, places[detector.array].index(detector.place)]
     return array[..., HEADS.index(detector.place)].reshape(len(array), 1, -1)
+
+
+def settled(values: FloatArray) -> FloatArray:
+    """Scores between 0 and 1 in their order, to nine digits: equal states have equal scores, wherever they stand.
+
+    The last digits of a product of matrices depend on the row, and would decide who is before whom.
+    """
+    spread = float(np.ptp(values)) if len(values) else 0.0
+    found: FloatArray = np.round((values - values.min()) / spread, 9) if spread > 0 else np.zeros(len(values))
+    return found
 
 
 def digest(arrays: Arrays) -> str:

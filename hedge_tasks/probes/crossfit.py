@@ -10,7 +10,7 @@ import numpy as np
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, settled
 from hedge_tasks.statistics import estimate_auroc, stratified_auroc
 from hedge_tasks.statistics.base import midranks
 
@@ -36,7 +36,7 @@ class Shuffled:
         mean: ROC-AUC; 0.5 where nothing leaks.
         inflation: mean square of its distance from 0.5, as a multiple of the variance that the scores alone show; 1 at
             least.
-        within: the same of the ROC-AUC within strata.
+        within: the same of the ROC-AUC within strata that are part of a group each.
     """
 
     mean: float
@@ -80,7 +80,7 @@ def cross_fitted(
         for train, test in _folds(targets, labels, index, rng):
             chosen = train if n_labels is None else _some(train, targets, n_labels, rng)
             arrays = detector.fit(states[chosen], targets[chosen], index[chosen])
-            found = detector.score(arrays, states[test])
+            found = settled(detector.score(arrays, states[test]))
             each[r, test] = (np.asarray(midranks(found.tolist())) - 0.5) / len(test)
     values: FloatArray = np.round(each.mean(axis=0), 9)
     return values
@@ -101,6 +101,11 @@ def shuffled(
 
     Whole groups are shuffled: documents about one image have alike labels and alike states, and there are fewer images
     to be fitted to by chance than documents.
+
+    Args:
+        strata: each within a group, such as the answers of sentences: all of one are scored by the same fit. Within
+            strata that lie across folds useless features have no ROC-AUC of 0.5: the more errors of a stratum there are
+            to fit on, the fewer are in the fold.
 
     Raises:
         DataError: hardly any shuffle leaves both classes in every fold.

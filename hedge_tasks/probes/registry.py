@@ -1,150 +1,41 @@
-"""The fitted detectors, by name. A further method is one file with `fit` and `score`, and an entry here."""
+"""The fitted detectors by name: those of this package, one method a file in `builtin/`, and those of other packages.
+
+Another package adds its own under the entry-point group `hedge_tasks.probes`: the entry point names a module, whose
+`DETECTORS` are taken.
+
+    [project.entry-points."hedge_tasks.probes"]
+    mine = "my_package.my_probe"
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+import pkgutil
+from types import ModuleType
+
+from loguru import logger
 
 from hedge_tasks.errors import unknown
-from hedge_tasks.probes import linear, mahalanobis
+from hedge_tasks.probes import builtin
 from hedge_tasks.probes.base import FittedDetector
+from hedge_tasks.registry import Registry
 
-_ALL = (
-    FittedDetector(
-        "linear_probe",
-        "Linear probe of the answer's last token",
-        place="last",
-        target="labels",
-        source="Azaria and Mitchell 2023 (2304.13734), SAPLMA, in its linear form",
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "mean_probe",
-        "Linear probe of the answer's mean state",
-        place="mean",
-        target="labels",
-        source="as linear_probe, over the mean of the answer's tokens",
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "question_probe",
-        "Linear probe before the answer begins",
-        place="question",
-        target="labels",
-        source="HALP (2026): hidden states before a token is said, in its linear form",
-        before=True,
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "image_probe",
-        "Linear probe of the picture's last token",
-        place="image",
-        target="labels",
-        source="HALP (2026), states of the picture, in its linear form",
-        before=True,
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "entropy_probe",
-        "Semantic entropy probe of the answer's last token",
-        place="last",
-        target="entropy",
-        source="Kossen et al. 2024 (2406.15927), section 4",
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "question_entropy_probe",
-        "Semantic entropy probe before the answer begins",
-        place="question",
-        target="entropy",
-        source="Kossen et al. 2024 (2406.15927), section 4, token before generating",
-        before=True,
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "lookback_lens",
-        "Lookback Lens",
-        place="lookback",
-        array="heads",
-        target="labels",
-        source="Chuang et al. 2024 (2407.07071), ratios of all heads, the mean over the whole answer",
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "image_attention_probe",
-        "Linear probe of the attention to the image",
-        place="image",
-        array="heads",
-        target="labels",
-        source="as lookback_lens, over each head's share of attention on image tokens",
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "relative_mahalanobis",
-        "Relative Mahalanobis distance",
-        place="mean",
-        target="labels",
-        source="Ren et al. 2023 (2209.15558), equations 1-3",
-        fit=mahalanobis.fit,
-        score=mahalanobis.score,
-    ),
-    FittedDetector(
-        "mahalanobis",
-        "Mahalanobis distance",
-        place="mean",
-        target="labels",
-        source="Lee et al. 2018 (1807.03888), of the supported answers alone",
-        fit=mahalanobis.fit,
-        score=mahalanobis.score_alone,
-    ),
+MODULES: Registry[ModuleType] = Registry(
+    "module with fitted detectors",
+    "hedge_tasks.probes",
+    {module.name: f"{builtin.__name__}.{module.name}" for module in pkgutil.iter_modules(builtin.__path__)},
 )
+"""Every module with fitted detectors, our own and those of other packages."""
 
-_OF_CLAIMS = (
-    FittedDetector(
-        "claim_linear_probe",
-        "Linear probe of the sentence's last token",
-        place="last",
-        array="sentence_states",
-        target="labels",
-        source="as linear_probe, of each sentence",
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "claim_mean_probe",
-        "Linear probe of the sentence's mean state",
-        place="mean",
-        array="sentence_states",
-        target="labels",
-        source="as mean_probe, over the sentence's tokens",
-        fit=linear.fit,
-        score=linear.score,
-    ),
-    FittedDetector(
-        "claim_mahalanobis",
-        "Relative Mahalanobis distance of the sentence",
-        place="mean",
-        array="sentence_states",
-        target="labels",
-        source="as relative_mahalanobis, of each sentence",
-        fit=mahalanobis.fit,
-        score=mahalanobis.score,
-    ),
-)
 
-FITTED_CLAIMS: Mapping[str, FittedDetector] = MappingProxyType({one.name: one for one in _OF_CLAIMS})
-"""Fitted detectors of sentences."""
-
-FITTED: Mapping[str, FittedDetector] = MappingProxyType({one.name: one for one in _ALL})
-"""Fitted detectors of whole answers."""
+def fitted_detectors(level: str = "answer") -> dict[str, FittedDetector]:
+    """All fitted detectors of whole answers, or of sentences (`level="claim"`), by name; our own first."""
+    found: dict[str, FittedDetector] = {}
+    for name, module in MODULES.each():
+        for one in getattr(module, "DETECTORS", ()):
+            if one.name in found:
+                logger.warning("fitted detectors of {}: the name {!r} is taken", name, one.name)
+            found.setdefault(one.name, one)
+    return {name: one for name, one in found.items() if one.level == level}
 
 
 def fitted(name: str) -> FittedDetector:
@@ -153,6 +44,7 @@ def fitted(name: str) -> FittedDetector:
     Raises:
         ConfigError: there is none; names the nearest one.
     """
-    if name not in FITTED:
-        raise unknown("fitted detector", name, FITTED)
-    return FITTED[name]
+    known = fitted_detectors()
+    if name not in known:
+        raise unknown("fitted detector", name, known)
+    return known[name]

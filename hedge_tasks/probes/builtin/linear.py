@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.probes.base import Arrays, FloatArray, IntArray
+from hedge_tasks.probes.base import Arrays, FittedDetector, FloatArray, IntArray, settled
 from hedge_tasks.statistics import auroc
 
 STRENGTH = 1.0
@@ -147,7 +147,7 @@ class _Depth:
 
     def held_out(self, targets: IntArray, train: IntArray, test: IntArray) -> float:
         weights, bias = logistic(self.reduced[train], targets[train])
-        return auroc((self.reduced[test] @ weights + bias).tolist(), targets[test].tolist())
+        return auroc(settled(self.reduced[test] @ weights + bias).tolist(), targets[test].tolist())
 
 
 def _standardised(x: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
@@ -162,3 +162,104 @@ def _folds(targets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntA
         test = np.isin(groups, names[k::_FOLDS])
         if len(set(targets[test])) == 2 and len(set(targets[~test])) == 2:
             yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
+DETECTORS = (
+    FittedDetector(
+        "linear_probe",
+        "Linear probe of the answer's last token",
+        place="last",
+        target="labels",
+        source="Azaria and Mitchell 2023 (2304.13734), SAPLMA, in its linear form",
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "mean_probe",
+        "Linear probe of the answer's mean state",
+        place="mean",
+        target="labels",
+        source="as linear_probe, over the mean of the answer's tokens",
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "question_probe",
+        "Linear probe before the answer begins",
+        place="question",
+        target="labels",
+        source="HALP (2026): hidden states before a token is said, in its linear form",
+        before=True,
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "image_probe",
+        "Linear probe of the picture's last token",
+        place="image",
+        target="labels",
+        source="HALP (2026), states of the picture, in its linear form",
+        before=True,
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "entropy_probe",
+        "Semantic entropy probe of the answer's last token",
+        place="last",
+        target="entropy",
+        source="Kossen et al. 2024 (2406.15927), section 4",
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "question_entropy_probe",
+        "Semantic entropy probe before the answer begins",
+        place="question",
+        target="entropy",
+        source="Kossen et al. 2024 (2406.15927), section 4, token before generating",
+        before=True,
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "lookback_lens",
+        "Lookback Lens",
+        place="lookback",
+        array="heads",
+        target="labels",
+        source="Chuang et al. 2024 (2407.07071), ratios of all heads, the mean over the whole answer",
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "image_attention_probe",
+        "Linear probe of the attention to the image",
+        place="image",
+        array="heads",
+        target="labels",
+        source="as lookback_lens, over each head's share of attention on image tokens",
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "claim_linear_probe",
+        "Linear probe of the sentence's last token",
+        place="last",
+        array="sentence_states",
+        target="labels",
+        source="as linear_probe, of each sentence",
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "claim_mean_probe",
+        "Linear probe of the sentence's mean state",
+        place="mean",
+        array="sentence_states",
+        target="labels",
+        source="as mean_probe, over the sentence's tokens",
+        fit=fit,
+        score=score,
+    ),
+)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.probes.base import Arrays, FloatArray, IntArray
+from hedge_tasks.probes.base import Arrays, FittedDetector, FloatArray, IntArray
 
 _MOST_COMPONENTS = 64
 _SMALLEST = 1e-12
@@ -96,3 +96,35 @@ def _squared(x: FloatArray, arrays: Arrays, name: str) -> FloatArray:
     away = x - arrays[f"mean_{name}"]
     found: FloatArray = np.einsum("ni,ij,nj->n", away, arrays[f"precision_{name}"], away)
     return found
+
+
+DETECTORS = (
+    FittedDetector(
+        "relative_mahalanobis",
+        "Relative Mahalanobis distance",
+        place="mean",
+        target="labels",
+        source="Ren et al. 2023 (2209.15558), equations 1-3",
+        fit=fit,
+        score=score,
+    ),
+    FittedDetector(
+        "mahalanobis",
+        "Mahalanobis distance",
+        place="mean",
+        target="labels",
+        source="Lee et al. 2018 (1807.03888), of the supported answers alone",
+        fit=fit,
+        score=score_alone,
+    ),
+    FittedDetector(
+        "claim_mahalanobis",
+        "Relative Mahalanobis distance of the sentence",
+        place="mean",
+        array="sentence_states",
+        target="labels",
+        source="as relative_mahalanobis, of each sentence",
+        fit=fit,
+        score=score,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The methods of fitted detectors, one a file: functions `fit` and `score`, and `DETECTORS` that use them."""
