@@ -1,12 +1,13 @@
 """Does the interval of `hedge audit apply` hold the AUROC and the rate against experts?
 
     python benchmarks/audit_coverage.py [--samples 2000] [--labels 50 100 200] [--jobs 1]
+    python benchmarks/audit_coverage.py --area 0.9 --images equal many       # another detector, more answers
     python benchmarks/audit_coverage.py --curves auprc aurc          # AUPRC and AURC in place of the AUROC
     python benchmarks/audit_coverage.py --wikibio wikibio_gpt3_half.jsonl --triviaqa triviaqa_llama13b_500x20.jsonl
 
 Draws runs of 600 answers whose truth is known. Scores are binormal with AUROC .75, rounded to thirds of a standard
 deviation; answers about one image share 40 % of the variance of the score and 30 % of that of the label. Images are
-equal (200 of three answers) or heavy (sizes from 60 down to 1); `whole`: equal ones, drawn whole. Judges:
+equal (200 of three answers; `many`: 600) or heavy (sizes from 60 down to 1); `whole`: equal ones, drawn whole. Judges:
 
 - `at random`: sensitivity .92, specificity .85, errors at random.
 - `unsure`: the same, but errs where the score is in the middle.
@@ -35,7 +36,7 @@ import argparse
 import math
 import zlib
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -63,6 +64,7 @@ Rng = np.random.Generator
 AREA, SHARED_SCORE, SHARED_LABEL = 0.75, 0.4, 0.3
 SIZES = {
     "equal": [3] * 200,
+    "many": [3] * 600,
     "whole": [3] * 200,
     "heavy": [60, 60, 40, 40, 30, 30, 20, 20] + [10] * 10 + [4] * 25 + [2] * 40 + [1] * 20,
 }
@@ -75,6 +77,7 @@ class Cell:
     prevalence: float
     judge: str
     labels: int
+    area: float = field(default=AREA, repr=False)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def draw(cell: Cell, rng: Rng, copies: int = 1) -> Answers:
     own = rng.normal(size=(len(images), 2))
     latent = math.sqrt(SHARED_LABEL) * shared[:, 0] + math.sqrt(1 - SHARED_LABEL) * own[:, 0]
     truth = (latent > ndtri(1 - cell.prevalence)).astype(np.float64)
-    distance = math.sqrt(2) * ndtri(AREA)
+    distance = math.sqrt(2) * ndtri(cell.area)
     x = distance * truth + math.sqrt(SHARED_SCORE) * shared[:, 1] + math.sqrt(1 - SHARED_SCORE) * own[:, 1]
     x = np.round(3 * x) / 3
     place = ndtr(x - distance / 2)
@@ -319,7 +322,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--labels", type=int, nargs="+", default=[50, 100, 200])
-    parser.add_argument("--images", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--images", nargs="+", choices=SIZES, default=["equal", "heavy"])
+    parser.add_argument("--area", type=float, default=AREA, help="AUROC of the score")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--prevalence", type=float, nargs="+", default=[0.1, 0.3])
     parser.add_argument("--judges", nargs="+", choices=JUDGES, default=list(JUDGES))
@@ -331,7 +335,8 @@ def main() -> None:
         real(arguments)
         return
     cells = [
-        Cell(*each) for each in product(arguments.images, arguments.prevalence, arguments.judges, arguments.labels)
+        Cell(*each, arguments.area)
+        for each in product(arguments.images, arguments.prevalence, arguments.judges, arguments.labels)
     ]
     if arguments.curves:
         titles = ["number", "images", "hallucinated", "judge", "labels", "by the judge off by", "bias", "held", "width"]

@@ -191,7 +191,7 @@ def killed_by(mutant: Mutant, timeout: float) -> str | None:
             return f"no end within {timeout:g} s"
     if done.returncode == 0:
         return None
-    failed = re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", done.stdout, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) tests/(.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     if not failed:
         raise SystemExit(
             f"{mutant.name}: pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"

@@ -59,7 +59,10 @@ def asked_for_a_letter(conversation: Sequence[Mapping[str, Any]], options: Seque
 
 
 def by_letters(told: Sequence[Iterable[tuple[str, float]]], options: Sequence[str]) -> dict[str, Answer] | str:
-    """How likely each option is by its letter, the mean over two orders of the options; or why nobody can tell.
+    """How likely each option is by its letter, in the mean of two orders of the options; or why nobody can tell.
+
+    The mean is of log-probabilities, made a distribution again: a liking for letters adds to logits, so that of two
+    options it cancels out.
 
     Args:
         told: tokens that the reply may begin with and their log-probabilities, where the options have their letters in
@@ -72,19 +75,19 @@ def by_letters(told: Sequence[Iterable[tuple[str, float]]], options: Sequence[st
         -0.69315
     """
     letters = list(ascii_uppercase[: len(options)])
-    shares = []
+    of_orders = []
     for tokens, order in zip(told, (letters, letters[::-1]), strict=True):
         found = first_tokens(tokens, letters)
         missing = [answer for answer in found.values() if isinstance(answer, str)]
-        logprobs = {name: one.mean_logprob for name, one in found.items() if isinstance(one, Answer)}
-        mass = math.fsum(math.exp(value) for value in logprobs.values() if value is not None)
+        logprobs = {name: one.mean_logprob or 0.0 for name, one in found.items() if isinstance(one, Answer)}
+        mass = math.fsum(map(math.exp, logprobs.values()))
         if missing or mass < LEAST_MASS:
             return missing[0] if missing else f"the letters hold {mass:.2f} of the first token, and no {LEAST_MASS:g}"
-        shares.append([math.exp(logprobs[letter] or 0.0) / mass for letter in order])
-    means = {option: math.fsum(of) / len(of) for option, *of in zip(options, *shares, strict=True)}
-    if min(means.values()) <= 0:
-        return "one of the letters has no probability left"
-    return {option: Answer(option, round(min(math.log(p), 0.0), 5), 1, "length") for option, p in means.items()}
+        of_orders.append([logprobs[letter] for letter in order])
+    means = [math.fsum(of) / len(of) for of in zip(*of_orders, strict=True)]
+    whole = max(means) + math.log(math.fsum(math.exp(mean - max(means)) for mean in means))
+    logs = zip(options, means, strict=True)
+    return {option: Answer(option, round(min(mean - whole, 0.0), 5), 1, "length") for option, mean in logs}
 
 
 def first_tokens(told: Iterable[tuple[str, float]], options: Sequence[str]) -> dict[str, Answer | str]:

@@ -400,9 +400,10 @@ class LetteredServer:
         return openai_server(**told, **({"The": math.log(1 - mass)} if mass < 1 else {}))(body)
 
     def shares(self) -> list[float]:
-        """Of each place the mean over both orders, by arithmetic."""
+        """Of each place the geometric mean over both orders, made a distribution."""
         given, turned = self.letters(list(PLACES)), self.letters(list(PLACES[::-1]))
-        return [(given["ABC"[i]] + turned["CBA"[i]]) / 2 for i in range(3)]
+        means = [math.sqrt(given["ABC"[i]] * turned["CBA"[i]]) for i in range(3)]
+        return [mean / sum(means) for mean in means]
 
 
 @pytest.mark.framework
@@ -426,7 +427,7 @@ def test_options_of_several_tokens_are_told_by_their_letters_in_two_orders(serve
         return
     assert {one.finish for one in found if isinstance(one, Answer)} == {"length"}
     assert [math.exp(total(one)) for one in found] == pytest.approx(server.shares(), abs=2e-5)
-    assert sum(math.exp(total(one)) for one in found) == pytest.approx(1)
+    assert sum(math.exp(total(one)) for one in found) == pytest.approx(1, abs=1e-4)
     plain, *lettered_ones = server.asked
     assert len(lettered_ones) == 2
     assert "regex" not in plain
@@ -446,6 +447,17 @@ def test_letters_of_the_question_s_own_are_kept_to_where_one_is_none_of_the_like
         found = HedgeOpenAI(model="m", base_url=url).reply_logprobs([TURNS] * 2, ["A", "B"])
     assert [total(one) for one in found] == pytest.approx([-0.1, -2.5])
     assert len({json.dumps(body["messages"]) for body in script.bodies}) == 1  # the question as it is
+
+
+@given(st.floats(0.01, 0.99), st.floats(-3, 3))
+def test_of_two_options_a_liking_for_a_letter_cancels_out(p: float, liking: float) -> None:
+    def told(first: float) -> list[tuple[str, float]]:
+        odds = first / (1 - first) * math.exp(liking)
+        return [("A", math.log(odds / (1 + odds))), ("B", -math.log(1 + odds))]
+
+    found = by_letters([told(p), told(1 - p)], ["yes", "not sure"])
+    assert not isinstance(found, str)
+    assert math.exp(total(found["yes"])) == pytest.approx(p, abs=1e-4)
 
 
 def test_letters_of_which_one_is_not_told_have_a_reason() -> None:

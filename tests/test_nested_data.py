@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hedge_tasks.data.media import PictureFiles
 from hedge_tasks.data.nested import flat_rows, joined
 from hedge_tasks.data.own_data import look_at, texts_of
 from hedge_tasks.data.tables import read_table
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import ConfigError, DataError
 
 
 def test_records_beside_each_other_become_columns() -> None:
@@ -115,3 +116,71 @@ def test_questions_by_their_ids(tmp_path: Path) -> None:
     assert list(read_table(tmp_path / "testdev.json").rows(["id", "question"])) == [
         {"id": f"q{i}", "question": f"{i}?"} for i in range(3)
     ]
+
+
+def test_cocos_form_brings_each_question_its_image(tmp_path: Path) -> None:
+    images = [{"id": i, "file_name": f"{i}.jpg"} for i in (7, 8)]
+    annotations = [
+        {"id": 1, "image_id": 8, "question": "a?", "answer": "x"},
+        {"id": 2, "image_id": 7, "question": "b?"},
+    ]
+    file = tmp_path / "coco.json"
+    file.write_text(json.dumps({"info": {}, "images": images, "annotations": annotations}))
+    rows = list(read_table(file).rows(["id", "file_name", "question"]))
+    assert rows == [
+        {"id": 1, "file_name": "8.jpg", "question": "a?"},
+        {"id": 2, "file_name": "7.jpg", "question": "b?"},
+    ]
+    file.write_text(json.dumps({"images": images[:1], "annotations": annotations}))
+    with pytest.raises(DataError, match="expected a JSON list"):
+        read_table(file)
+
+
+def test_geminis_form_and_squads_answers(tmp_path: Path) -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    turns = [
+        {"role": "user", "parts": [picture, {"text": "What is it?"}]},
+        {"role": "model", "parts": [{"text": "a dog"}]},
+    ]
+    (tmp_path / "g.jsonl").write_text(json.dumps({"contents": turns}))
+    [row] = read_table(tmp_path / "g.jsonl").rows(None)
+    assert row == {"image": "data:image/png;base64,iVBORw0KGgo=", "question": "What is it?", "answer": "a dog"}
+    (tmp_path / "s.json").write_text(
+        json.dumps([{"question": "q?", "answers": {"text": ["x", "y"], "answer_start": [1]}}])
+    )
+    table = read_table(tmp_path / "s.json")
+    roles = find_roles(table, ColumnSettings())
+    assert [texts_of(row, roles)["answers"] for row in table.rows(None)] == ["x\ny"]
+
+
+def test_the_right_option_by_its_index_and_options_with_their_letters(tmp_path: Path) -> None:
+    rows = [{"question": "q?", "choices": ["a", "b", "c"], "correct_choice_idx": i % 3} for i in range(3)]
+    (tmp_path / "okvqa.json").write_text(json.dumps(rows))
+    table = read_table(tmp_path / "okvqa.json")
+    roles = find_roles(table, ColumnSettings())
+    assert [texts_of(row, roles)["correct_choice_idx"] for row in table.rows(None)] == ["A", "B", "C"]
+    without = [{"question": "q?", "label": "cat"}]
+    (tmp_path / "labels.json").write_text(json.dumps(without))
+    with pytest.raises(ConfigError, match="right answers"):
+        find_roles(read_table(tmp_path / "labels.json"), ColumnSettings())
+    lettered = [{"Question": "q?", "Choice A": "A:red", "Choice B": "B:blue", "Answer": "B"}]
+    (tmp_path / "pmc.json").write_text(json.dumps(lettered))
+    table = read_table(tmp_path / "pmc.json")
+    roles = find_roles(table, ColumnSettings())
+    [texts] = [texts_of(row, roles) for row in table.rows(None)]
+    assert texts == {"Question": "q?\nA. red\nB. blue", "Answer": "B"}
+
+
+def test_names_in_the_two_forms_of_unicode_and_addresses_beside_files(tmp_path: Path) -> None:
+    Image.new("RGB", (8, 8)).save(tmp_path / unicodedata.normalize("NFD", "é.png"))
+    files = PictureFiles(tmp_path)
+    assert files.path(unicodedata.normalize("NFC", "é.png")).is_file()
+    row = {
+        "question": "q?",
+        "answer": "a",
+        "url": "https://x.org/1.png",
+        "image_path": unicodedata.normalize("NFC", "é.png"),
+    }
+    (tmp_path / "t.json").write_text(json.dumps([row]))
+    table = read_table(tmp_path / "t.json")
+    assert find_roles(table, ColumnSettings(), files).images == ("image_path",)

@@ -481,6 +481,13 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "conclusions": lambda n: "Therefore, the car is red. " * (n // 27),
     "statements abroad": lambda n: "no hay un perro, " * (n // 17),
     "Chinese": lambda n: "没有狗，有狗" * (n // 6),
+    "arrows": lambda n: "no -> " * (n // 6),
+    "lines of marks": lambda n: "\n.- " * (n // 4),
+    "denials abroad": lambda n: "nicht rot, " * (n // 11),
+    "conclusions of reports": lambda n: "Conclusión: no hay\n" * (n // 19),
+    "verdicts abroad": lambda n: "die Antwort ist halluziniert, " * (n // 30),
+    "places": lambda n: "the second option or " * (n // 21),
+    "verbs of a refusal": lambda n: "I cannot name, rate or " * (n // 23),
 }
 READERS: dict[str, Callable[[str], object]] = {
     "yes or no": dog,

@@ -12,6 +12,7 @@ from hedge_tasks.io.outside import clean, shown
 QUESTIONS = (
     "question",
     *("frage", "问题", "問題", "质问", "質問", "pregunta", "domanda", "pergunta", "вопрос", "질문", "vraag", "pytanie"),
+    *("السؤال", "سؤال", "प्रश्न", "soru", "câu_hỏi", "întrebare", "ερώτηση", "spørsmål", "fråga", "otázka", "שאלה"),
     *("query", "prompt", "instruction", "problem", "question_text"),
 )
 """Names of columns with questions. The first one counts most, the others where there is one."""

@@ -58,7 +58,7 @@ class OptionColumns:
         elif len(self.columns) == 1:
             options = _parsed(row[self.columns[0]])
         else:
-            given = [_option(row[column]) for column in self.columns]
+            given = _bare([_option(row[column]) for column in self.columns])
             options = [text for text in given if text]
             if given[: len(options)] != options:
                 raise DataError("an option is missing between others")
@@ -135,6 +135,14 @@ class OptionColumns:
         pairs = [(a, [o.text for o in lettered(str(q))]) for a, q in zip(answers, questions, strict=True)]
         ways = (replace(self, naming="letter"), replace(self, naming="text"))
         return any(all(options and _number_of(v, options, way) is not None for v, options in pairs) for way in ways)
+
+
+def _bare(options: list[str]) -> list[str]:
+    """Options without the letters that each of them has in front (PMC-VQA's "A: purple" in the column Choice A)."""
+    found = [_LETTER.match(text) for text in options]
+    letters = _letters(options)
+    bare = [one["text"].strip() for one, letter in zip(found, letters, strict=True) if one and one["letter"] == letter]
+    return bare if len(bare) == len(options) and all(bare) else options
 
 
 def find_choices(

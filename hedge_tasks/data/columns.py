@@ -32,9 +32,14 @@ ANSWERS = (
         "correct_answer",
         "correct_answers",
     ),
+    *("الإجابة", "إجابة", "الجواب", "उत्तर", "cevap", "yanıt", "câu_trả_lời", "đáp_án", "răspuns", "απάντηση", "svar"),
+    *("antwoord", "odpowiedź", "odpověď", "תשובה"),
     *("gt_answer", "gt_answers", "reference_answer", "reference_answers", "gold_answer", "richtige_antwort"),
 )
 """Names of columns with right answers. The first one counts most, the others where there is one."""
+
+WHICH_OPTION = ("correct_choice_idx", "correct_idx", "correct_index", "answer_idx", "answer_index", "label", "correct")
+"""Names of columns that say which of the options is right, where there are options and no other column answers."""
 
 GROUPS = (
     "group",
@@ -70,6 +75,7 @@ QUESTION_TYPES = (
 
 PICTURES = (
     *("image", "images", "img", "imgs", "picture", "pictures", "photo", "photos", "figure", "scan", "xray"),
+    *("الصورة", "صورة", "चित्र", "görsel", "resim", "hình_ảnh", "ảnh", "εικόνα", "bilde", "obrázek", "zdjęcie", "תמונה"),
     *("bild", "bilder", "imagen", "imagenes", "imágenes", "foto", "fotos", "图片", "图像", "影像", "画像"),
     *("image_path", "image_paths", "img_path", "image_file", "picture_path", "image_url", "image_urls", "dicom", "dcm"),
 )
@@ -189,9 +195,9 @@ def find_roles(table: StoredTable, asked: ColumnSettings, files: PictureFiles | 
     offered = NONE not in asked.options
     found = find_choices(table, [c for c in texts if c != question], asked.options, question) if offered else None
     rest = [c for c in texts if c != question and not (found and c in found.columns)]
-    answer = asked.answer or _by_name(
-        table, rest, ANSWERS, "right answers", "--answer", ", or --answer none (no labels)"
-    )
+    told = found is None or any(plain_name(column) in ANSWERS for column in rest)
+    names = ANSWERS if told else (*ANSWERS, *WHICH_OPTION)
+    answer = asked.answer or _by_name(table, rest, names, "right answers", "--answer", ", or --answer none (no labels)")
     if question == answer:
         raise ConfigError(f"--question and --answer are both {question!r}")
     answer_column = None if answer == NONE else answer
@@ -276,6 +282,8 @@ def _images(table: StoredTable, columns: Sequence[str], asked: ColumnSettings, f
         return tuple(dict.fromkeys(asked.images))
     if not found and (maybe := _by_file(table, columns, files)):
         found = [maybe]
+    local = [column for column in found if not _are_addresses(table, column)]
+    found = local if len(local) == 1 else found  # the others say where the same pictures were
     if len(found) > 1 and not _belong_together(found):
         both = " ".join(f"--image {column}" for column in found)
         raise ConfigError(
@@ -283,6 +291,10 @@ def _images(table: StoredTable, columns: Sequence[str], asked: ColumnSettings, f
             f"{both}, or one of them and --ignore for the others; or --image none"
         )
     return tuple(sorted(found, key=_number_in) if len(found) > 1 and _numbered(found) else found)
+
+
+def _are_addresses(table: StoredTable, column: str) -> bool:
+    return all(isinstance(value, str) and "://" in value for value in table.there(column, _LOOKED_AT))
 
 
 def _medium(table: StoredTable, column: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hedge_tasks.errors import DataError
 
-COLUMNS = ("conversations", "conversation", "messages", "turns", "dialog", "dialogue")
+COLUMNS = ("conversations", "conversation", "messages", "turns", "dialog", "dialogue", "contents")
 """Names of columns that hold turns."""
 
 _ASKING = ("human", "user")
@@ -68,12 +68,14 @@ def _kind(turn: Mapping[str, Any]) -> str:
 
 def _content(turn: Mapping[str, Any], where: str) -> tuple[str, list[str]]:
     """The text of a turn, and the addresses of its pictures."""
-    content = turn.get("value", turn.get("content"))
+    content = next((turn[key] for key in ("value", "content", "parts") if key in turn), None)
     if isinstance(content, str):
         return without_mark(content), []
     texts, pictures = [], []
     for part in content if isinstance(content, list) else ():
         kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind is None and (plain := _gemini(part)) is not None:
+            kind, part = plain
         if kind == "text":
             texts.append(str(part.get("text", "")))
         elif kind in ("image_url", "image"):
@@ -82,3 +84,14 @@ def _content(turn: Mapping[str, Any], where: str) -> tuple[str, list[str]]:
         else:
             raise DataError(f"{where}: a part of the conversation of type {kind!r} is not read")
     return without_mark("\n".join(texts)), pictures
+
+
+def _gemini(part: object) -> tuple[str, Mapping[str, Any]] | None:
+    """A part as Gemini writes it, `{"text"}` or `{"inlineData": {"mimeType", "data"}}`, with its type."""
+    if not isinstance(part, Mapping):
+        return None
+    data = next((part[key] for key in ("inlineData", "inline_data") if isinstance(part.get(key), Mapping)), None)
+    if data is not None:
+        kind = data.get("mimeType", data.get("mime_type", "image/png"))
+        return "image", {"image": f"data:{kind};base64,{data.get('data')}"}
+    return ("text", part) if isinstance(part.get("text"), str) else None

@@ -6,6 +6,7 @@ import base64
 import binascii
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -135,14 +136,14 @@ class PictureFiles:
         return direct
 
     def _fitting(self, name: PurePosixPath) -> list[PurePosixPath]:
-        parts = tuple(part.lower() for part in name.parts if part != ".")
+        parts = tuple(_plain(part) for part in name.parts if part != ".")
         if not parts:
             return []
         with_ending = any(parts[-1].endswith(endings) for endings in _ENDINGS.values())
         stem = parts[-1].rpartition(".")[0] if with_ending else parts[-1]
         found = []
         for file in self._index().get(stem, ()):
-            own = tuple(part.lower() for part in file.parts)
+            own = tuple(_plain(part) for part in file.parts)
             last = own[-1] if with_ending else own[-1].rpartition(".")[0]
             if (*own[:-1], last)[-len(parts) :] == parts:
                 found.append(file)
@@ -168,10 +169,15 @@ class PictureFiles:
                     n_files += 1
                     if any(name.lower().endswith(endings) for endings in _ENDINGS.values()):
                         inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
-                        self._by_stem.setdefault(name.lower().rpartition(".")[0], []).append(inside)
+                        self._by_stem.setdefault(_plain(name).rpartition(".")[0], []).append(inside)
                 if n_files > _MOST_FILES:
                     break
         return self._by_stem
+
+
+def _plain(name: str) -> str:
+    """A name as files are found by: in lower case, composed (a Mac writes é as two characters)."""
+    return unicodedata.normalize("NFC", name).lower()
 
 
 def content_of(value: object, files: PictureFiles) -> bytes:

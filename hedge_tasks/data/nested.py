@@ -116,3 +116,18 @@ def _same_rows(one: Sequence[Row], other: Sequence[Row], key: str) -> bool:
     if any(not isinstance(value, (str, int)) for of in values for value in of):
         return False
     return len(set(values[0])) == len(one) == len(other) and set(values[0]) == set(values[1])
+
+
+def with_images(lists: Sequence[list[dict[str, Any]]], asks: Callable[[str], bool]) -> list[dict[str, Any]] | None:
+    """COCO's form: records with questions that name an image by `image_id`, with its record beside them.
+
+    None where there are not one list of each, or an image is not there.
+    """
+    asking = [of for of in lists if any(map(asks, of[0]))]
+    images = [of for of in lists if "id" in of[0] and {"file_name", "image", "path"} & of[0].keys()]
+    if len(asking) != 1 or len(images) != 1 or asking[0] is images[0]:
+        return None
+    by_id = {image.get("id"): image for image in images[0]}
+    if len(by_id) < len(images[0]) or any(row.get("image_id") not in by_id for row in asking[0]):
+        return None
+    return [{**{k: v for k, v in by_id[row["image_id"]].items() if k != "id"}, **row} for row in asking[0]]

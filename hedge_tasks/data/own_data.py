@@ -82,7 +82,7 @@ def _references(value: object, roles: Roles) -> list[str]:
     or else the commonest ones.
     """
     several = value if isinstance(value, (list, tuple)) else [value]
-    texts = [cells.text(_answer_in(one)) for one in several]
+    texts = [cells.text(text) for one in several for text in _answers_in(one)]
     if roles.separator:
         texts = [part.strip() for text in texts for part in text.split(roles.separator)]
     kept = [text for text in texts if text.lower() not in _NO_ANSWERS]
@@ -95,9 +95,12 @@ def _references(value: object, roles: Roles) -> list[str]:
     return list(dict.fromkeys(kept))
 
 
-def _answer_in(value: object) -> object:
-    """The answer in a record of a person's answer, such as VQAv2's `{"answer": "red", "answer_confidence": "yes"}`."""
-    return value.get("answer", value) if isinstance(value, Mapping) else value
+def _answers_in(value: object) -> Sequence[object]:
+    """The answers in a record: a person's (VQAv2's `{"answer": ..., "answer_id": 1}`), or SQuAD's `{"text": [...]}`."""
+    if not isinstance(value, Mapping):
+        return [value]
+    found = next((value[key] for key in ("answer", "text") if key in value), value)
+    return found if isinstance(found, (list, tuple)) else [found]
 
 
 def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:

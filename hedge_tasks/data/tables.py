@@ -22,7 +22,7 @@ from hedge_tasks.data import repositories
 from hedge_tasks.data import splits as splits_module
 from hedge_tasks.data.cells import is_question
 from hedge_tasks.data.conversations import in_turns
-from hedge_tasks.data.nested import flat_rows, joined
+from hedge_tasks.data.nested import flat_rows, joined, with_images
 from hedge_tasks.data.pictures import PICTURE_FILES
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.io import outside
@@ -263,7 +263,7 @@ def _listed(value: Any) -> list[dict[str, Any]] | None:
     if len(lists) == len(value) and len(set(map(len, lists))) == 1 and len(value) > 1:
         return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]
     records = [of for of in lists if of and all(isinstance(row, dict) for row in of)]
-    return records[0] if len(records) == 1 else None
+    return records[0] if len(records) == 1 else with_images(records, is_question)
 
 
 def _in_memory(files: Sequence[Path], kind: str) -> StoredTable:

@@ -57,12 +57,12 @@ _LEAST_PRIOR, _LEAST_EITHER = 2.0, 1.0
 With half of either, 95 % intervals hold in .86 to .91 where the judge is nearly right: all labels then agree with it.
 """
 
-_RIGHT, _WRONG, _ENOUGH, _FEWEST = (0.02, 2.0), 0.1, 200, 0.25
+_RIGHT, _WRONG, _RARER = (0.02, 2.0), 0.1, ((6, 12, 24), (0.2, 0.5, 1.0))
 """Factor of the least variance, from the share of labels in which experts and judge differ.
 
 Where they seldom differ the errors that matter are those not seen yet: up to 2 % twice the variance. Where they often
-do (10 %, linear between), labels show the variance themselves: a quarter of it with 50 labels, all with 200. Set on
-benchmarks/audit_coverage.py: one factor for all is too short with a good judge, too long with a bad one.
+do (10 %, linear between), labels show the variance themselves: a fifth of it with 6 labels of the rarer kind, half with
+12, all with 24. Set on benchmarks/audit_coverage.py: one factor is too short with good judges, too long with bad ones.
 """
 
 _GUESS = {"hallucinated": np.array([0.2, 0.8, 0.3]), "supported": np.array([0.8, 0.2, 0.3])}
@@ -728,17 +728,18 @@ def _total(
 def _least(effects: _Labels, labels: Verified) -> FloatArray:
     """Variance of a document's part that its stratum's labels leave possible, also where the few there are alike.
 
-    The rate of a stratum is drawn towards that of the judge's label, to which a label of either kind is added; the
-    variance then follows how often experts and judge differ (`_RIGHT`, `_WRONG`).
+    The rate of a judge's label in a stratum is drawn towards that of the label in all of them, to which a label of
+    either kind is added; the variance then follows how often experts and judge differ (`_factor`).
     """
     design, (d1, d0), judged = labels.design, effects, _codes(labels)
-    n = len(design.sizes[0])
-    drawn = np.bincount(design.strata[design.drawn], minlength=n)[design.strata]
+    cells = 3 * design.strata + judged
+    n = int(cells.max()) + 1
+    drawn = np.bincount(cells[design.drawn], minlength=n)[cells]
     of_judge = np.bincount(judged[design.drawn], minlength=3)
     rates = []
     for y in labels.experts:
         wide = ((np.bincount(judged, y, 3) + _LEAST_EITHER) / (of_judge + 2 * _LEAST_EITHER))[judged]
-        rates.append((np.bincount(design.strata, y, n)[design.strata] + _LEAST_PRIOR * wide) / (drawn + _LEAST_PRIOR))
+        rates.append((np.bincount(cells, y, n)[cells] + _LEAST_PRIOR * wide) / (drawn + _LEAST_PRIOR))
     p1, p0 = rates
     variances: FloatArray = np.maximum(p1 * d1**2 + p0 * d0**2 - (p1 * d1 + p0 * d0) ** 2, 0.0)
     return variances * _factor(labels, judged)
@@ -751,5 +752,5 @@ def _factor(labels: Verified, judged: IntArray) -> float:
         return 1.0
     agree = np.where(judged == 1, labels.hallucinated, labels.supported)[both]
     low, most = _RIGHT
-    least = min(1.0, max(_FEWEST, labels.n_labels / _ENOUGH))
+    least = float(np.interp(min(float(part.sum()) for part in labels.experts), *_RARER))
     return float(np.interp(1 - agree.mean(), (low, _WRONG), (most, least)))
