@@ -243,6 +243,14 @@ def test_two_people_and_controls() -> None:
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
+def test_people_who_disagree_count_in_parts() -> None:
+    hallucinated, supported, none = MEANINGS
+    said = ((hallucinated, supported), (supported, hallucinated, supported), (none, supported), (none,))
+    labels = ExpertLabels((0,) * 4, said).verified(range(4), [1, 1, 0, 0], range(4))
+    assert labels.hallucinated.tolist() == pytest.approx([1 / 2, 1 / 3, 0, 0])
+    assert labels.supported.tolist() == pytest.approx([1 / 2, 2 / 3, 1 / 2, 0])
+
+
 def test_with_every_label_the_numbers_are_the_experts() -> None:
     run, truth = misjudged()
     ids = [a.id for a in run.answer_sets]

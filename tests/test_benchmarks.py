@@ -20,6 +20,7 @@ SMALL = {
     "digit_mass": "--questions 20 --repetitions 1 --draws 2 --masses 1",
     "group_sizes": "--samples 1 --family 1",
     "guarantee": "--cells --splits 1 --risks 0.2",
+    "letter_orders": "--questions 20",
     "interval_coverage": "--samples 1 --resamples 20 --quick --only strat",
     "noisy_draws": "DUMP TRUTH --n 2",
     "replies": "",

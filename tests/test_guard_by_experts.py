@@ -46,9 +46,9 @@ def test_experts_who_disagree_count_as_hallucinated() -> None:
     run = finished_run(6)
     ids = [a.id for a in run.answer_sets]
     said = {ids[0]: (MEANINGS[0], MEANINGS[1]), ids[1]: (NO_ANSWER,), ids[2]: (NO_ANSWER, MEANINGS[1])}
-    said |= dict.fromkeys(ids[3:], (MEANINGS[1],))
+    said |= {ids[3]: (MEANINGS[1], MEANINGS[0])} | dict.fromkeys(ids[4:], (MEANINGS[1],))
     found = labelled_by_experts(run, ExpertAudit(("all",), dict.fromkeys(ids, 0), said, by="2 nurses"))
-    assert [a.label for a in found.run.answer_sets] == [1, None, 0, 0, 0, 0]
+    assert [a.label for a in found.run.answer_sets] == [1, None, 0, 1, 0, 0]
     assert (found.labels, found.kept) == (6, 6)
     assert found.run.settings["documents"]["judge"] == "experts: 2 nurses"
 

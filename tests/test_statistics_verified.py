@@ -405,6 +405,56 @@ def test_labels_that_are_alike_have_an_error_that_follows_how_often_the_judge_is
     assert audited_rate(labels).run_stderr == pytest.approx(math.sqrt(expected), rel=1e-6)
 
 
+def clustered(n_groups=30, size=4, seed=8):
+    """Labels that are alike within groups, and a judge who is wrong in a fifth."""
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(n_groups), size)
+    y = (rng.random(len(of)) < np.repeat(rng.beta(0.6, 1.0, n_groups), size)).astype(float)
+    return of, y, np.where(rng.random(len(of)) < 0.2, 1 - y, y), rng
+
+
+def by_groups(values, of):
+    """Standard error of a mean of documents in groups, by the textbook."""
+    sums = np.bincount(of, values - values.mean())
+    return math.sqrt(len(sums) / (len(sums) - 1) * float(sums @ sums)) / len(values)
+
+
+def test_with_all_labels_the_error_is_that_of_the_groups():
+    of, y, judged, _ = clustered()
+    found = audited_rate(labels_of(y, judged, simple_random(np.ones(120, dtype=bool)), groups=of.tolist()))
+    assert found.stderr == pytest.approx(by_groups(y, of))
+    assert found.run_stderr == 0
+
+
+def test_of_documents_like_these_the_draw_of_the_labels_counts_once():
+    of, y, judged, rng = clustered()
+    added = []
+    for _ in range(100):
+        drawn = np.zeros(120, dtype=bool)
+        drawn[rng.choice(120, 40, replace=False)] = True
+        found = audited_rate(labels_of(y, judged, simple_random(drawn), groups=of.tolist()))
+        added.append(found.stderr**2 - found.run_stderr**2)
+    assert np.mean(added) == pytest.approx(by_groups(y, of) ** 2, rel=0.25)
+
+
+def test_two_runs_are_paired_by_group_and_their_audits_add_up():
+    of, y, judged, rng = clustered()
+    other, whole = np.where(rng.random(120) < 0.3, 1 - y, y), simple_random(np.ones(120, dtype=bool))
+    first, second = (labels_of(v, judged, whole, groups=of.tolist()) for v in (y, other))
+    assert compare_audited_runs(None, first, None, second).stderr == pytest.approx(by_groups(y - other, of))
+    part = labels_of(y, judged, simple_random(np.arange(120) % 4 == 1), groups=of.tolist())
+    for a, b in ((first, part), (part, first)):
+        assert compare_audited_runs(None, a, None, b).stderr >= audited_rate(part).run_stderr
+
+
+def test_labels_are_worth_more_with_a_good_judge_and_no_more_without():
+    _, y, _, _ = clustered()
+    design = simple_random(np.arange(120) % 3 == 1)
+    alone, good = (audited_rate(labels_of(y, of, design)).n_effective for of in ([None] * 120, y))
+    assert 0.8 * 40 < alone < 1.25 * 40
+    assert good > 1.5 * 40
+
+
 def test_intervals_are_students_on_the_logit_scale():
     """One stratum of 20 labels: 19 degrees of freedom, and two for what the least variance rests on."""
     y = np.array(([1.0] * 6 + [0.0] * 14) * 10)

@@ -728,17 +728,18 @@ def _total(
 def _least(effects: _Labels, labels: Verified) -> FloatArray:
     """Variance of a document's part that its stratum's labels leave possible, also where the few there are alike.
 
-    The rate of a stratum is drawn towards that of the judge's label, to which a label of either kind is added; the
-    variance then follows how often experts and judge differ (`_RIGHT`, `_WRONG`).
+    The rate of a judge's label in a stratum is drawn towards that of the label in all of them, to which a label of
+    either kind is added; the variance then follows how often experts and judge differ (`_factor`).
     """
     design, (d1, d0), judged = labels.design, effects, _codes(labels)
-    n = len(design.sizes[0])
-    drawn = np.bincount(design.strata[design.drawn], minlength=n)[design.strata]
+    cells = 3 * design.strata + judged
+    n = int(cells.max()) + 1
+    drawn = np.bincount(cells[design.drawn], minlength=n)[cells]
     of_judge = np.bincount(judged[design.drawn], minlength=3)
     rates = []
     for y in labels.experts:
         wide = ((np.bincount(judged, y, 3) + _LEAST_EITHER) / (of_judge + 2 * _LEAST_EITHER))[judged]
-        rates.append((np.bincount(design.strata, y, n)[design.strata] + _LEAST_PRIOR * wide) / (drawn + _LEAST_PRIOR))
+        rates.append((np.bincount(cells, y, n)[cells] + _LEAST_PRIOR * wide) / (drawn + _LEAST_PRIOR))
     p1, p0 = rates
     variances: FloatArray = np.maximum(p1 * d1**2 + p0 * d0**2 - (p1 * d1 + p0 * d0) ** 2, 0.0)
     return variances * _factor(labels, judged)
