@@ -196,7 +196,9 @@ def _why_no_table(folder: Path) -> str:
         return "it holds a pickle and no other table. A pickle runs code when it is read; write parquet or CSV"
     deeper = [path for path in files if path.suffix.lower() in KINDS and _about_data(path)]
     if deeper:
-        return f"no table lies in it; name the file that is meant, such as {deeper[0]}"
+        return (
+            f"no table lies in it; name the file that is meant, such as {deeper[0]} (--images: where its pictures are)"
+        )
     what = "it holds pictures but no table" if endings & set(PICTURE_FILES) else "it holds no table"
     return (
         f"{what}. Put a CSV file into it, with a column of the pictures' names, the questions and the right answers: "

@@ -14,12 +14,10 @@ def frames_of(content: bytes, n: int) -> list[bytes]:
     """Return JPEG files of frames in the middle of `n` equal parts of a video; all of them where it has fewer.
 
     Raises:
-        DataError: the file cannot be read as a video, or PyAV is not installed.
+        DataError: the file cannot be read as a video.
     """
-    try:
-        import av
-    except ImportError:
-        raise DataError("reading a video needs PyAV: pip install av") from None
+    import av
+
     try:
         with av.open(io.BytesIO(content), "r") as counted:
             total = sum(packet.size > 0 for packet in counted.demux(video=0))

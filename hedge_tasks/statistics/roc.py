@@ -134,7 +134,8 @@ def estimate_auroc(
         extra_stderr: Standard error of the AUROC that these scores do not show, such as that of a threshold which
             was chosen on the data; added in quadrature. The interval is then the logit one.
         inflation: Variance of the AUROC as a multiple of what these scores show, at least 1: that of scores which were
-            fitted on the same data. The interval is then the logit one.
+            fitted on the same data. The interval is then the logit one, as far as it is in Wilson's for the pairs that
+            surely are independent: near 1 the jackknife's logit depends on a single group.
         fewest: documents of the rarer class below which there is no value: with two of them an interval of 95 % holds
             the true number 77 % of the time, and the number itself says next to nothing.
 
@@ -190,6 +191,9 @@ def estimate_auroc(
         interval = percentile_interval(areas, confidence)
     else:
         interval = auroc_interval(value, stderr, confidence, degrees, n_pairs)
+    if inflation > 1:
+        least = wilson(value, n_pairs / inflation, confidence)
+        interval = (max(interval[0], least[0]), min(interval[1], least[1]))
     described = _described(method, n_resamples, grouped=codes is not None)
     if extra_stderr:
         described += f", with {FOUR_DIGITS(extra_stderr)} for the choice of the threshold"
