@@ -197,7 +197,7 @@ def _why_no_table(folder: Path) -> str:
     deeper = [path for path in files if path.suffix.lower() in KINDS and _about_data(path)]
     if deeper:
         return (
-            f"no table lies in it; name the file that is meant, such as {deeper[0]} (--images: where its pictures are)"
+            f"no table lies in it; name the one that is meant, such as {deeper[0]} (--images: where its pictures are)"
         )
     what = "it holds pictures but no table" if endings & set(PICTURE_FILES) else "it holds no table"
     return (
