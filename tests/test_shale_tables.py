@@ -345,7 +345,7 @@ def test_correlations_are_pearsons() -> None:
 def test_the_command_sets_the_set_beside_other_benchmarks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ours: dict[str, Any] = {}
     for number in range(4):
-        right = answers_at_random(number)
+        right = answers_at_random(number, scenes=2)
         run = run_of(right, "hedge_shale", model=f"m{number}")
         save_run(run, tmp_path / f"m{number}")
         [one] = tables_of([run])

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from engines import environments
 from engines.environments import CannotBeHad, Environment, interpreter, main, set_up, stamp
-
-pytestmark = pytest.mark.slow
 
 HARMLESS = Environment("engine", (("--version",),))
 MISSING = Environment("engine", (("install", "--no-index", "no-such-engine==1.2.3"),))
@@ -69,12 +68,3 @@ def test_the_command_tries_all_and_fails_if_one_fails(
     with pytest.raises(SystemExit):
         main([str(tmp_path), "vlm"])
     assert "no such engine: vlm; there are engine, other" in capsys.readouterr().err
-
-
-def test_the_engine_tests_are_left_out_unless_named() -> None:
-    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    others = "--ignore-glob=tests/test_[!e]*"  # importing them takes long
-    root = Path(__file__).parents[1]
-    found = subprocess.run([*collect, others, "tests"], cwd=root, capture_output=True, text=True).stdout
-    assert f"tests/{Path(__file__).name}" in found
-    assert "tests/engines" not in found
