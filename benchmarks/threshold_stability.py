@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def table(name: str, sets: Sequence[AnswerSet], seeds: int, first: int | None = None) -> None:
-    for with_question in (False, True):
+    for with_question in (False, True) if all(a.question for a in sets) else (False,):
         trees = EmbeddingClustering().dendrograms(
             [a.texts for a in sets], questions_of(sets) if with_question else None
         )
