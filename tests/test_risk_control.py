@@ -107,6 +107,16 @@ def test_groups_of_one_document_cost_little_beside_the_exact_test() -> None:
     assert 0.75 * exact < bets < 1.1 * exact
 
 
+def test_no_start_is_where_bets_could_not_win_without_an_error() -> None:
+    """Groups of five, no error at all: about 223 answers are needed at a risk of .05, and .4 of 500 are fewer.
+
+    Four groups say where the start is, and may be far off.
+    """
+    rng, codes = np.random.default_rng(0), np.repeat(np.arange(104), 5)
+    promises = [control_risk(rng.random(520), np.zeros(520), risk=0.05, groups=codes, seed=seed) for seed in range(20)]
+    assert sum(promise.chosen is not None and promise.chosen.share == 1.0 for promise in promises) >= 18
+
+
 def test_without_enough_labels_it_says_no_and_how_many_would_do() -> None:
     rng = np.random.default_rng(3)
     scores, labels, _ = documents(rng, 60)

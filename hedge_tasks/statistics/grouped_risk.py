@@ -121,6 +121,10 @@ class GroupedTest:
         accepted, wrong = (counts[:, 0] for counts in self._counts(np.array([n_accepted])))
         return tuple((int(a), int(w)) for a, w in zip(accepted, wrong, strict=True) if a)
 
+    def fewest(self, level: float) -> float:
+        """How many accepted documents win at the boldest stakes, about, where none is wrong."""
+        return -math.log(level) * (1 - self.risk) * self.largest / (_BOLDEST * self.risk)
+
     def needed(self, n_accepted: int, n: int, level: float) -> int | None:
         """How many documents would do, if groups to come are like these; None where no number would.
 

@@ -46,6 +46,9 @@ _WIDEST, _FEWER, _ALLOWED = 0.4, 3, 15
 """Where documents come in groups: the share that the widest start accepts, how many times fewer each stricter one does,
 with as many times less of the level, and how many errors the risk should allow among them at least."""
 
+_MARGIN = 1.5
+"""How many times as many documents the widest start accepts at least as bets that never lose need: errors will come."""
+
 _PLACING = 20
 """Documents whose scores, and not labels, say where the starts are."""
 
@@ -160,7 +163,7 @@ def control_risk(
     test: _BinomialTest | GroupedTest
     if grouped:
         test = GroupedTest(wrong, codes[rows], risk, seed)
-        starts = _starts_of_groups(x[placing], len(rows), risk, level)
+        starts = _starts_of_groups(x[placing], len(rows), risk, level, test.fewest(level))
         candidates, chosen = _walks(x[rows], starts, test)
     else:
         test = _BinomialTest(wrong, risk)
@@ -227,9 +230,12 @@ def _starts(scores: FloatArray, n: int, risk: float, level: float) -> dict[float
     return _placed(scores, dict.fromkeys(shares, level / len(shares)))
 
 
-def _starts_of_groups(scores: FloatArray, n: int, risk: float, level: float) -> dict[float, float]:
-    """The same where documents come in groups: some documents, and fewer as long as these are enough to bet on."""
-    parts = {_WIDEST: 1.0}
+def _starts_of_groups(scores: FloatArray, n: int, risk: float, level: float, fewest: float) -> dict[float, float]:
+    """The same where documents come in groups: some documents, and fewer as long as these are enough to bet on.
+
+    No start is where bets could not win without an error: from there on nothing would be tested.
+    """
+    parts = {min(1.0, max(_WIDEST, _MARGIN * fewest / max(n, 1))): 1.0}
     while (share := min(parts) / _FEWER) * n * risk >= _ALLOWED:
         parts[share] = min(parts.values()) / _FEWER
     return _placed(scores, {share: level * part / sum(parts.values()) for share, part in parts.items()})
