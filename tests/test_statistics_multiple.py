@@ -133,3 +133,9 @@ def test_few_groups_hold_the_level():
         reference = reference + rng.normal(size=12)[codes] + rng.normal(size=72)
         wrong += min(max_t(compared(scores, reference, labels, groups=codes.tolist()))) < 0.05
     assert wrong <= 8
+
+
+def test_no_step_is_less_sure_than_the_one_before() -> None:
+    """Of two alike p-values the later one is tested alone, and still never gets the smaller adjusted one."""
+    first, second = step_down(np.array([0.02, 0.0201]), np.eye(2))
+    assert second >= first > 0.035
