@@ -21,6 +21,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,34 @@ COMMANDS = {
     "submission": ["leaderboard", "submit", "RUN", "--out", "OUT"],
 }
 
-PASSING = re.compile(
-    r"(date|time|seconds|created|path|version|hash|digest|sha|git|commit|duration|peak|memory|cpu|host|pid|python)"
+ONLY = {"claims": ("reports",), "paper": SUITES}
+
+NAMING = ("name", "id", "clustering", "detector", "score", "metric", "measure", "n", "draws")
+"""Keys by which an entry of a list is found, wherever it stands."""
+
+PASSING = frozenset(
+    [
+        "date",
+        "time",
+        "seconds",
+        "created",
+        "path",
+        "version",
+        "hash",
+        "digest",
+        "sha256",
+        "git",
+        "commit",
+        "duration",
+        "peak",
+        "memory",
+        "cpu",
+        "host",
+        "pid",
+        "python",
+    ]
 )
-"""Keys whose values differ from run to run, or say which version made them."""
+"""Words of keys whose values differ from run to run, or say which version made them."""
 
 
 def main() -> int:
@@ -90,9 +115,9 @@ def make(tree: Path, name: str, out: Path) -> None:
         call(tree, out / "lmms-eval.log", "lmms-eval", *command)
     for what, words in COMMANDS.items():
         told, words = out / f"{what}.json", list(words)
-        if told.exists() or (what == "claims" and name != "reports"):
+        if told.exists() or name not in ONLY.get(what, (name,)):
             continue
-        places = {"RUN": str(results), "SUITE": name, "OUT": str(out / "board")}
+        places = {"RUN": str(results), "SUITE": name, "OUT": str(told)}
         said = call(tree, out / f"{what}.log", "hedge", *(places.get(word, word) for word in words))
         if "--json" in words:
             told.write_text(said, "utf-8")
@@ -129,7 +154,7 @@ def compared(before: Path, after: Path) -> Iterator[tuple[str, str, dict[str, fl
         for what, pattern in (
             ("lmms-eval's results", "results/**/*_results.json"),
             ("documents", "results/**/*_samples_*.jsonl"),
-            ("submission", "board/**/*.json"),
+            ("submission", "submission.json"),
             *((name, f"{name}.json") for name in COMMANDS if name != "submission"),
         ):
             found = [of_files(sorted((side / folder.name).glob(pattern))) for side in (before, after)]
@@ -155,15 +180,24 @@ def numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
     """Places and values of all numbers of a JSON value; entries of a list that have a name are found by it."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            if not PASSING.search(str(key)):
+            if PASSING.isdisjoint(re.split(r"[^a-z0-9]+", str(key).lower())):
                 yield from numbers(inner, f"{place}/{key}")
     elif isinstance(value, list):
-        names = [str(i.get("name") or i.get("id") or "") if isinstance(i, Mapping) else "" for i in value]
-        once = Counter(names)
+        names = [told_by(inner) for inner in value]
+        times = Counter(names)
         for i, (inner, name) in enumerate(zip(value, names, strict=True)):
-            yield from numbers(inner, f"{place}/{name if name and once[name] == 1 else i}")
+            yield from numbers(inner, f"{place}/{name if name and times[name] == 1 else i}")
+    elif isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError):
+            yield from numbers(json.loads(value), place)
     elif isinstance(value, (int, float)) or (isinstance(value, str) and re.fullmatch(r"-?\d+\.\d+", value)):
         yield place, float(value)
+
+
+def told_by(entry: Any) -> str:
+    """Names and sizes that tell an entry of a list from the others; nothing where it has none."""
+    found = (entry.get(key) for key in NAMING) if isinstance(entry, Mapping) else ()
+    return " ".join(str(one) for one in found if isinstance(one, (str, int)))
 
 
 def alike(one: float, other: float, tolerance: float) -> bool:
