@@ -76,9 +76,12 @@ def suite_run(
 
 
 def told_alike(answers: AnswerSet) -> AnswerSet:
-    """One text has one log-probability on one picture: the baseline answer that of the first clean one of its words."""
-    same = (a.mean_logprob for a in answers.clean if a.text == answers.baseline.text)
-    return replace(answers, baseline=replace(answers.baseline, mean_logprob=next(same, answers.baseline.mean_logprob)))
+    """One text has one log-probability on one picture: that of the first clean answer of its words."""
+    first = {a.text: a.mean_logprob for a in reversed(answers.clean)}
+    baseline, *clean = (
+        replace(a, mean_logprob=first.get(a.text, a.mean_logprob)) for a in (answers.baseline, *answers.clean)
+    )
+    return replace(answers, baseline=baseline, clean=tuple(clean))
 
 
 def on_board(run: Run, seed: int = 0) -> Run:

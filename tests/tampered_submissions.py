@@ -7,6 +7,7 @@ so that only the lie itself is left to be found.
 from __future__ import annotations
 
 import copy
+import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -114,10 +115,12 @@ def _stored(i: int, definition: Definition) -> StoredDocument:
 
 
 def _answer(dice: random.Random, i: int, *, noisy: bool) -> Answer:
-    text = dice.choice(SIDES) if dice.random() < (i % 5) / 5 else SIDES[0]
-    # One text on one picture has one log-probability.
-    logprob = dice.random() if noisy else random.Random(f"{i}/{text}").random()
-    return Answer(text, -round(logprob + 0.01, 3), 2, "stop")
+    hard = (i % 5) / 5
+    text = dice.choice(SIDES) if dice.random() < hard else SIDES[0]
+    # One text on one picture has one log-probability, and is drawn as often as it says.
+    share = hard / len(SIDES) + (1 - hard if text == SIDES[0] else 0)
+    of_picture = dice.uniform(0.8, 1.2) if noisy else 1.0
+    return Answer(text, round(math.log(share) / 2 * of_picture, 5) or -0.0, 2, "stop", end_logprob=0.0)
 
 
 def _run(sets: list[AnswerSet], model: str, prompt: Json, plan: SamplingPlan) -> Run:
@@ -131,7 +134,7 @@ def _run(sets: list[AnswerSet], model: str, prompt: Json, plan: SamplingPlan) ->
         "prompt": prompt,
         "sampling": plan.settings(),
         "metadata": {"version": version},
-        "sampled": {"decoding": {"asked": "pure"}, "probe": {"draws": 13}},
+        "sampled": {"decoding": {"asked": plan.decoding, "temperature": plan.temperature}, "probe": {"draws": 13}},
     }
     labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
     records = {c.id: verdict_record(c, v) for c, v in zip(cases, verdicts, strict=True)}

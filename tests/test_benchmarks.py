@@ -39,7 +39,7 @@ NEEDS = {
     "another package to compare with": "clustering_embedding detectors perturbation sentences",
     "data that is not in the repository": "rule_judge stock_tasks vlm_options vope_presence",
     "a finished run, or minutes": (
-        "mitigations audit_coverage audit_mutants draws_power finished_run fused_guard large_store "
+        "mitigations audit_coverage audit_mutants draws_power equal_numbers finished_run fused_guard large_store "
         "leaderboard_site probes report_pages scale shale_scenarios store_overhead streamed_scores"
     ),
 }

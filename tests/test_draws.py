@@ -119,6 +119,30 @@ def test_rare_repeats_are_no_alarm() -> None:
     assert verdict_on([[answer(d, -12.0)] * 10 for d in range(60)], PURE).state == "contradicted"
 
 
+def _nearly_sure(chance: np.random.Generator, n: int = 10) -> list[Answer]:
+    """Draws of one question that has one other answer, of at most a twentieth."""
+    other = chance.uniform(0, 0.05)
+    shares = (1 - other, other)
+    return [answer(int(i), math.log(shares[i])) for i in chance.choice(2, size=n, p=shares)]
+
+
+@pytest.mark.parametrize("documents", [12, 40])
+def test_a_nearly_sure_model_is_no_alarm(documents: int) -> None:
+    """Where hardly any draw differs, their number is too skewed for a t-test, which alarmed in 6 % of such runs."""
+    chance = np.random.default_rng(3)
+    runs = [[_nearly_sure(chance) for _ in range(documents)] for _ in range(400)]
+    alarms = sum(verdict_on(of, PURE).state == "contradicted" for of in runs)
+    assert alarms <= 8
+
+
+def test_draws_that_differ_although_the_model_says_it_is_sure_contradict() -> None:
+    """And those that never do, where every tenth should."""
+    told = [[answer(int(k == i % 10), math.log(0.999 if k != i % 10 else 0.001)) for k in range(10)] for i in range(12)]
+    assert verdict_on(told, PURE).state == "contradicted"
+    one_text = [[answer(0, math.log(0.93)) for _ in range(10)] for _ in range(30)]
+    assert verdict_on(one_text, PURE).state == "contradicted"
+
+
 @pytest.mark.parametrize(
     ("served", "told"),
     [

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
+from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Manifest
+from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.runs.editions import Edition, differences, hash_of, manifest_digest, rules_of
+from hedge_tasks.statistics.draws import verdict_on
 
 NO_EDITION = "no edition of this task is known, so nobody can tell whether it was run as others were"
 
@@ -23,7 +26,7 @@ _BOTH_EVEN, _ALL_EVEN, _SELDOM = 0.8, 0.4, 1e-4
 _MOST_COPIES = 0.5
 _ONE_TEXT = 0.1
 """Nats a token by which one text may differ on one picture: batches and kernels of half precision change hundredths."""
-_MOST_OTHERWISE = 0.2
+_MOST_OTHERWISE, _MOST_SPELLED = 0.2, 0.5
 _DIGITS = 4
 
 
@@ -91,7 +94,8 @@ def standing_of(
     if edition is None:
         return Standing("", None, seed)
     told = [*differences(edition, rules), *_of_seed(edition, seed), *_of_draws(edition, answer_sets)]
-    told += [*_of_baseline(answer_sets), *_of_tokens(edition, answer_sets)]
+    told += [*_of_texts(answer_sets), *_of_tokens(edition, answer_sets)]
+    told += [*_of_draws_by_label(settings, answer_sets)]
     told += [*_of_records(edition, settings), *_of_pictures(submission, manifests), *_contradicted(submission)]
     return Standing(hash_of(edition, rules), edition.hash, seed, edition.seeds, tuple(told))
 
@@ -165,6 +169,8 @@ def _of_records(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
     decoding = found.get("decoding")
     if not isinstance(decoding, Mapping) or decoding.get("asked") != edition.sampling.get("decoding"):
         yield "the record of the decoding is left out"
+    elif decoding.get("temperature") != edition.sampling.get("temperature"):
+        yield "the record of the decoding has another temperature, or none"
     elif decoding.get("restricted") and not _restricts(edition):
         yield "the record says that the answers were constrained, cut or contrasted"
     if edition.sampling.get("probe") and not isinstance(found.get("probe"), Mapping):
@@ -190,23 +196,60 @@ def _of_tokens(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[s
         yield f"answers with a log-probability have no number of tokens in {without} documents"
 
 
-def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """One text has one log-probability on one picture: the baseline answer's is that of the same text drawn clean."""
-    told = []
+def _of_texts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """One text has one log-probability and one number of tokens on one picture: the baseline answer's are those of the
+    same text drawn clean, and these agree. A baseline answer spelled as no draw of its words is cannot be compared."""
+    told, spelled = [], []
     for one in answer_sets:
         mine = one.baseline
-        same = [
-            a.mean_logprob
-            for a in one.clean
-            if a.mean_logprob is not None and (a.text, a.n_tokens) == (mine.text, mine.n_tokens) and mine.text
-        ]
-        if same and mine.mean_logprob is not None:
-            told.append(min(abs(mine.mean_logprob - logprob) for logprob in same) > _ONE_TEXT)
+        alike = [a for a in one.clean if a.mean_logprob is not None and normalise(a.text) == normalise(mine.text)]
+        if not alike or mine.mean_logprob is None or not mine.text:
+            continue
+        same = [a for a in alike if a.text == mine.text]
+        spelled.append(not same)
+        if same:
+            told.append(not any(_told_alike(mine, a) for a in same))
     if len(told) >= _FEWEST_TELLING and sum(told) > _MOST_OTHERWISE * len(told):
         yield (
-            f"the baseline answer has another log-probability than the same text drawn again in {sum(told)} of "
-            f"{len(told)} documents"
+            f"the baseline answer has another log-probability or number of tokens than the same text drawn again in "
+            f"{sum(told)} of {len(told)} documents"
         )
+    if len(spelled) >= _FEWEST_TELLING and sum(spelled) > _MOST_SPELLED * len(spelled):
+        yield f"the baseline answer is spelled as no draw of its words is in {sum(spelled)} of {len(spelled)} documents"
+    several = [found for one in answer_sets if (found := _several_logprobs(one.clean)) is not None]
+    if len(several) >= _FEWEST_TELLING and sum(several) > _MOST_OTHERWISE * len(several):
+        yield f"one text has several log-probabilities in {sum(several)} of {len(several)} documents that draw it again"
+
+
+def _several_logprobs(draws: Sequence[Answer]) -> bool | None:
+    """Whether a text that was drawn again, without a thought before it, had another log-probability."""
+    by_text: dict[object, list[float]] = {}
+    for a in draws:
+        if a.mean_logprob is not None and a.thought is None and a.text:
+            by_text.setdefault((a.text, a.n_tokens, a.finish), []).append(a.mean_logprob)
+    spans = [max(of) - min(of) for of in by_text.values() if len(of) > 1]
+    return max(spans) > _ONE_TEXT if spans else None
+
+
+def _told_alike(one: Answer, other: Answer) -> bool:
+    near = abs((one.mean_logprob or 0.0) - (other.mean_logprob or 0.0)) <= _ONE_TEXT
+    return near and (one.n_tokens == other.n_tokens or None in (one.n_tokens, other.n_tokens))
+
+
+def _of_draws_by_label(settings: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Draws against their own log-probabilities, apart for right and wrong answers: they are drawn without regard to
+    the baseline answer, on which the label rests. Chosen by the label, they repeat too little here and too much there,
+    and as they should in the mean."""
+    sampled = settings.get("sampled")
+    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    for label, which in ((0, "right"), (1, "wrong")):
+        of = [a.clean for a in answer_sets if a.label == label]
+        verdict = verdict_on(of, decoding if isinstance(decoding, Mapping) else {}, alpha=_SELDOM)
+        if verdict.state == "contradicted" and verdict.repeats is not None and verdict.expected is not None:
+            yield (
+                f"the draws about {which} baseline answers contradict their log-probabilities: a draw comes again "
+                f"{THREE_DIGITS(verdict.repeats)} times, expected {THREE_DIGITS(verdict.expected)}"
+            )
 
 
 def _of_pictures(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:

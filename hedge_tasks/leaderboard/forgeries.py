@@ -7,6 +7,7 @@ so that only the lie itself is left to be found. Whoever finds an entry that is 
 from __future__ import annotations
 
 import copy
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -90,7 +91,7 @@ def _run(model: str, seed: int) -> Run:
         "prompt": asdict(load_prompt("plain/question")),
         "sampling": plan.settings(),
         "metadata": {"version": 1.0},
-        "sampled": {"decoding": {"asked": "pure"}, "probe": {"draws": 13}},
+        "sampled": {"decoding": {"asked": "pure", "temperature": 1.0}, "probe": {"draws": 13}},
     }
     labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
     records = {
@@ -101,13 +102,17 @@ def _run(model: str, seed: int) -> Run:
 
 
 def _answers(i: int, dice: random.Random) -> AnswerSet:
-    """Answers of one question; each text has one log-probability on the clean picture, and others on noisy ones."""
+    """Answers of one question, drawn as often as their log-probabilities say; on noisy pictures these are others."""
     hard = 0.2 + 0.08 * (i % 10)
-    known = {word: -dice.uniform(0.05, 2.0) for word in _WORDS}
+    parts = [dice.uniform(0.5, 1.5) for _ in _WORDS]
+    shares = [hard * part / sum(parts) for part in parts]
+    shares[i % 4] += 1 - hard
+    known = {word: math.log(share) / 2 for word, share in zip(_WORDS, shares, strict=True)}
 
     def said(noise: float) -> Answer:
-        word = dice.choice(_WORDS) if dice.random() < hard else _WORDS[i % 4]
-        return Answer(word, round(known[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5), 2, "stop")
+        [word] = dice.choices(_WORDS, shares)
+        logprob = round(known[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5)
+        return Answer(word, logprob, 2, "stop", end_logprob=0.0)
 
     about: Json = {"question": f"What does picture {i} show?", "reference": _WORDS[i % 4], "group": f"picture {i // 2}"}
     clean = tuple(said(0.0) for _ in range(DRAWS))
@@ -334,6 +339,36 @@ def _told_baseline(s: Json) -> None:
         document["logprobs"][0] = -2.0 if document["label"] == 1 else -0.2
 
 
+def _counted_baseline(s: Json) -> None:
+    for document in s["documents"]:
+        document["n_tokens"][0] = 40 if document["label"] == 1 else 2
+
+
+def _spelled_baseline(s: Json) -> None:
+    """No draw has the baseline answer's text, so that its log-probability cannot be compared."""
+    _told_baseline(s)
+    for document in s["documents"]:
+        document["texts"]["answers"][1:] = [f"{text}." for text in document["texts"]["answers"][1:]]
+
+
+def _told_draws(s: Json) -> None:
+    """Log-probabilities that know the label, and are too high everywhere: no test tells that without end tokens."""
+    for document in s["documents"]:
+        del document["end_logprobs"]
+        said, n = document["texts"]["answers"], document["n_clean"]
+        high = {text: -0.3 if document["label"] == 1 or text != said[0] else -0.02 for text in said}
+        document["logprobs"] = [high[text] * (1 if k <= n else 1.1 + 0.01 * k) for k, text in enumerate(said)]
+
+
+def _chosen(answers: AnswerSet) -> AnswerSet:
+    """Of twice as many draws those that agree where the answer is right, and those that differ where it is wrong."""
+    dice, each = random.Random(answers.id), {a.text: a for a in answers.clean}
+    ordered = _useful(answers, DRAWS)
+    kept = ordered[: DRAWS // 2]
+    spread = list(each.values()) if answers.label == 1 else kept
+    return replace(answers, clean=tuple(dice.choices(spread, k=DRAWS)))
+
+
 def _uncounted(s: Json) -> None:
     for document in s["documents"]:
         document.pop("n_tokens")
@@ -421,6 +456,8 @@ def _imported(s: Json) -> None:
     s["clusterings"]["embed"]["settings"].update(backend="nli", model="package://antigravity/x")
 
 
+_HEAT = ("sampled", "decoding", "temperature")
+
 APART: tuple[Mark, ...] = ("not ranked",)
 GONE: tuple[Mark, ...] = ("refused",)
 EITHER: tuple[Mark, ...] = ("refused", "not ranked")
@@ -489,6 +526,15 @@ FORGERIES: tuple[Forgery, ...] = (
     # What a run always has
     Forgery("a reply that nobody gave", _edited(_replied), GONE),
     Forgery("a log-probability of the baseline answer that knows the label", _edited(_told_baseline), APART),
+    Forgery("a number of tokens of the baseline answer that knows the label", _edited(_counted_baseline), APART),
+    Forgery("a baseline answer that is spelled as no draw, and knows the label", _edited(_spelled_baseline), APART),
+    Forgery(
+        "log-probabilities of the draws that know the label, without end tokens",
+        _edited(_told_draws),
+        ("refused", "not ranked", "self-reported"),
+    ),
+    Forgery("draws chosen by the label", _resampled(_chosen), EITHER),
+    Forgery("a record of the decoding without its temperature", _edited(_left_out(*_HEAT)), APART),
     Forgery("counts of tokens left out", _edited(_uncounted), EITHER),
     Forgery(
         "a record that says the draws were constrained",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Manifest, manifests_of
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get, names
@@ -56,6 +56,7 @@ from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, power_te
 LARGEST = 512 << 20
 """Bytes of a submission."""
 
+NO_END = "without log-probabilities of the end token nobody can tell log-probabilities that are too high"
 NOT_REPLAYED = "nobody has had the model read them again: `hedge attest`"
 
 _MOST = 20
@@ -188,10 +189,12 @@ def check(
         name: cluster_again(submission, name, answer_sets, thorough=thorough) for name in submission["clusterings"]
     }
     found += [problem for of in again.values() for problem in of.problems]
+    health = health_again(submission, answer_sets)
+    untested = isinstance(health, Health) and health.draws_verdict is not None and not health.draws_verdict.two_sided
     verified: dict[str, Mapping[str, PartStatus]] = {}
     known: dict[object, dict[str, Any]] = {}
     for name in submission["clusterings"]:
-        verified[name], wrong = _check_clustering(submission, name, answer_sets, again[name], known)
+        verified[name], wrong = _check_clustering(submission, name, answer_sets, again[name], known, untested=untested)
         found += wrong
     suite, wrong = check_suite(submission, labels)
     found += wrong
@@ -202,7 +205,6 @@ def check(
     found += wrong
     blind, wrong = check_blind(submission, answer_sets, stated)
     found += wrong
-    health = health_again(submission, answer_sets)
     unreliable, wrong = _unreliable(submission, answer_sets, health)
     standing = standing_of(submission, edition, known_documents, answer_sets)
     aside = [_part_of_task(coverage), standing.told, unreliable]
@@ -327,8 +329,15 @@ def _check_clustering(
     answer_sets: Sequence[AnswerSet],
     again: RecomputedClusters,
     known: dict[object, dict[str, Any]],
+    *,
+    untested: bool,
 ) -> tuple[dict[str, PartStatus], list[str]]:
-    """Whether each detector's scores are verified, and what is wrong with scores, held-out documents and aggregates."""
+    """Whether each detector's scores are verified, and what is wrong with scores, held-out documents and aggregates.
+
+    Args:
+        untested: log-probabilities that are too high would not be noticed; scores that change with them are the
+            submitter's word.
+    """
     of = submission["clusterings"][name]
     stated = stored_scores(submission, name)
     parts = {detector: _can_be_computed(detector, submission, again) for detector in of["detectors"]}
@@ -344,10 +353,21 @@ def _check_clustering(
     except DataError as error:
         return parts, [*wrong, f"clusterings.{name}: {error}"]
     wrong += islice(_score_differences(name, asked, ours, stated), _MOST)
+    if untested:
+        without = score_all([_without_logprobs(a) for a in clustered], backend, asked, **about)
+        pairs = list(zip(ours, without, strict=True))
+        parts |= {d: PartStatus(False, NO_END) for d in asked if any(one[d] != other[d] for one, other in pairs)}
     wrong += islice(_held_out_faults(name, of["settings"], stated), _MOST)
     wrong += islice(_choice_faults(name, of, again), _MOST)
     wrong += islice(_differences_of_aggregates(name, aggregates_of(stated, known), of["aggregates"]), _MOST)
     return parts, wrong
+
+
+def _without_logprobs(answers: AnswerSet) -> AnswerSet:
+    def bare(of: Sequence[Answer]) -> tuple[Answer, ...]:
+        return tuple(replace(answer, mean_logprob=None) for answer in of)
+
+    return replace(answers, baseline=bare([answers.baseline])[0], clean=bare(answers.clean), noisy=bare(answers.noisy))
 
 
 def _can_be_computed(detector: str, submission: Mapping[str, Any], again: RecomputedClusters) -> PartStatus:

@@ -28,6 +28,8 @@ ALPHA = 0.01
 FEWEST_DOCUMENTS = 10
 FEWEST_REPEATS = 10.0
 """Expected pairs of equal draws, below which their number is too skewed for a t-test."""
+FEWEST_UNLIKE = 20.0
+"""Expected documents with different draws, below which there are too few for one, unless half of all have them."""
 
 EXACT, INEXACT = 0.001, 0.1
 """Nats a token by which the log-probabilities of the same tokens may differ: of an engine that gives the same numbers
@@ -71,6 +73,10 @@ class _Document:
     """Of their difference, if the log-probabilities are true."""
     pairs: float
     """Expected pairs of equal draws."""
+    differ: bool
+    """Whether any two draws differ."""
+    unlike: float
+    """The probability that any two differ, by the texts whose probability is known."""
 
 
 def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], alpha: float = ALPHA) -> DrawsVerdict:
@@ -142,6 +148,15 @@ def _paths(draws: Sequence[Answer], apart: float) -> list[Hashable]:
     ]
 
 
+def _of_few(differ: int, unlike: float, *, two_sided: bool) -> float:
+    """The p-value of so many documents with different draws; Poisson's tails are wider than those of such a count."""
+    from scipy.special import pdtr, pdtrc
+
+    fewer = float(pdtr(differ, unlike))
+    more = float(pdtrc(differ - 1, unlike)) if differ else 1.0
+    return min(2 * min(fewer, more), 1.0) if two_sided else fewer
+
+
 def _counted(draws: Sequence[Answer], apart: float, *, with_end: bool) -> _Document | None:
     keys = _paths(draws, apart)
     counts, n = Counter(keys), len(draws)
@@ -159,7 +174,8 @@ def _counted(draws: Sequence[Answer], apart: float, *, with_end: bool) -> _Docum
     single = max(third - second**2, 0.0) / 4
     variance = 2 * n * (n - 1) * pair + 4 * n * (n - 1) * (n - 2) * single
     repeats = sum(counts[key] - 1 for key, _ in known) / n
-    return _Document(repeats, (n - 1) * second, variance / n**2, n * (n - 1) * second / 2)
+    unlike = max(1 - sum(share**n for share in dict(known).values()), 0.0)
+    return _Document(repeats, (n - 1) * second, variance / n**2, n * (n - 1) * second / 2, len(counts) > 1, unlike)
 
 
 def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsVerdict:
@@ -176,6 +192,12 @@ def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsV
         if p_value < alpha:
             return DrawsVerdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
         return DrawsVerdict("not verifiable", "answers hardly ever repeat", **about)  # type: ignore[arg-type]
+    unlike, differ = sum(d.unlike for d in found), sum(d.differ for d in found)
+    if unlike < min(FEWEST_UNLIKE, n / 2):
+        p_value = _of_few(differ, unlike, two_sided=two_sided)
+        if p_value < alpha:
+            return DrawsVerdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "the model is nearly certain of every answer", **about)  # type: ignore[arg-type]
     deviations = np.array([d.repeats - d.expected for d in found])
     # Deviations that agree by chance, as where nothing repeats, say nothing of their error.
     variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in found])))
