@@ -7,7 +7,7 @@ included, as whoever has its weights can.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -57,6 +57,37 @@ def draws_of(of: SamplingPlan, documents: int | None) -> list[list[DrawRequest]]
 
 def _row(row: tuple[str, str, int]) -> Any:
     return task().dataset[row[1]][row[2]]
+
+
+class Remembering:
+    """A model that is asked each thing once: many tests have the same documents read and drawn again.
+
+    A call's answers are those of the same call, not of its single draws, so that no batch is another.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._answers: dict[Hashable, list[Any]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> list[Any]:
+        return self._once(tuple(map(_asked, draws)), lambda: self._model.generate_draws(draws))
+
+    def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Any]:
+        key = tuple((_asked(draw), answer.text, answer.finish) for draw, answer in zip(draws, answers, strict=True))
+        return self._once(key, lambda: self._model.reread(draws, answers))
+
+    def _once(self, key: Hashable, ask: Callable[[], Iterable[Any]]) -> list[Any]:
+        if key not in self._answers:
+            self._answers[key] = list(ask())
+        return self._answers[key]
+
+
+def _asked(draw: DrawRequest) -> Hashable:
+    pictures = tuple(picture.tobytes() for picture in draw.images())
+    return draw.asked, draw.draw, draw.alternatives, str(draw.request.plan.limits()), pictures
 
 
 def sampled(model: Any, of: SamplingPlan, documents: int | None = 12) -> Drawn:

@@ -27,6 +27,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from once import SHARED
+
 READ_AT_IMPORT = ("HF_", "TRANSFORMERS_", "OMP_", "MKL_", "TOKENIZERS_", "PYTHONHASHSEED")
 """Beginnings of the names of variables that libraries read as they are imported: a program cannot have others."""
 
@@ -124,8 +126,15 @@ class Server:
                 return
 
 
+AFTER_ENTRY_POINT = "after_entry_point"
+"""File in the folder of the test run with the names of the modules that the entry point loads, one a line."""
+
+
 def preload() -> None:
     """Import what programs of the tests import. There must be no thread afterwards, or a fork could hang."""
+    __import__("lmms_eval.models")
+    __import__("hedge_tasks.lmms.plugin")
+    Path(os.environ[SHARED], AFTER_ENTRY_POINT).write_text("\n".join(sys.modules))
     import evaluation
     from loguru import logger
 

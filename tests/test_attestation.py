@@ -16,7 +16,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attested import BEACON, Drawn, copied_noisy, entry_of, kept_best, plan, sampled, scripted, statement_on, told_by
+from attested import (
+    BEACON,
+    Drawn,
+    Remembering,
+    copied_noisy,
+    entry_of,
+    kept_best,
+    plan,
+    sampled,
+    scripted,
+    statement_on,
+    told_by,
+)
 from openai_server import serve
 
 from hedge_tasks.cli import main
@@ -157,7 +169,7 @@ def test_answers_that_never_repeat_say_nothing_and_equal_ones_hold() -> None:
 
 @pytest.fixture(scope="module", params=["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def model(request: pytest.FixtureRequest) -> Any:
-    return adapter_class("hedge_tiny").create_from_arg_string(f"dtype={request.param}")
+    return Remembering(adapter_class("hedge_tiny").create_from_arg_string(f"dtype={request.param}"))
 
 
 @pytest.fixture(scope="module")
