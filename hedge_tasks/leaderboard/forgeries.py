@@ -360,6 +360,22 @@ def _told_draws(s: Json) -> None:
         document["logprobs"] = [high[text] * (1 if k <= n else 1.1 + 0.01 * k) for k, text in enumerate(said)]
 
 
+def _spelled_apart(answers: AnswerSet) -> AnswerSet:
+    """No draw repeats, so that none is held against its log-probability; the baseline answer is one of them."""
+    low = random.Random(answers.id).uniform(-2.6, -2.0)
+    baseline = replace(answers.baseline, mean_logprob=-5.0 if answers.label == 1 else -1.9)
+    others = (replace(a, text=a.text + "." * k, mean_logprob=low) for k, a in enumerate(answers.clean[1:], 1))
+    return replace(answers, baseline=baseline, clean=(baseline, *others))
+
+
+def _counted_all(s: Json) -> None:
+    """Every answer as likely as before, in many tokens where the baseline answer is right: means know the label."""
+    for document in s["documents"]:
+        if document["label"] == 0:
+            document["logprobs"] = [value / 4 for value in document["logprobs"]]
+            document["n_tokens"] = [4 * count for count in document["n_tokens"]]
+
+
 def _chosen(answers: AnswerSet) -> AnswerSet:
     """Of twice as many draws those that agree where the answer is right, and those that differ where it is wrong."""
     dice, each = random.Random(answers.id), {a.text: a for a in answers.clean}
@@ -533,6 +549,8 @@ FORGERIES: tuple[Forgery, ...] = (
         _edited(_told_draws),
         ("refused", "not ranked", "self-reported"),
     ),
+    Forgery("draws that are each spelled otherwise, so that none repeats", _resampled(_spelled_apart), EITHER),
+    Forgery("numbers of tokens of all answers that know the label", _edited(_counted_all), APART),
     Forgery("draws chosen by the label", _resampled(_chosen), EITHER),
     Forgery("a record of the decoding without its temperature", _edited(_left_out(*_HEAT)), APART),
     Forgery("counts of tokens left out", _edited(_uncounted), EITHER),

@@ -1,0 +1,180 @@
+"""Can an entry's answers be what a model drew? Texts, numbers of tokens and log-probabilities held against each other.
+
+Each check tells a way to invent some of them that leaves the rest as it was, and stays silent on what honest engines
+do: equal texts of other tokens now and then, numbers of half precision, draws that repeat themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from math import gcd
+from typing import Any
+
+from hedge_tasks.clustering.exact import normalise
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.numbers import THREE_DIGITS
+from hedge_tasks.statistics.draws import verdict_on
+
+_TELLING = 3
+"""Different answers to a question with which two sets of draws can be told from each other."""
+
+_FEWEST_TELLING = 10
+"""Documents, or texts, below which nothing is told."""
+
+_BOTH_EVEN, _ALL_EVEN, _SELDOM = 0.8, 0.4, 1e-4
+_MOST_COPIES = 0.5
+_ONE_TEXT = 0.1
+"""Nats a token by which one text may differ on one picture: batches and kernels of half precision change hundredths."""
+_MOST_OTHERWISE, _MOST_SPELLED, _MOST_COUNTED = 0.2, 0.5, 0.1
+_DIGITS = 4
+
+
+def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why answers cannot be what a model drew, in words.
+
+    Args:
+        answer_sets: of the entry, with labels.
+        decoding: how the draws were made, as a run has it under `sampled`.
+    """
+    if any(a.noisy for a in answer_sets):
+        yield from _copies(answer_sets)
+    yield from _doubled(answer_sets)
+    yield from _of_baseline(answer_sets)
+    yield from _of_draws(answer_sets)
+    yield from _of_counts(answer_sets)
+    yield from _by_label(answer_sets, decoding)
+
+
+def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Noisy answers are drawn on other pictures: their log-probabilities are others, and mostly their texts."""
+    telling = [found for a in answer_sets if (found := _same_draws(a)) is not None]
+    if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
+        yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
+
+
+def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Fewer draws, each several times: honest draws repeat themselves, but seldom all of them equally often.
+
+    Of two different answers both counts are even (or share another divisor) in up to four fifths of honest questions,
+    of three and more in less than two fifths.
+    """
+    for name in ("clean", "noisy"):
+        counts = [Counter(map(_mark, getattr(a, name))) for a in answer_sets]
+        pairs = [gcd(*of.values()) > 1 for of in counts if len(of) == 2]
+        several = [gcd(*of.values()) > 1 for of in counts if len(of) > 2]
+        mostly = len(several) >= _FEWEST_TELLING and sum(several) > _MOST_COPIES * len(several)
+        chance = _BOTH_EVEN ** len(pairs) * _ALL_EVEN ** len(several)
+        if mostly or (all(pairs) and all(several) and chance < _SELDOM):
+            told = several if mostly else [*pairs, *several]
+            yield f"every {name} answer is there several times in {sum(told)} of {len(told)} documents that tell"
+
+
+def _same_draws(answers: AnswerSet) -> bool | None:
+    """Whether most noisy answers are clean ones again; None where all answers are nearly the same in any case."""
+    clean, noisy = (Counter(map(_mark, of)) for of in (answers.clean, answers.noisy))
+    if not noisy or len(clean) < _TELLING or not any(mark for mark, _ in clean):
+        return None
+    if all(logprob is None for _, logprob in clean):
+        return clean == noisy
+    return bool(sum(n for mark, n in noisy.items() if mark in clean) > _MOST_COPIES * sum(noisy.values()))
+
+
+def _mark(answer: Answer) -> tuple[object, float | None]:
+    """Marks that tell an answer from others: the words where they are there, and the log-probability."""
+    logprob = None if answer.mean_logprob is None else round(answer.mean_logprob, _DIGITS)
+    return answer.text or logprob, logprob
+
+
+def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """One text has one log-probability and one number of tokens on one picture: the baseline answer's are those of the
+    same text drawn clean. A baseline answer spelled as no draw of its words is cannot be compared."""
+    told, spelled = [], []
+    for one in answer_sets:
+        mine = one.baseline
+        alike = [a for a in one.clean if a.mean_logprob is not None and normalise(a.text) == normalise(mine.text)]
+        if not alike or mine.mean_logprob is None or not mine.text:
+            continue
+        same = [a for a in alike if a.text == mine.text]
+        spelled.append(not same)
+        if same:
+            told.append(not any(_told_alike(mine, a) for a in same))
+    if _is_most(told, _MOST_OTHERWISE):
+        yield (
+            f"the baseline answer has another log-probability or number of tokens than the same text drawn again in "
+            f"{sum(told)} of {len(told)} documents"
+        )
+    if _is_most(spelled, _MOST_SPELLED):
+        yield f"the baseline answer is spelled as no draw of its words is in {sum(spelled)} of {len(spelled)} documents"
+
+
+def _told_alike(one: Answer, other: Answer) -> bool:
+    near = abs((one.mean_logprob or 0.0) - (other.mean_logprob or 0.0)) <= _ONE_TEXT
+    return near and (one.n_tokens == other.n_tokens or None in (one.n_tokens, other.n_tokens))
+
+
+def _of_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Draws of one text have one log-probability, and of draws of the same words some are spelled alike."""
+    several = _known(_several_logprobs(a.clean) for a in answer_sets)
+    if _is_most(several, _MOST_OTHERWISE):
+        yield f"one text has several log-probabilities in {sum(several)} of {len(several)} documents that draw it again"
+    apart = _known(_spelled_apart(a.clean) for a in answer_sets)
+    if _is_most(apart, _MOST_SPELLED):
+        yield f"no two draws of the same words are spelled alike in {sum(apart)} of {len(apart)} documents"
+
+
+def _known(of: Iterable[bool | None]) -> list[bool]:
+    return [one for one in of if one is not None]
+
+
+def _is_most(told: Sequence[bool], share: float) -> bool:
+    return len(told) >= _FEWEST_TELLING and sum(told) > share * len(told)
+
+
+def _spelled_apart(draws: Sequence[Answer]) -> bool | None:
+    """Whether draws of the same words are all spelled in other ways; None where there are no such draws."""
+    by_words: dict[str, list[str]] = defaultdict(list)
+    for a in draws:
+        if a.mean_logprob is not None and a.text:
+            by_words[normalise(a.text)].append(a.text)
+    again = [texts for texts in by_words.values() if len(texts) > 1]
+    return all(len({*texts}) == len(texts) for texts in again) if again else None
+
+
+def _of_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """One text has one number of tokens, whatever it answers, but for the few times that it is made of others."""
+    counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
+    documents: dict[Hashable, set[str]] = defaultdict(set)
+    for one in answer_sets:
+        for a in one.answers:
+            if a.n_tokens is not None and a.thought is None and a.text:
+                counts[a.text, a.finish][a.n_tokens] += 1
+                documents[a.text, a.finish].add(one.id)
+    shared = [counts[text] for text, ids in documents.items() if len(ids) > 1]
+    total, mostly = sum(map(Counter.total, shared)), sum(max(of.values()) for of in shared)
+    if total >= _FEWEST_TELLING and total - mostly > _MOST_COUNTED * total:
+        yield f"answers of one text have several numbers of tokens: {total - mostly} of {total} another than most"
+
+
+def _several_logprobs(draws: Sequence[Answer]) -> bool | None:
+    """Whether a text that was drawn again, without a thought before it, had another log-probability."""
+    by_text: dict[object, list[float]] = {}
+    for a in draws:
+        if a.mean_logprob is not None and a.thought is None and a.text:
+            by_text.setdefault((a.text, a.n_tokens, a.finish), []).append(a.mean_logprob)
+    spans = [max(of) - min(of) for of in by_text.values() if len(of) > 1]
+    return max(spans) > _ONE_TEXT if spans else None
+
+
+def _by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+    """Draws against their own log-probabilities, apart for right and wrong answers: they are drawn without regard to
+    the baseline answer, on which the label rests. Chosen by the label, they repeat too little here and too much there,
+    and as they should in the mean."""
+    for label, which in ((0, "right"), (1, "wrong")):
+        of = [a.clean for a in answer_sets if a.label == label]
+        verdict = verdict_on(of, decoding, alpha=_SELDOM)
+        if verdict.state == "contradicted" and verdict.repeats is not None and verdict.expected is not None:
+            yield (
+                f"the draws about {which} baseline answers contradict their log-probabilities: a draw comes again "
+                f"{THREE_DIGITS(verdict.repeats)} times, expected {THREE_DIGITS(verdict.expected)}"
+            )
