@@ -21,8 +21,9 @@ demo: .venv/.installed
 	@# lmms-eval exits with 0 whatever happened; a results file tells.
 	@find results -name '*_results.json' -newer .venv/.started | grep -q . || (echo "The evaluation failed." >&2; exit 1)
 
-# A file's tests stay together: they share what is expensive. One thread each, or the processes would be in each other's way.
-PYTEST = OMP_NUM_THREADS=1 pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# A file's tests stay together: they share what is expensive. One thread each, or the processes would be in each other's way;
+# one process more than there are processors, as some wait for a server or a disk.
+PYTEST = OMP_NUM_THREADS=1 pytest -n $(shell expr $$(nproc) + 1) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: lint
 	$(PYTEST) -m 'not slow and not docs'

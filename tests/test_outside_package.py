@@ -151,7 +151,8 @@ def test_its_run_is_submitted_and_the_submission_is_valid(outside: Outside) -> N
     assert found.problems == ()
     assert not found.detectors["initial"]["colours_said"].verified
     assert not found.clusterings["initial"].verified
-    assert found.detectors["initial"]["se"].verified
+    assert found.detectors["initial"]["radflag"].verified
+    assert "end token" in found.detectors["initial"]["se"].reason, "its model tells none"
 
 
 def test_its_own_number_is_compared_submitted_and_leads_the_report(outside: Outside) -> None:

@@ -501,23 +501,27 @@ READERS: dict[str, Callable[[str], object]] = {
 
 
 def seconds(read: Callable[[str], object], text: str) -> float:
-    """Of processor time, the least of three."""
-    taken = []
+    """Of processor time."""
     gc.disable()
-    for _ in range(3):
-        begin = time.process_time()
-        read(text)
-        taken.append(time.process_time() - begin)
+    begin = time.process_time()
+    read(text)
+    taken = time.process_time() - begin
     gc.enable()
-    return min(taken)
+    return taken
 
 
 def grows(read: Callable[[str], object], shape: Callable[[int], str], sizes: Sequence[int]) -> bool:
-    """Whether four times the length takes far more than four times as long, in two measurements of it."""
+    """Whether four times the length takes far more than four times as long, each time it is measured."""
     least = 0.02  # below it the clock, not the reader, is measured
-    return all(
-        seconds(read, shape(4 * n)) > 6.25 * max(seconds(read, shape(n)), least / 4) for n in sizes for _ in range(2)
-    )
+
+    def once(n: int, bound: float = 6.25 * least / 4) -> bool:
+        text = shape(4 * n)
+        if seconds(read, text) <= bound:
+            return False
+        short = min(seconds(read, shape(n)) for _ in range(3))
+        return all(seconds(read, text) > max(6.25 * short, bound) for _ in range(5))
+
+    return all(map(once, sizes))
 
 
 @pytest.mark.slow
