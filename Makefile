@@ -23,7 +23,7 @@ demo: .venv/.installed
 
 # A file's tests stay together: they share what is expensive. One thread each, or the processes would be in each other's way;
 # one process more than there are processors, as some wait for a server or a disk.
-PYTEST = OMP_NUM_THREADS=1 pytest -n $(shell expr $$(nproc) + 1) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST = OMP_NUM_THREADS=1 pytest -n $(shell expr $$(nproc --all) + 1) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: lint
 	$(PYTEST) -m 'not slow and not docs'

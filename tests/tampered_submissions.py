@@ -537,7 +537,7 @@ TAMPERS = [
         "numbers of tokens forged",
         documents(lambda i, d: d.update(n_tokens=[1 + 9 * (d["label"] or 0)] * len(d["logprobs"]))),
         "answers",
-        (REPORTED, REPORTED, REFUSED),
+        (ASIDE, REPORTED, REFUSED),
     ),
     Tamper("a log-probability too few", of_first(lambda d: d["logprobs"].pop()), "", ALL_REFUSED, **SHUT),
     # Texts
