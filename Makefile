@@ -1,7 +1,7 @@
 # make demo         install, then evaluate the embedded model on the embedded questions
 # make check        install, lint, type-check, run the tests that are not slow: under two minutes on two cores
-# make test         install, lint, type-check, run all tests but those of the documentation
-# make test-docs    the tests of the documentation: its site, notebooks and the README's commands are run
+# make test         install, lint, type-check, run all tests but those below
+# make test-docs    the documentation's site, notebooks and commands are run, the wheel is, and pages are opened in a browser
 # make test-engines the embedded model through vLLM, llama.cpp and `transformers serve`, set up in .engines
 # make test-cluster Ray on two simulated nodes; the answer store on moto's server, which plays S3; and where Debian's packages
 #                   are installed, SLURM (slurmctld slurmd slurm-client munge) and Ceph's S3 (ceph-mon ceph-osd ceph-common radosgw)
@@ -13,7 +13,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --constraint constraints.txt
 
-.PHONY: demo check test test-docs test-engines test-cluster test-pythons lint docs demo-models clean
+.PHONY: demo check test test-docs test-engines test-cluster test-pythons lint compiled docs demo-models clean
 
 demo: .venv/.installed
 	@touch .venv/.started
@@ -22,26 +22,34 @@ demo: .venv/.installed
 	@find results -name '*_results.json' -newer .venv/.started | grep -q . || (echo "The evaluation failed." >&2; exit 1)
 
 # A file's tests stay together: they share what is expensive. One thread each, or the processes would be in each other's way;
-# one process more than there are processors, as some wait for a server or a disk.
-PYTEST = OMP_NUM_THREADS=1 pytest -n $(shell expr $$(nproc --all) + 1) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# one process more than there are processors, as some wait for a server or a disk. Byte code is kept whatever is set outside:
+# each process would compile all tests again.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 pytest
+SPREAD = -n $(shell expr $$(nproc --all) + 1) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+# As often as one likes: byte code and mypy's cache are there from the last time, and these tests do not wait.
 check: lint
-	$(PYTEST) -m 'not slow and not docs'
+	$(PYTEST) $(SPREAD) -n auto -m 'not slow and not docs and not pages' --durations 5 --durations-min 0.5
 
-test: lint
-	$(PYTEST) -m 'not docs'
+test: .venv/.installed-dev
+	$(MAKE) --no-print-directory --jobs 2 lint compiled
+	$(PYTEST) $(SPREAD) -m 'not docs and not pages'
+
+# Tests are compiled once, on the processor that mypy leaves idle. What is wrong with one is said when they are run.
+compiled: .venv/.installed-dev
+	@$(PYTEST) --collect-only --quiet >/dev/null 2>&1 || true
 
 test-docs: .venv/.installed-dev
-	$(PYTEST) -m docs
+	$(PYTEST) $(SPREAD) -m 'docs or pages'
 
 # One engine at a time, and none is skipped: where one cannot be had, this fails and says why.
 test-engines: .venv/.installed-dev
 	python tests/engines/environments.py .engines
-	OMP_NUM_THREADS=1 pytest tests/engines
+	$(PYTEST) tests/engines
 
 test-cluster: .venv/.installed-dev
 	$(PIP) --editable '.[ray,s3]' 'moto[server]>=5'
-	OMP_NUM_THREADS=1 pytest tests/cluster
+	$(PYTEST) tests/cluster
 
 test-pythons: .venv/.installed-dev
 	python tests/pythons.py .pythons

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from forked import LOG, SOCKET
 from hypothesis import settings
+from killing import progress_locks_apart
 from left_behind import kill, left_behind
 from loguru import logger
 from once import SHARED
@@ -25,9 +27,14 @@ from once import SHARED
 settings.register_profile("ours", deadline=None, derandomize="HEDGE_TESTS_RANDOM" not in os.environ)
 settings.load_profile("ours")
 
+# What is imported and collected stays: looking through it for garbage took a third of the time of collecting.
+gc.disable()
+
 # Tests must say the same on a machine that can reach the hub and on one that cannot.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+progress_locks_apart()
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
@@ -54,6 +61,19 @@ def pytest_configure(config: pytest.Config) -> None:
         quiet = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}  # no thread before a fork
         server = subprocess.Popen(command, pass_fds=[listening.fileno()], env=quiet, stderr=log, start_new_session=True)
     config.stash[FORK_SERVER] = server
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever opens a browser is of the tier of pages."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.pages)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -27,6 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from killing import progress_locks_apart
 from once import SHARED
 
 READ_AT_IMPORT = ("HF_", "TRANSFORMERS_", "OMP_", "MKL_", "TOKENIZERS_", "PYTHONHASHSEED")
@@ -141,6 +142,7 @@ def preload() -> None:
     evaluation.prepare()
     for name in PRELOADED:
         __import__(name)
+    progress_locks_apart()
     logger.remove()  # lmms-eval has put a sink of its own there
     logger.add(sys.stderr)
     gc.collect()

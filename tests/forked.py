@@ -19,6 +19,8 @@ FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0])))
 
 def main() -> None:
     name = os.path.basename(sys.argv[0])
+    if sys.argv[1:2] == ["-I"]:  # isolated from the folder and the environment, as no fork is
+        os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
     program = [] if name == "python" else [os.path.join(os.path.dirname(sys.executable), name)]
     request = {"arguments": program + sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}
     text = json.dumps(request).encode()

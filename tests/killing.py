@@ -6,8 +6,17 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
+
+from tqdm import tqdm
+
+
+def progress_locks_apart() -> None:
+    """tqdm's lock is one semaphore of a process and of all its forks: the last act of one that is killed while its bar
+    moves would be to stop every other at its next bar. A fork has a lock of its own after this."""
+    tqdm.set_lock(threading.RLock())
 
 
 def child(task: Callable[[], None]) -> int:

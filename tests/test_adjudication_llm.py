@@ -206,6 +206,7 @@ def test_a_good_second_reply_counts(reply: Any) -> None:
     assert judged(Script(reply, GOOD))[0].label == 1
 
 
+@pytest.mark.slow
 def test_the_raw_reply_is_kept_in_bounded_length() -> None:
     [verdict] = judged(Script("begin " + "x" * 1_000_000 + " end"))
     assert verdict.label is None

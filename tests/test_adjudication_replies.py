@@ -95,6 +95,7 @@ def reference_message() -> Callable[..., list[dict[str, str]]]:
     return names[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "texts",
     [
@@ -125,6 +126,7 @@ def test_hedge_bench_knows_two_outcomes_and_their_numbers() -> None:
     assert said('{"reason": "", "score": 2}', prompt).startswith("unreadable")
 
 
+@pytest.mark.slow
 @given(st.text(), st.text(), st.text())
 def test_whatever_stands_in_a_case_the_judge_sees_one_flat_json_object(question: str, answer: str, ref: str) -> None:
     case = Case("1", question, ref, answer)
@@ -338,6 +340,7 @@ def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -
     assert said(text, prompt).startswith("unreadable: ")
 
 
+@pytest.mark.slow
 @given(st.text(), st.text(max_size=50))
 def test_any_text_is_a_verdict_or_unreadable_and_nothing_else(text: str, judged: str) -> None:
     for prompt in (HEDGE, RELEVANCE):

@@ -686,6 +686,7 @@ def test_another_judge_can_be_registered_once(monkeypatch: pytest.MonkeyPatch) -
         register_judge("rule", Constant)
 
 
+@pytest.mark.slow
 def test_importing_the_room_is_light() -> None:
     code = (
         "import sys, hedge_tasks.adjudication.rule; "
@@ -748,6 +749,7 @@ def test_any_text_gets_a_verdict_with_a_known_rule(question: str, reference: str
     assert verdict(question, reference, answer) == got
 
 
+@pytest.mark.slow
 @given(answer=st.lists(WORDS, min_size=1, max_size=10).map(" ".join))
 @example(answer="yes ?")
 @example(answer=". yes \n ,")

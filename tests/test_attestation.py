@@ -182,12 +182,14 @@ def statement(model: Any, honest: Drawn) -> Attestation:
     return statement_on(model, entry_of(honest, plan()), K)
 
 
+@pytest.mark.slow
 def test_an_honest_run_is_replayed(statement: Attestation, honest: Drawn) -> None:
     assert statement.verdict == "replayed", statement.tests
     assert {statement.tests[name].state for name in (LOGPROBS, SEEDS)} == {"holds"}
     assert statement_faults(statement, entry_of(honest, plan())) == []
 
 
+@pytest.mark.slow
 def test_an_honest_run_in_half_precision_is_replayed() -> None:
     half = adapter_class("hedge_tiny").create_from_arg_string("dtype=bfloat16")
     found = statement_on(half, entry_of(sampled(half, plan(n=3), 3), plan(n=3)), 3)
@@ -195,6 +197,7 @@ def test_an_honest_run_in_half_precision_is_replayed() -> None:
     assert found.engine.dtype == "bfloat16"
 
 
+@pytest.mark.slow
 def test_a_reading_is_what_was_told_as_it_was_drawn(statement: Attestation, honest: Drawn) -> None:
     answers = {of.id: of.answers for _, of in honest}
     off = [
@@ -204,9 +207,10 @@ def test_a_reading_is_what_was_told_as_it_was_drawn(statement: Attestation, hone
         if isinstance(found, float) and said.mean_logprob is not None
     ]
     assert len(off) == K * 11
-    assert max(off) < {"float32": 1e-5, "bfloat16": 0.2}[str(statement.engine.dtype)]
+    assert max(off) < {"float32": 1.5e-5, "bfloat16": 0.2}[str(statement.engine.dtype)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("forge", "by"),
     [
@@ -223,6 +227,7 @@ def test_forged_answers_with_made_up_log_probabilities_fail(
     assert found.tests[by].state == "contradicted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forge", [lambda drawn: scripted(drawn, 0.25), copied_noisy])
 def test_forged_answers_with_the_models_own_log_probabilities_fail_by_their_seeds(
     model: Any, honest: Drawn, forge: Callable[[Drawn], Drawn]
@@ -233,6 +238,7 @@ def test_forged_answers_with_the_models_own_log_probabilities_fail_by_their_seed
     assert found.verdict == "contradicted"
 
 
+@pytest.mark.slow
 def test_another_temperature_and_chosen_draws_fail(model: Any) -> None:
     cool = sampled(model, plan(temperature=0.7), 4)
     assert statement_on(model, entry_of(cool, plan()), 4).tests[SEEDS].state == "contradicted"
@@ -242,6 +248,7 @@ def test_another_temperature_and_chosen_draws_fail(model: Any) -> None:
     assert found.tests[SEEDS].state == "contradicted"
 
 
+@pytest.mark.slow
 def test_another_models_answers_fail(model: Any) -> None:
     dtype = model.dtype
     other = adapter_class("hedge_tiny").create_from_arg_string(f"dtype={dtype},writes=reports")
@@ -251,6 +258,7 @@ def test_another_models_answers_fail(model: Any) -> None:
     assert statement_on(model, entry_of(told_by(model, theirs), plan()), K).tests[SEEDS].state == "contradicted"
 
 
+@pytest.mark.slow
 def test_without_seeds_answers_drawn_anew_tell(honest: Drawn, model: Any) -> None:
     """As of an engine whose tokens somebody else chooses. To say so is no way around the seeds."""
     forged = told_by(model, scripted(honest))
@@ -276,6 +284,7 @@ def _says(body: dict[str, Any]) -> str:
     return random.Random(f"{asked} {body.get('seed')}").choices(likely, weights)[0]
 
 
+@pytest.mark.slow
 def test_an_api_without_log_probabilities_is_asked_again() -> None:
     n = 24
     with serve(_says) as url:
@@ -339,6 +348,7 @@ def test_a_statement_whose_numbers_do_not_follow_is_refused(
     assert statement_faults(_edited(statement, edit), entry_of(honest, plan()))
 
 
+@pytest.mark.slow
 def test_the_board_shows_what_a_statement_says(statement: Attestation, honest: Drawn, tmp_path: Path) -> None:
     entry, file = entry_of(honest, plan()), tmp_path / "entry.json"
     write_submission(file, entry)
@@ -357,6 +367,7 @@ def test_the_board_shows_what_a_statement_says(statement: Attestation, honest: D
     assert "refused" in forged.findings.answers.reason
 
 
+@pytest.mark.slow
 def test_a_contradicted_entry_is_set_aside(model: Any, honest: Drawn, tmp_path: Path) -> None:
     entry, file = entry_of(scripted(honest), plan()), tmp_path / "entry.json"
     write_submission(file, entry)
@@ -366,6 +377,7 @@ def test_a_contradicted_entry_is_set_aside(model: Any, honest: Drawn, tmp_path: 
     assert any("not its model's" in reason for reason in findings.set_aside)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
 def test_only_statements_of_known_keys_count_where_keys_are_given(
     statement: Attestation, honest: Drawn, tmp_path: Path
@@ -395,6 +407,7 @@ def test_only_statements_of_known_keys_count_where_keys_are_given(
         sign(path, tmp_path / "nowhere", NAMESPACE)
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_statement(
     honest: Drawn, model: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -432,6 +445,9 @@ def test_few_documents_or_another_model_are_no_replay(
     if len(honest) > K:
         assert "have to be" in with_statement(check(entry), entry, file).answers.reason
     monkeypatch.setattr(attestation, "FEWEST_READ", K)
+    alone = tuple(document.model_copy(update={"fresh": {}}) for document in statement.documents)
+    [doubt] = attestation._doubts(statement.model_copy(update={"documents": alone}), entry, file)
+    assert "no answer was drawn beside those that were read again" in doubt
     other = entry_of(honest, plan(), model="org/best-70b")
     told = replace_submission(statement, other)
     assert attestation._doubts(told, other, file) == [f"another model read the answers: {statement.engine.model}"]

@@ -79,6 +79,7 @@ def answers_of(plan: Any, truth: dict[str, int], rater: str = "labels-1") -> lis
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_plan_draws_what_it_says_and_tells_nothing(tmp_path: Path) -> None:
     run, _ = misjudged()
     found = planned(run, raters=2)
@@ -133,6 +134,7 @@ class Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
+@pytest.mark.slow
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     run = hostile_run()
     run = replace(run, answer_sets=tuple(a.with_label(i % 2) for i, a in enumerate(run.answer_sets)))
@@ -147,6 +149,7 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert not [cell for cell in cells if cell.startswith("=")]
 
 
+@pytest.mark.slow
 def test_wrong_plans_are_refused() -> None:
     run, _ = misjudged()
     with pytest.raises(ConfigError, match="1 or 2"):
@@ -251,6 +254,7 @@ def test_people_who_disagree_count_in_parts() -> None:
     assert labels.supported.tolist() == pytest.approx([1 / 2, 2 / 3, 1 / 2, 0])
 
 
+@pytest.mark.slow
 def test_with_every_label_the_numbers_are_the_experts() -> None:
     run, truth = misjudged()
     ids = [a.id for a in run.answer_sets]
@@ -273,6 +277,7 @@ def test_with_every_label_the_numbers_are_the_experts() -> None:
     assert quality.specificity.value == pytest.approx(sum(of) / len(of))
 
 
+@pytest.mark.slow
 def test_a_sample_says_it_with_its_error() -> None:
     run, truth = misjudged(600)
     right = replace(run, answer_sets=tuple(a.with_label(truth[a.id]) for a in run.answer_sets))
@@ -315,6 +320,7 @@ def test_a_held_out_document_counts_for_no_auroc() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, truth = misjudged()
     path = save_run(run, tmp_path / "runs")
@@ -362,6 +368,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "plan" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, truth = misjudged()
     path = save_run(run, tmp_path / "runs")
@@ -378,6 +385,7 @@ def test_wrong_uses_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "another run" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_report_tells_both(tmp_path: Path) -> None:
     from hedge_tasks.report.analysis import analyse
     from hedge_tasks.report.truth import truth_of
@@ -459,6 +467,7 @@ def test_curves_and_rates_are_told_against_experts(tmp_path: Path) -> None:
     assert found.difference == 0
 
 
+@pytest.mark.slow
 def test_a_plan_says_where_labels_are_too_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = misjudged()
     path = save_run(run, tmp_path / "run")
@@ -559,6 +568,7 @@ def test_an_image_that_is_labelled_in_part_counts_as_not_drawn() -> None:
     assert labels[0] - labels[1] == sum(each == unit for each in plan.units.values())
 
 
+@pytest.mark.slow
 def test_whole_images_have_the_probabilities_that_are_said() -> None:
     run, _ = in_groups(60)
     plans = [planned(run, n=30, whole=True, seed=seed).plan for seed in range(300)]

@@ -77,6 +77,7 @@ def test_without_questions_or_labels_it_says_why() -> None:
     assert "no question" in table.blind.left_out[BLIND_QUESTION]
 
 
+@pytest.mark.slow
 def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(save_run(long_when_wrong(), tmp_path))
     assert main(["detectors", path]) == 0

@@ -84,6 +84,7 @@ def store(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_rescore_in_blocks_gives_the_numbers_of_all_at_once(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +125,7 @@ def test_an_unknown_definition_is_refused_before_anything_is_read(store: Path) -
         stored_blocks(store, "zzz", "rule")
 
 
+@pytest.mark.slow
 @given(st.lists(some_scores, max_size=6), st.integers(0, 6))
 def test_columns_hold_what_they_were_given(scores: list[Scores], cut: int) -> None:
     columns = ScoreColumns(scores[:cut])

@@ -134,6 +134,7 @@ def test_graphs_with_and_without_edges_differ(name: str) -> None:
     assert name == "claim_closeness" or (stricter >= values).all()  # in a smaller component all may be nearer
 
 
+@pytest.mark.slow
 @given(st.permutations(range(6)))
 def test_the_order_of_the_draws_does_not_matter(order: list[int]) -> None:
     evidence = evidence_of(1, n=6)

@@ -39,6 +39,7 @@ def kept(scored: ScoredClaims, shift: float, width: int = 4) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_probe_finds_what_states_tell_and_stands_in_the_table_of_claims(scored: ScoredClaims) -> None:
     found = with_probes(
         scored, SentenceData.of(scored, kept(scored, 5.0)), [PROBE, fitted_detectors("claim")["claim_mean_probe"]]
@@ -60,6 +61,7 @@ def test_a_probe_finds_what_states_tell_and_stands_in_the_table_of_claims(scored
     assert "claim_mean_probe" in "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_the_error_of_fitting_is_in_both_intervals(scored: ScoredClaims) -> None:
     found = with_probes(scored, SentenceData.of(scored, kept(scored, 0.0)), [PROBE])
     control = found.shuffled[PROBE.name]
@@ -83,6 +85,7 @@ def test_the_error_of_fitting_is_in_both_intervals(scored: ScoredClaims) -> None
     assert row.difference.stderr == pytest.approx(((without.difference.stderr or 0.0) ** 2 + added) ** 0.5)
 
 
+@pytest.mark.slow
 def test_sentences_without_states_are_left_out_and_counted(scored: ScoredClaims) -> None:
     states = kept(scored, 5.0)
     first = scored.answers[0].answers.id
@@ -111,6 +114,7 @@ def test_a_probe_of_other_sentences_has_no_control_and_its_interval_no_fitting(s
         with_probes(scored, here, [PROBE], fit_on=narrow)
 
 
+@pytest.mark.slow
 def test_fewer_labels_have_a_price(scored: ScoredClaims) -> None:
     found = with_probes(scored, SentenceData.of(scored, kept(scored, 5.0)), [PROBE], prices=True)
     assert set(found.prices[PROBE.name]) == {25, 50}

@@ -115,6 +115,7 @@ def test_clauses_leave_alone_what_is_no_list_of_findings(text: str) -> None:
     assert claims_of(text, "clause") == [(text, text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["sentence", "clause"])
 @pytest.mark.parametrize(
     "text",

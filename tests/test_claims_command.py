@@ -88,6 +88,7 @@ def test_the_table_and_its_price(answers: Path, capsys: pytest.CaptureFixture[st
     )
 
 
+@pytest.mark.slow
 def test_json_has_every_number_with_its_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = written(tmp_path / "answers.jsonl", three_times(rows()))
     out, _ = asked(capsys, answers)
@@ -171,6 +172,7 @@ NOTHING = 1
 """
 
 
+@pytest.mark.slow
 def test_labels_of_a_function(
     answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,6 +353,7 @@ class NeverAgain:
         return {"support": self.name}
 
 
+@pytest.mark.slow
 def test_kept_support_is_scored_again_without_the_engine(
     answers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def test_one_class_is_undefined_with_the_reason(tmp_path: Path, capsys: pytest.C
     assert "undefined: se, " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -131,6 +132,7 @@ def test_an_unknown_command_exits_with_2(capsys: pytest.CaptureFixture[str]) -> 
     assert stop.value.code == 2
 
 
+@pytest.mark.slow
 def test_not_utf8_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": "\xff"}\n')

@@ -153,6 +153,7 @@ def test_differences_besides_the_model_are_said(tmp_path: Path, capsys: pytest.C
     assert "paired jackknife by group" in said.out
 
 
+@pytest.mark.slow
 def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     tmp_path: Path, compare: Callable[..., Any]
 ) -> None:

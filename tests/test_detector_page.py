@@ -241,6 +241,7 @@ def test_hedge_sweep_by_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "at most" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_arena_ranks_over_its_runs_and_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for seed, task in ((1, "hedge_one"), (2, "hedge_other")):
         save_run(finished_run(60, seed=seed, task=task), tmp_path / "arena")

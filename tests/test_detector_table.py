@@ -146,6 +146,7 @@ def test_at_one_price_everybody_gets_what_it_can_pay() -> None:
         detector_table(RUN, SCORER, ("se",), budget=-1)
 
 
+@pytest.mark.slow
 def test_mean_ranks_over_runs() -> None:
     tables = [detector_table(finished_run(60, seed=seed), SCORER, ("se", "msp", "lexical")) for seed in range(3)]
     ranks = {rank.detector: rank for rank in mean_ranks(tables)}
@@ -156,6 +157,7 @@ def test_mean_ranks_over_runs() -> None:
     assert mean_ranks(tables[:2])[0].interval is None
 
 
+@pytest.mark.slow
 def test_the_command_shows_price_interval_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = save_run(RUN, tmp_path)
     assert main(["detectors", str(file), "--detectors", "se,vase,kle", "--json"]) == 0

@@ -88,6 +88,7 @@ def test_the_mean_deviation_is_zero_and_its_variance_the_stated_one() -> None:
     assert squares == pytest.approx(stated)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("documents", "end"), [(10, True), (60, True), (60, False)])
 def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     chance = np.random.default_rng(7)
@@ -95,6 +96,7 @@ def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
     assert alarms <= 6  # of 150 at .01, more have a probability of .001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_a_text_of_other_tokens_is_another_draw(noise: float) -> None:
     """Twelve ways to write four texts, as a tokenizer has them; a noisy engine tells other digits each time."""
@@ -126,6 +128,7 @@ def _nearly_sure(chance: np.random.Generator, n: int = 10) -> list[Answer]:
     return [answer(int(i), math.log(shares[i])) for i in chance.choice(2, size=n, p=shares)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("documents", [12, 40])
 def test_a_nearly_sure_model_is_no_alarm(documents: int) -> None:
     """Where hardly any draw differs, their number is too skewed for a t-test, which alarmed in 6 % of such runs."""
@@ -143,6 +146,7 @@ def test_draws_that_differ_although_the_model_says_it_is_sure_contradict() -> No
     assert verdict_on(one_text, PURE).state == "contradicted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("served", "told"),
     [
@@ -160,6 +164,7 @@ def test_deviations_are_seen(served: Callable[[Shares], Shares], told: Callable[
     assert seen >= 18
 
 
+@pytest.mark.slow
 def test_answers_of_two_models_are_seen() -> None:
     chance = np.random.default_rng(13)
     seen = sum(verdict_on([mixed(chance) for _ in range(120)], PURE).state == "contradicted" for _ in range(20))
@@ -230,6 +235,7 @@ def test_outcomes_under_every_deviation_are_distributions() -> None:
     assert found["base 10"].p == pytest.approx(p ** (1 / math.log(10)))
 
 
+@pytest.mark.slow
 def test_the_stated_power_is_that_of_the_test() -> None:
     """Of T 0.7 at 40 documents, where it is neither 0 nor 1; benchmarks/draws_power.py has more."""
     chance = np.random.default_rng(17)

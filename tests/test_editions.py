@@ -55,6 +55,7 @@ def reasons(submission: Json, **options: Any) -> str:
 # --- what ships -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_task_ships_the_edition_that_its_yaml_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever changes a task, a default or a judge writes its edition anew: hedge edition TASK."""
     from hedge_tasks.lmms.editions import edition_of_file
@@ -183,6 +184,7 @@ def test_half_of_the_draws_are_not_all_of_them() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, -1])
 def test_noisy_answers_that_are_the_clean_ones_are_told(order: int) -> None:
     told = reasons(sets_with(lambda a: replace(a, noisy=a.clean[::order])))
@@ -210,6 +212,18 @@ def test_pictures_that_the_manifest_knows_are_not_left_out() -> None:
     for document in shown["documents"]:
         document["digests"]["pictures"] = "0123456789abcdef"
     assert reasons(shown, manifests=lambda task: [manifest]) == ""
+
+
+def test_log_probabilities_that_the_record_has_are_not_left_out() -> None:
+    silent = copy.deepcopy(SUBMISSION)
+    silent["settings"]["sampled"] = {"decoding": {"asked": "pure"}, "probe": {"logprobs": True}}
+    assert "the record says that log-probabilities were told" not in reasons(silent)
+    for document in silent["documents"][:4]:
+        document["logprobs"][1] = None
+    faults = check({**silent, "digest": digest_of(silent)}, **RULES)
+    assert "the record says that log-probabilities were told, and 4 documents have answers without" in "; ".join(
+        faults.set_aside
+    )
 
 
 def test_the_probe_is_part_of_an_edition_that_has_one() -> None:
@@ -247,9 +261,54 @@ def board(folder: Path, **runs: Run) -> Any:
     return read_entries(folder, **RULES)
 
 
+def one_model() -> Callable[..., Run]:
+    """Runs of one model: draws of their own out of the answers that it gives to each question."""
+    whole = on_board(finished_run(30, samples=8))
+
+    def run(seed: int, *, base: int = 0, model: str = "org/model") -> Run:
+        sets = tuple(
+            replace(a, clean=tuple(a.clean[(seed + k) % 8] for k in range(4)), noisy=a.noisy[:4])
+            for a in whole.answer_sets
+        )
+        mine = entered(seed, base=base, model=model)
+        return replace(mine, answer_sets=sets)
+
+    return run
+
+
+@pytest.mark.slow
+def test_another_models_run_is_no_seed_of_a_model_that_has_a_place(tmp_path: Path) -> None:
+    model = one_model()
+    built = board(tmp_path / "in", a=model(0), b=entered(5, base=1, model="ORG/Model."), c=model(3, base=2))
+    found = {entry.file: entry for entry in built.entries}
+    assert [one.file for one in found["a.json"].runs] == ["c.json"]
+    assert "no run of that model, or too few answers to tell" in found["b.json"].findings.set_aside[-1]
+
+
+@pytest.mark.slow
+def test_a_name_is_not_another_entrys_model(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i, (name, model) in enumerate((("Org Famous", "org/mine"), ("org/famous", "org/famous"))):
+        run = entered(i, model=model)
+        write_submission(folder / f"{i}.json", make_submission(run, texts=True, name=name))
+    first, second = read_entries(folder, **RULES).entries
+    assert first.findings.set_aside[-1] == "its name is another entry's model"
+    assert second.findings.ranked
+
+
+@pytest.mark.slow
+def test_one_file_under_two_names_is_one_entry(tmp_path: Path) -> None:
+    built = board(tmp_path / "in", a=RUN, b=RUN)
+    assert list(built.refused.values()) == ["the same file as a.json"]
+    assert build_site(built, tmp_path / "site")
+
+
+@pytest.mark.slow
 def test_runs_with_the_editions_seeds_are_one_place_with_a_spread(tmp_path: Path) -> None:
-    runs = {f"s{i}": entered(i, base=i, model=("org/model", "Org/Model")[i % 2]) for i in range(3)}
-    built = board(tmp_path / "in", **runs, again=entered(7), other=entered(8, model="org/other"))
+    model = one_model()
+    runs = {f"s{i}": model(i, base=i, model=("org/model", "Org/Model")[i % 2]) for i in range(3)}
+    built = board(tmp_path / "in", **runs, again=model(7), other=entered(8, model="org/other"))
     found = {entry.file: entry for entry in built.entries}
     # Nothing is committed here, so that names say who was first.
     assert [name for name, entry in found.items() if entry.findings.ranked] == ["again.json", "other.json"]
@@ -262,11 +321,13 @@ def test_runs_with_the_editions_seeds_are_one_place_with_a_spread(tmp_path: Path
     assert "3 seeds: " in page.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_later_seed_alone_has_no_place(tmp_path: Path) -> None:
     built = board(tmp_path / "in", a=entered(1, base=1))
     assert "seed 1 counts only beside the edition's first" in built.entries[0].findings.set_aside[-1]
 
 
+@pytest.mark.slow
 def test_one_model_under_several_names_has_one_place(tmp_path: Path) -> None:
     """The same answer has the same log-probability wherever the same model is asked."""
 
@@ -289,6 +350,7 @@ def test_one_model_under_several_names_has_one_place(tmp_path: Path) -> None:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -189,6 +189,7 @@ def test_nothing_said_is_certain(tmp_path: Path) -> None:
     assert evidence_of(first).forced == {"blank": 0.0}
 
 
+@pytest.mark.slow
 def test_stores_export_import_and_account_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = sampled(ForcingModel(), tmp_path / "a", ALL)
     assert main(["store", "info", str(tmp_path / "a"), "--json"]) == 0
@@ -223,6 +224,7 @@ def test_the_distribution_over_offered_answers_is_forced_once_an_option_and_kept
         assert orphans(store) == 0
 
 
+@pytest.mark.slow
 def test_offered_answers_are_forced_on_each_perturbed_picture_and_counted(tmp_path: Path) -> None:
     def two_noisy(store: Path | None) -> list[Any]:
         made = requests(store, passes_needed(["forced_noisy"]), options=("no", "yes"))

@@ -137,6 +137,7 @@ def test_a_distribution_over_some_of_the_options_is_none() -> None:
 # --- two orders -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text("abc xyz", min_size=1).map(str.strip).filter(bool), min_size=2, max_size=6),
     st.sampled_from(["{}. {}", "({}) {}", "{}) {}", "{}: {}"]),
@@ -449,6 +450,7 @@ def test_letters_of_the_question_s_own_are_kept_to_where_one_is_none_of_the_like
     assert len({json.dumps(body["messages"]) for body in script.bodies}) == 1  # the question as it is
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 0.99), st.floats(-3, 3))
 def test_of_two_options_a_liking_for_a_letter_cancels_out(p: float, liking: float) -> None:
     def told(first: float) -> list[tuple[str, float]]:

@@ -106,3 +106,16 @@ def test_a_run_that_leaves_a_process_behind_fails_and_names_the_test(tmp_path: P
     assert done.returncode == 1
     assert re.search(r"left a process behind: \d+ sleep 3600 +\(of test_leak.py::test_it", done.stderr), done.stderr
     assert subprocess.run([*call, "-k", "other"], **run).returncode == 0  # type: ignore[call-overload]
+
+
+def test_a_program_killed_while_its_bar_moves_stops_no_other() -> None:
+    program = (
+        "import os, signal\n"
+        "from tqdm.auto import tqdm\n"
+        "if not (moving := os.fork()):\n"
+        "    tqdm.get_lock().acquire()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.waitpid(moving, 0)\n"
+        "print(sum(tqdm(range(3))))"
+    )
+    assert call("forked", "-c", program, timeout=60).stdout == "3\n"

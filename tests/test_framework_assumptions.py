@@ -79,6 +79,7 @@ def test_installing_twice_changes_nothing(tasks: Any) -> None:
     assert state() == before
 
 
+@pytest.mark.slow
 def test_the_next_command_is_under_the_last_table(tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from lmms_eval.__main__ import make_table  # what the command line prints with
 

@@ -111,6 +111,7 @@ def test_imported_rotations_are_groups_unless_the_user_decides(rotations: Path) 
     assert [found(group) for group in (None, "none", "image")] == [60, 240, 240]
 
 
+@pytest.mark.slow
 def test_health_reports_groups_and_the_design_effect(
     rotations: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ assert FOUND.policy is not None
 POLICY = FOUND.policy
 
 
+@pytest.mark.slow
 def test_what_is_promised_is_what_the_documents_show() -> None:
     """Counted anew from the run: accepted, wrong, and the tested part of the documents."""
     scores = scorer_of(RUN, None).score(RUN.answer_sets)
@@ -122,6 +123,7 @@ def test_a_promise_follows_from_its_counts() -> None:
         assert np.sum(promise.bets, axis=0).tolist() == [promise.n_accepted, promise.n_wrong]
 
 
+@pytest.mark.slow
 def test_a_type_of_question_has_a_promise_of_its_own(tmp_path: Path) -> None:
     """Every other picture's questions are open, and all answers to them wrong: closed ones are promised alone."""
     types = {group: "open" if i % 2 else "closed" for i, group in enumerate(sorted({a.group for a in RUN.answer_sets}))}
@@ -184,6 +186,7 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert "risk: expected a number between 0 and 1, got 1.5" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_labels_may_give(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pilot = run_of(1, 150)
     options = {"risk": 0.3, "confidence": 0.8}
@@ -202,6 +205,7 @@ def test_a_plan_says_what_labels_may_give(tmp_path: Path, capsys: pytest.Capture
     assert "--plan: expected numbers of labels" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_plan_for_what_was_labelled_is_what_came_of_it() -> None:
     """Over other runs of the same size: their own accepted shares."""
     scorer = scorer_of(RUN, None)

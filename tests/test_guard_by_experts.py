@@ -70,6 +70,7 @@ def audited(folder: Path, n: int = 600, labels: int = 400) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_the_command_promises_what_experts_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = audited(tmp_path / "run")
     assert run.path is not None
@@ -96,6 +97,7 @@ def test_the_risk_by_experts_of_a_census_is_counted() -> None:
     assert found.value == pytest.approx(7 / 20)
 
 
+@pytest.mark.slow
 def test_a_bad_judge_breaks_no_promise() -> None:
     """Strata by a judge of sensitivity .65; risks of the thresholds are known."""
     rng, broken, n_promised = np.random.default_rng(0), 0, 0

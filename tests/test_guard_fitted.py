@@ -73,6 +73,7 @@ def found(run: Run) -> Policy:
     return search.policy
 
 
+@pytest.mark.slow
 def test_a_policy_brings_its_state_and_holds_on_another_run(found: Policy, run: Run, tmp_path: Path) -> None:
     save_policy(found, tmp_path / "policy.json")
     policy = load_policy(tmp_path / "policy.json")
@@ -114,6 +115,7 @@ class Model:
         return [{"states": state(text == "wrong")} for text in texts]
 
 
+@pytest.mark.slow
 def test_a_question_is_looked_at_from_inside(found: Policy) -> None:
     model = Model()
     guard = Guard(found, model)
@@ -127,6 +129,7 @@ def test_a_question_is_looked_at_from_inside(found: Policy) -> None:
         Guard(found, type("Server", (), {"generate_draws": blind.generate_draws, "task_dict": {}})())
 
 
+@pytest.mark.slow
 def test_nobody_is_fitted_and_calibrated_on_the_same(run: Run, tmp_path: Path, capsys: Any) -> None:
     with pytest.raises(ConfigError, match="images of RUN are in it"):
         fit_apart(run, scorer_of(run, None), [PROBE], fit_on=run)
@@ -142,6 +145,7 @@ def test_nobody_is_fitted_and_calibrated_on_the_same(run: Run, tmp_path: Path, c
     assert load_policy(out).fitted is not None
 
 
+@pytest.mark.slow
 def test_a_fitted_row_stands_among_detectors_and_not_within_kinds_of_questions(run: Run) -> None:
     small = replace(run, answer_sets=run.answer_sets[:80])
     table = detector_table(small, scorer_of(run, None), ["se"], fitted=(PROBE,), blind=False)
@@ -224,6 +228,7 @@ def test_a_fused_score_is_the_logistic_regression_of_its_members(plain: Run) -> 
     assert get(state_.name).needs == get("se").needs | get("radflag").needs | get("msp").needs
 
 
+@pytest.mark.slow
 def test_a_fused_policy_is_whole_and_holds_elsewhere(
     plain: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

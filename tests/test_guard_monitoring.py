@@ -61,6 +61,7 @@ def test_no_bet_can_be_expected_to_win_at_the_bound() -> None:
     assert expected == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_false_alarms_at_any_time_are_as_rare_as_said() -> None:
     chance = np.random.default_rng(1)
     alarms = 0
@@ -136,6 +137,7 @@ def audit(url: str, body: Any) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
+@pytest.mark.slow
 def test_audits_come_in_over_http() -> None:
     guarded = of_server(policy())
     with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(guarded, endpoint=upstream)) as url:

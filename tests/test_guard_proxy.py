@@ -277,6 +277,7 @@ def test_what_cannot_be_judged_may_be_passed_on_and_says_so() -> None:
             pass
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_wrong_with_its_options(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,6 +377,7 @@ def slow(body: dict[str, Any]) -> Response:
     return Response(completion(reply(body)), pause=0.3)
 
 
+@pytest.mark.slow
 def test_one_too_many_is_told_to_come_again_and_never_answered_unjudged() -> None:
     with serve(slow, models=[SERVED]) as upstream:
         guard = Guard.load(POLICY, endpoint=upstream, concurrency=2)

@@ -64,6 +64,7 @@ def accepted(guard: Guard, n: int = 60) -> int:
     return sum(guard.ask(PICTURE, f"0.{i:03d}").accepted for i in range(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upstream", [frozen, greedy, caching()], ids=["ignores the seed", "greedy", "a cache"])
 def test_nothing_that_a_frozen_server_says_is_accepted(upstream: Upstream) -> None:
     with serve(upstream, models=[SERVED]) as url, Guard.load(POLICY, endpoint=url) as guard:
@@ -89,6 +90,7 @@ def test_an_honest_server_passes_and_is_asked_once() -> None:
         assert guard.watch.checks == 1
 
 
+@pytest.mark.slow
 def test_health_says_that_nothing_is_accepted() -> None:
     with serve(greedy, models=[SERVED]) as upstream, proxied(Guard.load(POLICY, endpoint=upstream)) as url:
         assert get(f"{url}/health")[1]["server"] == "unchecked"
@@ -98,6 +100,7 @@ def test_health_says_that_nothing_is_accepted() -> None:
         assert "sentinel" in found["reason"]
 
 
+@pytest.mark.slow
 def test_a_server_that_came_back_greedy_is_found_by_its_fingerprint_or_its_absence() -> None:
     for sign in ("fingerprint", "absence"):
         now: dict[str, Any] = {"greedy": False, "away": False}
@@ -119,6 +122,7 @@ def test_a_server_that_came_back_greedy_is_found_by_its_fingerprint_or_its_absen
             assert accepted(guard, 5) == 0
 
 
+@pytest.mark.slow
 def test_the_hour_is_over_and_a_failed_server_may_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr("hedge_tasks.guard.sentinels.time.monotonic", lambda: clock[0])
@@ -194,6 +198,7 @@ def test_the_p_value_is_that_of_all_permutations(calibrated: str, fresh: str) ->
     assert found == pytest.approx(expected, abs=4 * np.sqrt(expected / 1999) + 1e-3)
 
 
+@pytest.mark.slow
 def test_an_honest_server_fails_no_more_often_than_said() -> None:
     """At a level that a hundred checks can tell; benchmarks/sentinels.py has the small one."""
     chance = np.random.default_rng(3)
@@ -206,6 +211,7 @@ def test_an_honest_server_fails_no_more_often_than_said() -> None:
     assert low <= 15 + 3 * np.sqrt(150 * 0.1 * 0.9)
 
 
+@pytest.mark.slow
 def test_sentinels_are_chosen_by_draws_that_are_not_kept() -> None:
     sets = list(finished_run(200, seed=5, samples=10).answer_sets)
     pictures = {a.id: [b"x"] for a in sets}

@@ -175,6 +175,7 @@ def test_a_spread_model_gives_the_same_answers(model: Any, picture: Image.Image,
     assert spread.answer_identity == model.answer_identity
 
 
+@pytest.mark.slow
 def test_rows_of_a_cache_are_chosen_by_an_index_that_fits_every_device(
     model: Any, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:

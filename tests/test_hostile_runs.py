@@ -121,6 +121,7 @@ def damage(path: Path, kind: str) -> set[str]:
     return {RUN.answer_sets[2].id}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cut", "header", "line end", "flip"])
 def test_a_repair_keeps_what_is_sound_and_says_what_is_gone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
@@ -226,6 +227,7 @@ def test_made_up_verdicts_are_refused(tmp_path: Path, verdict: Any) -> None:
         read_run(made_up(tmp_path, {}, verdict))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("settings", [row[0] for row in SETTINGS[::3]], ids=lambda s: json.dumps(s)[:30])
 def test_no_command_ends_in_a_traceback(
@@ -281,6 +283,7 @@ def test_no_error_shows_a_secret_of_the_environment(
         assert "[secret]" in error
 
 
+@pytest.mark.slow
 def test_submissions_are_validated_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = tmp_path / "good.json"
     assert main(["leaderboard", "submit", str(saved(tmp_path)), "--out", str(good)]) == 0

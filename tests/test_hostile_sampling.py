@@ -235,6 +235,7 @@ def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
 PAIRS = list(itertools.combinations(range(0, 1200, 13), 2))
 
 
+@pytest.mark.slow
 def test_lexical_disagreement_of_many_answers_takes_seconds() -> None:
     """8,000 answers took 24 CPU seconds and 1.3 GB."""
     answers = [f"a small {i % 7} effusion in the {i % 11} lobe {i}" for i in range(8000)]

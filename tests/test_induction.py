@@ -236,6 +236,7 @@ def test_the_text_is_drawn_in_black_and_white_and_the_rest_is_left() -> None:
     assert (after[~changed] == 120).all()
 
 
+@pytest.mark.slow
 def test_longer_texts_are_wrapped_and_shrunk_into_the_picture() -> None:
     grey = Image.new("RGB", (120, 90), (120, 120, 120))
     for text in (

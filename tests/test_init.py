@@ -127,6 +127,7 @@ def test_a_file_that_cannot_be_read(fails: Callable[..., str], name: str, conten
     assert told in fails("mine", name)
 
 
+@pytest.mark.slow
 def test_folders_without_a_table_or_with_two(fails: Callable[..., str]) -> None:
     assert "pictures but no table. Put a CSV file into it" in fails("mine", "bilder")
     for name in ("a.csv", "b.jsonl"):
@@ -187,6 +188,7 @@ def test_the_user_s_word_counts_more(here: Path) -> None:
         find_roles(table_of(here, **rows(picture=names())), ColumnSettings(images=("pic",)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
@@ -211,6 +213,7 @@ def test_what_could_be_meant_in_two_ways_is_asked(
     assert told in fails("mine", "t.csv")
 
 
+@pytest.mark.slow
 def test_options_that_make_no_sense(fails: Callable[..., str]) -> None:
     pd.DataFrame(rows(key=["k"] * 6)).to_csv("t.csv", index=False)
     assert "both 'question'" in fails("mine", "t.csv", "--answer", "question")
@@ -234,6 +237,7 @@ def test_values_as_texts() -> None:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_used_are_named(fails: Callable[..., str]) -> None:
     images = names()
     images[1], images[2] = "bilder/none.png", ""
@@ -288,6 +292,7 @@ def film(path: Path, shades: list[int], fps: int = 8) -> None:
         made.mux(stream.encode(None))
 
 
+@pytest.mark.slow
 def test_a_video_is_shown_as_frames_from_all_of_it(here: Path, fails: Callable[..., str]) -> None:
     import pyarrow.parquet as pq
 

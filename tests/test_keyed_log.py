@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def log_at(folder: Path | None, *, watched: bool = False) -> KeyedLog[int | None
 writes = st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.integers(0, 9)), max_size=12)
 
 
+@pytest.mark.slow
 @given(st.lists(writes, max_size=3))
 def test_the_first_value_that_says_something_stands_for_every_reader(sessions: list[Any]) -> None:
     expected: dict[str, int | None] = {}

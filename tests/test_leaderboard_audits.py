@@ -65,6 +65,7 @@ def submission(run: Run) -> dict[str, Any]:
     return make_submission(run)
 
 
+@pytest.mark.slow
 def test_a_submission_carries_its_audit_and_no_names(run: Run, submission: dict[str, Any]) -> None:
     findings = check(submission)
     assert not findings.problems
@@ -88,6 +89,7 @@ def test_a_submission_carries_its_audit_and_no_names(run: Run, submission: dict[
     assert audit_of(submission).said == audit.said
 
 
+@pytest.mark.slow
 def test_a_changed_audit_is_refused(submission: dict[str, Any]) -> None:
     def problems(change: Any) -> str:
         other = copy.deepcopy(submission)
@@ -113,6 +115,15 @@ def test_a_changed_audit_is_refused(submission: dict[str, Any]) -> None:
         lambda c: c["audit"]["aggregates"][clustering].update(mine=c["audit"]["aggregates"][clustering]["se"])
     )
     assert "expected" in problems(lambda c: drawn(c).update(said=["maybe"]))
+    assert "audit.people: stated 0, but 1 labelled" in problems(lambda c: c["audit"].update(people=0))
+
+    def two_who_disagree(content: dict[str, Any]) -> None:
+        content["audit"] |= {"kappa": 1.0, "people": 2}
+        for document in content["documents"]:
+            if document["audit"]["said"]:
+                document["audit"]["said"] = ["hallucinated", "supported"][:: (-1) ** len(document["id"])]
+
+    assert "audit.kappa: stated 1.0, of what is in it" in problems(two_who_disagree)
 
 
 def signed(folder: Path, keys: Path, *files: str) -> Path:
@@ -126,6 +137,7 @@ def signed(folder: Path, keys: Path, *files: str) -> Path:
     return signers
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
 def test_the_board_ranks_audited_entries_by_experts(run: Run, submission: dict[str, Any], tmp_path: Path) -> None:
     other = audited_run(tmp_path, seed=2, model="other")
@@ -139,6 +151,9 @@ def test_the_board_ranks_audited_entries_by_experts(run: Run, submission: dict[s
     built = read_entries(folder, cache=tmp_path / "cache", signers=signers, **board_rules(submission))
     again = read_entries(folder, cache=tmp_path / "cache", signers=signers, **board_rules(submission))
     assert not built.refused
+    (folder / "b.json.sig").unlink()  # a signature that is withdrawn counts no more, whatever is kept
+    withdrawn = read_entries(folder, cache=tmp_path / "cache", signers=signers, **board_rules(submission))
+    assert [e.findings.audit and e.findings.audit.verified for e in withdrawn.entries] == [True, False, None]
     assert [e.columns.experts for e in built.entries] == [e.columns.experts for e in again.entries]
     a, b, c = built.entries
     assert (a.experts, c.experts) == ("60 labels by 2 radiologists", None)
@@ -180,6 +195,7 @@ def test_the_board_ranks_audited_entries_by_experts(run: Run, submission: dict[s
     assert "against experts" in files["index.html"]
 
 
+@pytest.mark.slow
 def test_the_command_says_who_labelled(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.path is not None
     out = tmp_path / "mine.json"
@@ -192,6 +208,7 @@ def test_the_command_says_who_labelled(run: Run, tmp_path: Path, capsys: pytest.
 # --- blind baselines --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_blind_baselines_stand_beside_detectors(tmp_path: Path) -> None:
     run = on_board(finished_run(60))
     sets = tuple(

@@ -176,8 +176,20 @@ def test_the_workflow_runs_end_to_end(repository: Path, tmp_path: Path) -> None:
         ("git mv manifests/t.json entries/t.json", "manifests/t.json"),
         ("git mv entries/theirs.json old.json", "old.json"),
         ("cp entries/theirs.json entries/mine.json; git rm --quiet manifests/t.json", "manifests/t.json"),
+        (
+            "for name in changed not-new entries-changed; do ln -s /dev/null $name; done; git rm --quiet entries/*",
+            "entries/theirs.json",
+        ),
     ],
-    ids=["removed", "changed", "renamed", "a manifest made an entry", "moved away", "a manifest removed"],
+    ids=[
+        "removed",
+        "changed",
+        "renamed",
+        "a manifest made an entry",
+        "moved away",
+        "a manifest removed",
+        "notes to null",
+    ],
 )
 def test_a_pull_request_leaves_what_is_there_alone(tmp_path: Path, command: str, named: str) -> None:
     board = tmp_path / "board"
@@ -211,6 +223,9 @@ def test_the_rules_are_those_of_the_base(tmp_path: Path) -> None:
     assert sh(steps["Take the rules from the base"]["run"], board, BASE="main").returncode == 0
     assert "evil" not in (tmp_path / "board-runner" / "base" / "requirements.txt").read_text("utf-8")
     assert "$RUNNER_TEMP/base/requirements.txt" in steps["Install"]["run"]
+    (board / "pip.py").write_text("raise SystemExit('of the pull request')\n", "utf-8")
+    told = sh(steps["Install"]["run"].partition(" install ")[0] + " --version", board)
+    assert told.stdout.startswith("pip "), told.stderr
     assert all(
         "$RUNNER_TEMP/base/manifests" in steps[name]["run"] for name in ("Validate what is new", "Build with it")
     )
@@ -244,6 +259,7 @@ def test_where_an_entry_is_written_and_what_is_told(tmp_path: Path) -> None:
 SUITE = make_submission(suite_run(40, model="hedge_hf|pretrained=org/model"), texts=True, url="https://example.org/m")
 
 
+@pytest.mark.slow
 def test_a_model_card_is_read_by_the_hubs_library() -> None:
     from huggingface_hub import ModelCard
 

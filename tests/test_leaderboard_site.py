@@ -125,6 +125,7 @@ def short(run: Run, n: int) -> Run:
     return replace(run, answer_sets=run.answer_sets[:n])
 
 
+@pytest.mark.slow
 def test_without_a_manifest_nobody_is_ranked_and_nobody_is_displaced(tmp_path: Path) -> None:
     """Two who agree on fewer documents, or somebody who invents sixty, decide nothing."""
     runs = [finished_run(24, seed=i, model=f"m{i}") for i in range(4)]
@@ -231,6 +232,7 @@ def test_an_empty_leaderboard_has_a_front_page(tmp_path: Path) -> None:
     assert "There is no entry yet" in pages["index.html"]
 
 
+@pytest.mark.slow
 def test_two_entries_never_share_a_page(tmp_path: Path) -> None:
     submission = make_submission(on_board(finished_run(20)), texts=True)
     (tmp_path / "in").mkdir()
@@ -242,6 +244,7 @@ def test_two_entries_never_share_a_page(tmp_path: Path) -> None:
         build_site(replace(built, entries=[entry, entry]), tmp_path / "site")
 
 
+@pytest.mark.slow
 def test_the_board_tells_an_entrys_trust_as_its_own_page_does(tmp_path: Path) -> None:
     """The state is computed from the entry, at first sight and out of what is kept; without texts there is none."""
     with_texts, without = (on_board(finished_run(80, seed=i, model=m)) for i, m in ((0, "m"), (1, "k")))

@@ -65,6 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
 # --- what is submitted ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_numbers_are_the_runs(made: World) -> None:
     for submission in (made.with_texts, made.without_texts):
         findings = made.check(submission)
@@ -94,15 +95,19 @@ def test_a_number_that_a_run_does_not_record_is_submitted_as_undefined(made: Wor
     assert made.check(bare).problems == ()
 
 
-def test_a_metric_that_is_not_installed_is_self_reported(made: World) -> None:
+def test_a_metric_that_is_not_installed_is_self_reported_and_of_a_known_task_refused(made: World) -> None:
     other = copy.deepcopy(made.with_texts)
     other["suite"]["own_f1"] = {**other["suite"]["f1"], "value": 0.99, "title": "<b>F1</b>"}
     for document in other["documents"]:
         document["suite"]["own_f1"] = document["suite"]["f1"]
-    findings = made.check({**other, "digest": digest_of(other)})
+    other["digest"] = digest_of(other)
+    findings = check(other, manifests=made.manifests)
     assert findings.problems == ()
     assert not findings.suite["own_f1"].verified
     assert "no metric of this name" in findings.suite["own_f1"].reason
+    assert made.check(other).problems == (
+        "suite.own_f1: no metric of this name is installed here for the task's suite",
+    )
 
 
 # --- tampers ----------------------------------------------------------------------------------------------------------
@@ -288,6 +293,7 @@ def test_the_readme_tells_these_outcomes() -> None:
     assert told == {tamper.name: tamper.outcomes for tamper in TAMPERS}
 
 
+@pytest.mark.slow
 def test_entries_are_compared_as_runs_are() -> None:
     runs = [suite_run(60, seed=1, wrong=0.2, mute=0.1), suite_run(60, seed=2, wrong=0.4)]
     runs[1] = replace(runs[1], answer_sets=runs[1].answer_sets[::-1])

@@ -145,6 +145,7 @@ def made() -> dict[str, tuple[Run, Json, Json]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", RUNS)
 def test_what_follows_from_texts_is_verified(
     made: dict[str, tuple[Run, Json, Json]], suite: str, tmp_path: Path
@@ -164,6 +165,7 @@ def test_what_follows_from_texts_is_verified(
         assert prove_run(submission, saved).problems == ()
 
 
+@pytest.mark.slow
 def test_the_reply_itself_is_submitted_and_read_again(made: dict[str, tuple[Run, Json, Json]]) -> None:
     run, with_texts, _ = made["shale"]
     replies = [document["texts"]["reply"] for document in with_texts["documents"]]
@@ -215,6 +217,7 @@ def other_objects(submission: Json) -> None:
         document["texts"]["follow_ups"].pop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suite", "change", "said"),
     [

@@ -110,6 +110,7 @@ def test_a_tamper_has_the_outcome_that_is_told(made: World, tamper: Tamper) -> N
     assert outcomes(made, tamper) == tamper.outcomes
 
 
+@pytest.mark.slow
 def test_another_models_answers_under_a_false_name_are_nobodys_to_see(tmp_path: Path) -> None:
     """The one that cannot be caught: everything was made by a model that was not the model."""
     lie = world(tmp_path, model="org/a-model-that-it-was-not")
@@ -118,6 +119,7 @@ def test_another_models_answers_under_a_false_name_are_nobodys_to_see(tmp_path: 
     assert prove_store(lie.run, lie.store).problems == ()
 
 
+@pytest.mark.slow
 def test_somebody_elses_submission_under_another_name_has_no_place(made: World, tmp_path: Path) -> None:
     write_submission(tmp_path / "a.json", made.with_texts)
     for file, about in (("b.json", {"name": "mine"}), ("c.json", {"name": "mine", "model": "org/mine"})):
@@ -129,6 +131,7 @@ def test_somebody_elses_submission_under_another_name_has_no_place(made: World, 
     assert built.entries[1].findings.set_aside[-1].startswith("the same answers as a.json: a replication")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts", [True, False])
 def test_a_copy_is_a_copy_with_noise_in_its_numbers_and_other_names_of_clusters(
     made: World, tmp_path: Path, texts: bool
@@ -146,6 +149,7 @@ def test_a_copy_is_a_copy_with_noise_in_its_numbers_and_other_names_of_clusters(
     assert "the same answers as b.json" in built.refused[tmp_path / "c.json"]
 
 
+@pytest.mark.slow
 def test_who_was_committed_first_stands_whatever_the_names(made: World, tmp_path: Path) -> None:
     def git(*arguments: str, when: int = 0) -> None:
         who = {f"GIT_{kind}_{what}": "me@example.org" for kind in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -177,6 +181,7 @@ def test_the_readme_tells_these_outcomes() -> None:
     assert int(count[1]) == len(told)
 
 
+@pytest.mark.slow
 def test_the_site_says_what_is_verified_and_sets_partial_entries_aside(made: World, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -199,6 +204,7 @@ def test_the_site_says_what_is_verified_and_sets_partial_entries_aside(made: Wor
     assert TASK in text
 
 
+@pytest.mark.slow
 def test_hedge_verify_proves_the_chain_and_says_where_it_breaks(
     made: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +232,7 @@ def test_hedge_verify_proves_the_chain_and_says_where_it_breaks(
     assert "give the run file, too" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_whose_answers_are_not_the_stores_is_found(made: World, tmp_path: Path) -> None:
     first, *others = made.run.answer_sets
     assert first.drawn is not None
@@ -252,6 +259,7 @@ def test_a_run_whose_answers_are_not_the_stores_is_found(made: World, tmp_path: 
     assert (link.problems, link.facts["answers_read_differently"]) == ((), 1)
 
 
+@pytest.mark.slow
 def test_labels_of_a_model_judge_are_proved_by_its_label_store(made: World, tmp_path: Path) -> None:
     run = made.run
     keys = {a.id: digest({"id": a.id}) for a in run.answer_sets}

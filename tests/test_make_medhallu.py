@@ -304,6 +304,7 @@ def test_the_first_reply_under_a_key_stands(tmp_path: Path) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_null_row_is_left_out_and_counted_and_models_are_looked_for_before_anybody_is_paid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -555,6 +556,7 @@ def test_killed_20_times_it_ends_where_it_would_have(tmp_path: Path) -> None:
     assert asked <= whole.account.total.requests + 4 * 20
 
 
+@pytest.mark.slow
 def test_shortcuts_are_found_where_they_are_and_only_there() -> None:
     rng = np.random.default_rng(0)
     words = ["lowers", "raises", "keeps", "pressure", "rate", "level", "of", "blood", "heart", "lung"]

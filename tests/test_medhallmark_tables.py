@@ -112,6 +112,7 @@ def test_each_table_is_over_its_own_questions_with_numbers_by_hand() -> None:
     assert "nobody/has-this-model is not here" in str(of["vqa"].numbers.numbers["bertscore_f1"].reason)
 
 
+@pytest.mark.slow
 def test_the_error_is_over_images_and_the_prefix_is_paired() -> None:
     found = numbers_of(RUNS)
     plain = next(n for n in found if n.setting == "plain")
@@ -250,6 +251,7 @@ def reports_with_draws(sentences: dict[str, Any] = SENTENCES) -> Run:
     return Run("hedge_medhallmark_irg", MODEL, sets, verdicts, settings, "2026-01-01T00:00:00")
 
 
+@pytest.mark.slow
 def test_wrong_sentences_are_told_from_right_ones_by_the_draws(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -262,6 +262,7 @@ SENTENCES = {
 }
 
 
+@pytest.mark.slow
 def test_a_perfect_model_that_answers_in_sentences_has_f1_1(documents: list[dict[str, Any]]) -> None:
     replies = [SENTENCES[d["truth"]][i // 2 % 5] for i, d in enumerate(documents)]
     for name in ("f1", "accuracy", "f1_unread_wrong", "response_rate"):

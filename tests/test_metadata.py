@@ -66,12 +66,14 @@ def packaged() -> list[Path]:
     return [path for path in files if "training" not in path.parts]
 
 
+@pytest.mark.slow
 def test_what_the_package_imports_is_declared() -> None:
     modules = imported(packaged())
     assert {"cv2", "pyarrow", "huggingface_hub", "markupsafe", "diffusers"} <= modules.keys()
     assert undeclared(modules, required(*PROJECT["optional-dependencies"])) == []
 
 
+@pytest.mark.slow
 def test_what_is_imported_as_a_module_begins_is_no_extra() -> None:
     """An extra may be missing, so it is imported in a function only; or in a room that is entered in one only."""
     at_the_top = set()
@@ -87,6 +89,7 @@ def test_what_is_imported_as_a_module_begins_is_no_extra() -> None:
     assert undeclared(third, required()) == []
 
 
+@pytest.mark.slow
 def test_what_the_tests_import_is_declared() -> None:
     tests = sorted((REPOSITORY / "tests").glob("*.py"))
     own = {path.stem for path in tests} | {"engines", "environments", "hedge_bench", "hedge_colours", "replies"}
@@ -105,6 +108,7 @@ def test_every_requirement_has_a_bound_and_every_version_a_place() -> None:
     assert required() - pinned == set()
 
 
+@pytest.mark.slow
 def test_the_undeclared_are_found() -> None:
     assert undeclared({"numpy": "a.py", "yaml": "b.py", "nowhere": "c.py"}, {"numpy"}) == [
         "nowhere in c.py",

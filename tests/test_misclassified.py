@@ -52,6 +52,7 @@ def test_what_cannot_be_told_has_a_reason(
     assert found.reason
 
 
+@pytest.mark.slow
 def test_a_check_goes_into_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = finished_run(80)
     path = str(save_run(run, tmp_path / "runs"))

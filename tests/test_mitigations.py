@@ -173,6 +173,7 @@ def decoded(contrasting: Any, inputs: Inputs, owners: list[int], draws: Sequence
     return SharedPrefill(contrasting).decode(inputs, owners, sampler, reader, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "name"), CASES)
 def test_every_token_is_that_of_the_equations(method: str, name: str) -> None:
     model, inputs = family(name)
@@ -188,6 +189,7 @@ def test_every_token_is_that_of_the_equations(method: str, name: str) -> None:
         assert answer.mean_logprob == pytest.approx(np.mean(counted or told[:1]), abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "name"), [("vcd", "gemma3"), ("vcd", "qwen2.5-vl"), ("dola", "mllama")])
 def test_rows_of_a_batch_are_rows_alone(method: str, name: str) -> None:
     model, inputs = family(name)
@@ -276,6 +278,7 @@ def by_hand(alpha: float, first_layer: int, image: torch.Tensor, begin: int) -> 
     return attend
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llava", "gemma3", "qwen2.5-vl", "paligemma 2"])
 def test_every_token_looks_more_at_the_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, inputs = family(name)
@@ -308,6 +311,7 @@ def test_every_token_looks_more_at_the_picture(name: str, monkeypatch: pytest.Mo
         assert answer.mean_logprob == pytest.approx(np.mean(counted or told[:1]), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_attention_that_is_not_amplified_is_the_models() -> None:
     model, inputs = family("gemma3")
     plain = decoded(model, inputs, [0, 0, 1], DRAWS, 6, 1.0)

@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 from nli_models import deberta, save, texts  # noqa: E402
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 60), max_size=40), st.integers(1, 12), st.integers(1, 200))
 def test_batches_hold_every_pair_once_and_keep_both_limits(lengths, batch_size, batch_tokens):
     pairs = [(str(i), "x") for i in range(len(lengths))]

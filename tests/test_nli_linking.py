@@ -345,6 +345,7 @@ def test_similar_texts_come_first():
     assert sorted(order) == list(itertools.combinations(range(4), 2))
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=20), min_size=2, max_size=2))
 def test_lexical_similarity_is_a_symmetric_number_between_0_and_1(texts):
     similarity = lexical_similarity(texts)

@@ -67,6 +67,7 @@ def test_logits_stay_the_same_at_every_length(build):
     assert spread.mean() > 0.1  # so that a wrong position would be seen
 
 
+@pytest.mark.slow
 def test_short_inputs_get_few_relative_positions_and_long_ones_all():
     model = deberta(positions=512, buckets=256)
     assert slice_relative_positions(model)

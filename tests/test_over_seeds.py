@@ -72,6 +72,7 @@ def test_a_spread_is_over_the_seeds_that_have_the_number() -> None:
     assert spread_of("se", {0: numbers[2]}) is None
 
 
+@pytest.mark.slow
 def test_the_draws_part_of_the_error_is_that_of_drawing_again() -> None:
     values: dict[str, list[float]] = {"se": [], "radflag": []}
     stated: dict[str, list[float]] = {"se": [], "radflag": []}

@@ -151,6 +151,7 @@ def test_hedge_list_works_from_the_wheel(installed: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.framework
 def test_hedge_demo_works_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     arguments = ("--model", "hedge_tiny", "--tasks", "hedge_demo", "--limit", "3", "--gen_kwargs", "n=1")

@@ -38,6 +38,7 @@ def test_a_preset_is_built_again_from_its_settings(preset: str) -> None:
     assert SamplingPlan(perturbation=preset).noise == noise
 
 
+@pytest.mark.slow
 @given(st.integers(min_value=0, max_value=2**63), st.sampled_from(sorted(PRESETS)))
 def test_equal_seeds_give_equal_wordings_and_the_question_is_kept_whole(seed: int, preset: str) -> None:
     noise = build_noise(preset)
@@ -187,6 +188,7 @@ def test_no_word_is_lost_or_made_up_by_splitting(text: str) -> None:
     assert not Counter(re.findall(r"\w", "".join(pieces))) - letters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x. " * 30_000, "1. " * 30_000, "a" * 100_000, "(" * 50_000 + ". A", "\n- " * 30_000])
 def test_hostile_texts_are_split_in_linear_time(text: str) -> None:
     assert len("".join(split_sentences(text))) <= len(text)

@@ -88,6 +88,7 @@ def test_what_a_worker_raises_is_raised_here(workers: PictureWorkers) -> None:
     assert flat(workers.do(fine, PICTURES)) == flat(fine.done(PICTURES)), "the worker lives on"
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced_and_its_picture_made_here(workers: PictureWorkers) -> None:
     job = PictureJob(Perturbation(), WORDING, 1)
     workers.do(job, PICTURES)
@@ -99,6 +100,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_picture_made_here(workers: 
     assert children() != [number]
 
 
+@pytest.mark.slow
 def test_no_more_workers_than_allowed_and_none_is_left() -> None:
     jobs = [PictureJob(QUICK, WORDING, seed) for seed in range(8)]
     with PictureWorkers(2) as workers, ThreadPoolExecutor(8) as threads:
@@ -132,6 +134,7 @@ def test_a_count_that_makes_no_sense_is_refused(count: Any) -> None:
         PictureWorkers(count)
 
 
+@pytest.mark.slow
 def test_processes_of_torchrun_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1000")
     assert available_cores() == 1
@@ -153,6 +156,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "sent"),
     [("raise SystemExit(3)", None), ("time.sleep(60)", signal.SIGINT), ("time.sleep(60)", signal.SIGKILL)],

@@ -75,6 +75,7 @@ def test_lmms_evals_output_folder_is_on_this_machine(monkeypatch: pytest.MonkeyP
     assert output_folder(SimpleNamespace(output_path=None), "labels") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["report", "s3://b/run"], ["show", "s3://b/run", "--id", "q"], ["score", "x", "--out", "s3://b/o"]]
 )
@@ -125,6 +126,7 @@ def test_a_connection_that_is_cut_loses_nothing_of_a_living_process(url: str, mo
     assert len(AnswerStore(remote)) == 10
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_store_take_urls(tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     sample(Remote(url), range(4))
     assert main(["store", "info", url]) == 0

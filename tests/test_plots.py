@@ -278,6 +278,7 @@ def _lab(linear: np.ndarray) -> np.ndarray:
     return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["roc", "risk-coverage", "calibration", "distribution", "question-types", "detectors", "n"]
 )

@@ -49,6 +49,7 @@ def test_no_part_is_empty() -> None:
         split_manifest(MANIFEST, ["one"] * 60, 0.3, "a")
 
 
+@pytest.mark.slow
 def test_an_entrys_model_is_scored_on_documents_it_has_not_seen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,6 +89,7 @@ def test_an_entrys_model_is_scored_on_documents_it_has_not_seen(
     assert task().document_groups
 
 
+@pytest.mark.slow
 def test_an_entry_with_private_documents_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hidden = tmp_path / "hidden.json"
     asked = ["leaderboard", "split", "hedge_demo", "--share", "0.9", "--private", str(hidden), "--out", str(tmp_path)]
@@ -99,6 +101,7 @@ def test_an_entry_with_private_documents_is_refused(tmp_path: Path, capsys: pyte
     assert "private documents" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_numbers_that_are_better_than_on_private_documents_are_named(tmp_path: Path) -> None:
     model = adapter_class("hedge_tiny").create_from_arg_string("")
     entry = entry_of(sampled(model, plan(n=1), 12), plan(n=1))

@@ -50,6 +50,7 @@ def test_no_document_is_scored_by_what_has_seen_its_image() -> None:
     assert ((found > 0) & (found < 1)).all()
 
 
+@pytest.mark.slow
 def test_labels_that_follow_from_the_states_are_found_and_useless_states_are_worth_nothing() -> None:
     rng = np.random.default_rng(0)
     states = rng.normal(size=(120, 2, 16))
@@ -159,6 +160,7 @@ def data(n: int = 80, width: int = 6, *, shift: float = 2.0) -> ProbeData:
     return ProbeData.of(sets, scores, {a.id: {"states": s, "heads": h} for a, s, h in arrays if a.id != "7"})
 
 
+@pytest.mark.slow
 def test_the_table_has_controls_near_a_half_prices_and_blind_baselines() -> None:
     one = data()
     assert (one.missing, len(one.labels)) == (1, 79)
@@ -197,6 +199,7 @@ def test_without_labels_that_is_what_is_said() -> None:
         ProbeData.of([labelled], [replace(scores[0], label=1)], {})
 
 
+@pytest.mark.slow
 def test_heads_are_one_layer_of_features() -> None:
     one = data()
     lens = fitted("lookback_lens")
@@ -231,6 +234,7 @@ def test_newton_finds_the_minimum_that_scikit_learn_finds() -> None:
     assert np.isfinite(linear.fit(apart, (apart[:, 0, 0] > 0).astype(np.int64), np.arange(20))["weights"]).all()
 
 
+@pytest.mark.slow
 def test_of_useless_states_every_error_counts_about_twice() -> None:
     """Of two documents each has a say in the other's score: a variance of two where the scores alone show one."""
     factors, held = [], []
@@ -248,6 +252,7 @@ def test_of_useless_states_every_error_counts_about_twice() -> None:
     assert all(held)
 
 
+@pytest.mark.slow
 def test_the_error_of_fitting_is_in_the_interval_and_in_the_comparison() -> None:
     one = data(shift=0.0)
     found = fitted_scores(one, fitted("linear_probe"))
@@ -279,6 +284,7 @@ def test_equal_states_have_equal_scores_in_whatever_row_they_stand() -> None:
     assert first == second < third
 
 
+@pytest.mark.slow
 def test_another_package_brings_a_fitted_detector_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def fit(states: Any, targets: Any, groups: Any) -> Any:
         return {"away": states[targets == 1].mean(axis=0) - states[targets == 0].mean(axis=0)}

@@ -64,6 +64,7 @@ def runnable(prefix: str) -> list[str]:
     return [command for command, comment in every_command() if command.startswith(prefix) and "needs " not in comment]
 
 
+@pytest.mark.slow
 def test_every_command_is_run_or_says_what_it_needs() -> None:
     found = every_command()
     assert len(found) > 25
@@ -123,6 +124,7 @@ def test_the_python_does_what_its_comment_says() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.docs
 def test_the_python_is_accepted_by_a_type_checker(tmp_path: Path) -> None:
     [example] = blocks("python")
     (tmp_path / "example.py").write_text(example)

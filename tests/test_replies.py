@@ -76,6 +76,7 @@ DRESSED = {
 """What chat models put around an answer, which changes nothing of its meaning."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dress", DRESSED.values(), ids=DRESSED)
 def test_what_stands_around_an_answer_changes_nothing(dress: Callable[[str], str]) -> None:
     kinds = ("yes_no", "verdict", "options")
@@ -86,6 +87,7 @@ def test_what_stands_around_an_answer_changes_nothing(dress: Callable[[str], str
     assert changed == []
 
 
+@pytest.mark.slow
 def test_a_reading_says_what_it_rests_on() -> None:
     for row in corpus():
         if row["kind"] != "category":
@@ -416,6 +418,7 @@ def test_the_official_recheck_equals_its_description(reply: str) -> None:
 # --- whatever text there is -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.text(max_size=120), st.text(max_size=40))
 def test_any_text_is_read_as_something_that_was_offered_or_unreadable(reply: str, question: str) -> None:
     assert read_yes_no(reply, question).value in ("yes", "no", None)
@@ -424,6 +427,7 @@ def test_any_text_is_read_as_something_that_was_offered_or_unreadable(reply: str
     read_free(reply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["yes", "no"])
 @given(thought=st.text(max_size=60), ending=st.sampled_from(["", ".", "!", "</s>", "\n", "<|im_end|>"]))
 def test_a_bare_answer_is_read_whatever_was_thought(answer: str, thought: str, ending: str) -> None:

@@ -98,6 +98,7 @@ def test_a_legend_is_no_verdict_and_hides_none(reply: str) -> None:
 # --- numbers and phrases ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 99), st.integers(1, 9), st.sampled_from(["{}", "The answer is {}", "It measures {}.", "about {}"])
 )
@@ -354,6 +355,7 @@ def shares(outcomes: list[str]) -> dict[str, float | None]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(["supported", "hallucinated", "declined", "cut off", "failed", "undecided"]), min_size=1)

@@ -289,6 +289,7 @@ def explained_by_kind() -> Run:
     return replace(RUN, answer_sets=tuple(sets))
 
 
+@pytest.mark.slow
 def test_a_pooled_number_that_is_the_kind_of_question_gets_a_warning() -> None:
     [analysis] = analyse([explained_by_kind()], curves=False)
     assert analysis.estimates["exact"]["se"].value == pytest.approx(0.9)
@@ -297,6 +298,7 @@ def test_a_pooled_number_that_is_the_kind_of_question_gets_a_warning() -> None:
     assert "SE with exact (0.90 pooled, 0.50 within)" in warning
 
 
+@pytest.mark.slow
 def test_an_honest_run_gets_no_warning_about_kinds() -> None:
     [analysis] = analyse([finished_run(200)], curves=False)
     assert not any("question type" in text for text in warnings_of(analysis))
@@ -581,6 +583,7 @@ def test_the_row_within_kinds_has_the_numbers_within() -> None:
         assert texts[1] in inside
 
 
+@pytest.mark.slow
 def test_the_report_says_which_documents_a_threshold_was_tuned_on() -> None:
     settings = {"backend": "embed", "threshold": "tuned", "with_question": False, "alpha": 1.0}
     settings["tuning"] = {"per_class": 2}

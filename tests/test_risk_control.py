@@ -86,6 +86,7 @@ def test_bets_on_groups_equal_those_by_hand() -> None:
     assert grouped_p_value([p for p in pairs if p[0]], largest=largest, risk=risk, level=level) == found
 
 
+@pytest.mark.slow
 def test_no_more_is_won_than_may_be_where_errors_depend_on_sizes() -> None:
     """All outcomes of eight groups at exactly the risk: winnings of 1 / level have at most that probability."""
     kinds = {(1, 0): 0.5, (3, 0): 0.25, (3, 3): 0.25}  # of two documents .75 are wrong in the mean
@@ -194,6 +195,7 @@ RISK_AT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "risk"), [("surest are worst", 0.2), ("ties", 0.15), ("large groups are worse", 0.24)]
 )

@@ -141,6 +141,7 @@ def test_sweep_gives_at_every_n_what_a_run_of_that_size_gives(
     assert plot.read_text().startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_sweep_of_many_detectors_has_a_row_each(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = ["sweep", str(run), "--by", "draws", "--n", "2,4", "--detectors"]
     assert main([*sweep, "se,radflag,vase"]) == 0
@@ -279,6 +280,7 @@ def test_tune_needs_embeddings(run: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "only the clustering 'embed' has a threshold to tune" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_rescore_with_both_kinds_of_evidence(run: Path, hedge: Callable[..., Any]) -> None:
     tiny = "package://hedge_tasks.models.tiny/nli"
     facts = hedge("rescore", run, "--clustering", "hybrid", "--model", tiny, "--threshold", "0.8")["filters"]["hybrid"]

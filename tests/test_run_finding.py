@@ -31,6 +31,7 @@ def by_counting(run: Run, detector: str) -> float:
     return sum((a > b) + (a == b) / 2 for a in wrong for b in right) / len(wrong) / len(right)
 
 
+@pytest.mark.slow
 def test_the_sentence_says_the_numbers_of_the_run() -> None:
     finding = finding_of(RUN)
     labels = [a.label for a in RUN.answer_sets if a.label is not None]
@@ -83,12 +84,14 @@ def test_an_unreliable_run_is_red_and_says_why_first() -> None:
     )
 
 
+@pytest.mark.slow
 def test_labels_of_a_model_that_nobody_checked_are_a_reservation() -> None:
     judged = replace(RUN, verdicts={id: {**v, "judge": "llm:model=x 1"} for id, v in RUN.verdicts.items()})
     assert any("no expert has checked" in text for text in trust_of_run(judged).objections)
     assert not any("expert" in text for text in trust_of_run(RUN).objections)
 
 
+@pytest.mark.slow
 def test_every_place_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_run(RUN, tmp_path / "hedge_runs")
     finding = finding_of(RUN)

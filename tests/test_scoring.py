@@ -110,6 +110,7 @@ def test_all_weight_on_one_of_several_clusters_has_exactly_zero_entropy():
     assert is_plus_zero(semantic_entropy([0, 1, 2], [-1.0, -INF, -INF]))
 
 
+@pytest.mark.slow
 @given(samples)
 def test_entropy_equals_brute_force_and_is_bounded(sample):
     cluster_ids, lps = zip(*sample, strict=True)

@@ -111,6 +111,7 @@ def test_compacted_or_not_the_store_holds_the_same(tmp_path: Path) -> None:
     assert compaction.compact(tmp_path).replaced == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4), st.integers(0, 3), st.booleans()), min_size=1, max_size=5),
@@ -148,6 +149,7 @@ def test_a_newer_log_that_is_compacted_first_does_not_come_first(tmp_path: Path)
     assert older.stems < newer.stems
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("step", range(8))

@@ -216,6 +216,7 @@ def program(url: str, rest: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_a_forked_process_has_connections_of_its_own() -> None:
     with serve(Script(completion("left"))) as url:
         done = program(
@@ -233,6 +234,7 @@ def test_a_forked_process_has_connections_of_its_own() -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("both\n", "", 0)
 
 
+@pytest.mark.slow
 def test_a_process_ends_while_a_request_is_under_way() -> None:
     with serve(Script(Response(completion("left"), pause=60))) as url:
         done = program(

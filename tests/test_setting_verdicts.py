@@ -72,6 +72,7 @@ def test_a_setting_that_a_server_fails_at_is_tried_once_and_not_waited_for() -> 
     assert len(unseeded) == UNSEEDED
 
 
+@pytest.mark.slow
 def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
     server = DeviatingServer()
     found = health_of_server(server, DOCUMENTS)
@@ -96,6 +97,7 @@ def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
     assert server.asked <= DOCUMENTS * 2 + 13 + MOST_REQUESTS
 
 
+@pytest.mark.slow
 def test_a_dropped_temperature_is_seen_near_zero() -> None:
     found = health_of_server(DeviatingServer(ignores=("temperature",)))
     assert of(found)["temperature"].state == "contradicted"
@@ -107,6 +109,7 @@ def test_a_dropped_temperature_is_seen_near_zero() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_capped_temperature_is_seen_by_the_draws_alone() -> None:
     found = health_of_server(DeviatingServer(hottest=0.6), DOCUMENTS)
     assert of(found)["temperature"].state == "contradicted"
@@ -118,6 +121,7 @@ def test_a_capped_temperature_is_seen_by_the_draws_alone() -> None:
     assert "a cap would not show there" in of(dumb)["temperature"].evidence
 
 
+@pytest.mark.slow
 def test_answers_from_a_cache_of_prompts() -> None:
     found = health_of_server(DeviatingServer(cached=lambda body: (*texts_of(body), body.get("n"))), 12)
     # Every document is asked for its clean draws once, so that they differ; the probe's are one answer each.
@@ -134,6 +138,7 @@ def test_answers_from_a_cache_of_whole_requests() -> None:
     assert states(found)["seed"] == "verified"
 
 
+@pytest.mark.slow
 def test_an_ignored_top_k() -> None:
     found = health_of_server(DeviatingServer(ignores=("top_k",)))
     assert of(found)["top_k"].state == "not verifiable"
@@ -150,6 +155,7 @@ def test_an_ignored_seed() -> None:
     assert found.unreliable is None  # the numbers are as good, but cannot be made again
 
 
+@pytest.mark.slow
 def test_another_model_in_a_part_of_the_replies() -> None:
     found = health_of_server(DeviatingServer(share_of_other=0.5))
     assert of(found)["one model"].state == "contradicted"
@@ -159,6 +165,7 @@ def test_another_model_in_a_part_of_the_replies() -> None:
     assert "one of temperature, penalties, one model, log-probability base" in of(silent)["one model"].evidence
 
 
+@pytest.mark.slow
 def test_log_probabilities_in_another_base() -> None:
     found = health_of_server(DeviatingServer(scale=0.4343), DOCUMENTS)
     assert of(found)["log-probability base"].state == "contradicted"

@@ -451,6 +451,7 @@ def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
     assert flag["known"].startswith(flag["description"] + " The capital of the country with")
 
 
+@pytest.mark.slow
 def test_copies_of_a_scene_are_one_group() -> None:
     """By picture or by description, whatever links them, and whatever the scenario."""
     base = ShaleItem("1", "clean", "ynq", "", "sports", "", "a.png", "?", "Yes")

@@ -313,6 +313,7 @@ def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -
     assert ShaleDiscriminativeTask(config()).judge.name == "shale"
 
 
+@pytest.mark.slow
 def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     """With SYN as the noisy condition the letters of clean and noisy draws stand for different things."""
     monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))

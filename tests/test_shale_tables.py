@@ -342,6 +342,7 @@ def test_correlations_are_pearsons() -> None:
     assert correlations(flat) == [("a", "b", 3, None), ("a", "c", 2, None), ("b", "c", 2, None)]
 
 
+@pytest.mark.slow
 def test_the_command_sets_the_set_beside_other_benchmarks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ours: dict[str, Any] = {}
     for number in range(4):

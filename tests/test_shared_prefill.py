@@ -236,6 +236,7 @@ def sampler_and_reader(model: Any, draws: list[Draw]) -> tuple[TokenSampler, Ans
     return sampler, AnswerReader(TOKENIZER, model.generation_config, ())
 
 
+@pytest.mark.slow
 def test_the_same_answers_with_and_without_sharing(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
     model, inputs = family
     owners = [0, 0, 0, 0, 0, 1, 1, 1]
@@ -269,6 +270,7 @@ def test_the_picture_counts(family: tuple[Any, dict[str, torch.Tensor]]) -> None
     assert max(abs(a - b) for x, y in zip(one, two, strict=True) for a, b in zip(x, y, strict=True)) > 1e-2
 
 
+@pytest.mark.slow
 def test_rows_that_finish_leave_the_batch_and_change_nothing(
     family: tuple[Any, dict[str, torch.Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +294,7 @@ def test_rows_that_finish_leave_the_batch_and_change_nothing(
     assert widths[-1] < widths[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["shared", "plain"])
 @pytest.mark.parametrize("penalty", [1.05, 1.3])
 def test_a_repetition_penalty_does_not_count_padding_as_said(penalty: float, way: str) -> None:

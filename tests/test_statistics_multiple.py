@@ -122,6 +122,7 @@ def test_within_strata_it_is_of_the_comparisons_within():
     assert all(p <= adjusted <= most + 0.005 for p, adjusted, most in zip(raw, found, holm(raw), strict=True))
 
 
+@pytest.mark.slow
 def test_few_groups_hold_the_level():
     """12 groups and 6 detectors without a difference: any is found in at most 5 % but for chance."""
     rng, wrong = np.random.default_rng(4), 0

@@ -358,6 +358,7 @@ def test_a_mistake_of_the_caller_is_an_error(call, message):
 SCORES = st.sampled_from([-math.inf, 0.0, 0.5, 1.0, math.inf])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 4), SCORES, st.booleans()), min_size=1))
 def test_placements_within_strata_are_those_of_each_stratum(rows):
     strata, x, positive = (np.array(column) for column in zip(*rows, strict=True))

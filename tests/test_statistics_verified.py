@@ -154,6 +154,7 @@ def simulate(seed, *, whole=False, n_images=60, size=8):
     return x, y, judged, of, design
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_experts_number_is_met(whole):
     """Bias and coverage in a small simulation; the judge's own AUROC is off by far more."""

@@ -103,6 +103,7 @@ def test_an_import_spares_the_model_every_draw(store: Path, hedge: Callable[...,
     assert hedge("import", tmp_path / "all.jsonl", "--into", tmp_path / "copy")[1]["added"] == 0
 
 
+@pytest.mark.slow
 def test_a_damaged_import_writes_nothing(store: Path, hedge: Callable[..., Any], tmp_path: Path) -> None:
     hedge("export", store, "--out", tmp_path / "all.jsonl")
     line, *others = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()

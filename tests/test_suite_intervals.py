@@ -112,6 +112,7 @@ def shale_run() -> Run:
     return Run("shale", "m", tuple(sets), verdicts, settings, "2026", columns=columns)
 
 
+@pytest.mark.slow
 def test_shales_tables_have_the_reports_intervals() -> None:
     run = shale_run()
     [of_model] = shale.tables_of([run])

@@ -43,6 +43,7 @@ def _cut(data: st.DataObject, text: str) -> list[Token]:
     return [Token(piece, data.draw(st.floats(-20, 0))) for piece in pieces]
 
 
+@pytest.mark.slow
 @given(st.data(), MARKS, TEXT, TEXT.filter(lambda text: bool(text.strip())))
 def test_the_answers_tokens_spell_the_answer_and_all_tokens_are_in_one_part(
     data: st.DataObject, marks: tuple[str, str], thought: str, answer: str

@@ -86,6 +86,7 @@ def test_a_level_has_the_detectors_that_its_evidence_allows() -> None:
         names("objekt")
 
 
+@pytest.mark.slow
 def test_stories_are_scored_by_every_detector_of_their_level() -> None:
     def story(text: str) -> Answer:
         return Answer(text)

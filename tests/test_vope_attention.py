@@ -96,6 +96,7 @@ def test_a_prompt_without_picture_has_no_such_weights(model: HedgeTiny) -> None:
     assert model.image_attention(asked(), "") == []
 
 
+@pytest.mark.slow
 def test_mentions_are_found_in_the_text_as_it_was_written() -> None:
     text = "Don't wake the Dog’s puppy; two WINE GLASSES, a dog."
     found = mentions(text)

@@ -41,6 +41,7 @@ def test_objects_are_found_where_they_stand() -> None:
     assert objects("") == ([], 0)
 
 
+@pytest.mark.slow
 def test_every_object_of_the_extraction_is_located_or_counted() -> None:
     dice = random.Random(0)
     bits = ["a dog", "isn't", "cat's", "wine-glass", "people", "İ", "ſofa", "trains", ",", "\n", "not", "ﬁre hydrant"]

@@ -140,6 +140,7 @@ def test_only_what_the_record_contradicts_is_an_option(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_made_wrong_answers_of_a_judges_set_are_those_that_the_reference_contradicts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

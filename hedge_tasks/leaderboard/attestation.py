@@ -289,6 +289,10 @@ def _doubts(statement: Attestation, submission: Mapping[str, Any], entry: Path) 
     k, of = len(statement.documents), statement.documents_of_entry
     if k < min(FEWEST_READ, of):
         found.append(f"{k} of {of} documents were read again, and at least {min(FEWEST_READ, of)} have to be")
+    if any(not sum(map(len, document.fresh.values())) for document in statement.documents):
+        found.append(
+            "no answer was drawn beside those that were read again, so that nothing tells the engine's rounding"
+        )
     merged = committed_at(entry)
     if statement.beacon.time is not None and merged is not None and statement.beacon.time <= merged:
         found.append("its beacon was public before the entry came in, which could choose the documents")

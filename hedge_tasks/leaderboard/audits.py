@@ -16,7 +16,8 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detectors_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.measures.audited import auroc_by_experts, rate_by_experts
-from hedge_tasks.numbers import Number
+from hedge_tasks.numbers import THREE_DIGITS, Number
+from hedge_tasks.statistics.agreement import cohen_kappa
 from hedge_tasks.statistics.verified import Audited
 
 MOST_LABELS = 4000
@@ -25,6 +26,7 @@ MOST_LABELS = 4000
 _MOST = 20
 DECIMALS = 6
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
+_TWO, _KAPPA = 2, (0.1, 0.5)
 _NUMBERS = ("value", "stderr", "low", "high", "run_low", "run_high")
 
 
@@ -77,6 +79,8 @@ def check_audit(
         return None, ["documents[].audit.unit: one is in two strata"]
     if any(document["audit"]["stratum"] >= len(stated["strata"]) for document in documents):
         return None, ["documents[].audit.stratum: there is no such stratum"]
+    if told := _people_fault(submission):
+        return None, [told]
     audit = audit_of(submission)
     if (found := _strata(audit)) != list(stated["strata"]):
         return None, [f"audit.strata: stated {stated['strata']}, counted {found}"[:300]]
@@ -86,6 +90,22 @@ def check_audit(
     wrong = list(islice(_differences(_numbers(answer_sets, scores, audit), stated), _MOST))
     reason = "numbers computed again from the labels of experts; that experts gave them no file can show"
     return PartStatus(False, reason), wrong
+
+
+def _people_fault(submission: Mapping[str, Any]) -> str | None:
+    """How many labelled, and how well two of them agree, as what they said tells it."""
+    stated = submission["audit"]
+    said = [document["audit"]["said"] for document in submission["documents"]]
+    if stated["people"] < (most := max(map(len, said))):
+        return f"audit.people: stated {stated['people']}, but {most} labelled one document"
+    both = [one for one in said if len(one) == _TWO]
+    if not both or stated["kappa"] is None:
+        return None
+    ours = cohen_kappa([one[0] for one in both], [one[1] for one in both]).value
+    # Who said which is not in it, and labels that are left out count there; of more people it is that of one pair.
+    if ours is not None and abs(ours - stated["kappa"]) > _KAPPA[stated["people"] > _TWO]:
+        return f"audit.kappa: stated {stated['kappa']}, of what is in it {THREE_DIGITS(ours)}"
+    return None
 
 
 def audit_of(submission: Mapping[str, Any]) -> ExpertAudit:

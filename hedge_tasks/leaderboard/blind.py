@@ -15,11 +15,17 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
 from hedge_tasks.measures.blind import LENGTH, TITLES, AgainstBlind, beside_blind, blind_scores
 from hedge_tasks.numbers import Number
+from hedge_tasks.statistics.roc import auroc
 
 DECIMALS = 6
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
 _SCORE_TOLERANCE = 1e-3
 """Of a classifier's probabilities: versions of its library end their search at other digits."""
+
+_WEAKER = 0.01
+"""ROC-AUC that a stated baseline may lack beside ours."""
+
+_CLASSES = (0, 1)
 
 _ANOTHER = 0.05
 """Mean difference of a classifier's probabilities that no other version explains."""
@@ -145,7 +151,10 @@ def _scores_again(submission: Mapping[str, Any], sets: Sequence[AnswerSet]) -> t
     parts, wrong = {}, []
     if with_texts and (missing := sorted(ours.keys() - stated.keys())):
         wrong.append(f"documents[].blind: {missing[0]} is left out")
+    labels = [a.label for a in sets]
     for name, values in stated.items():
+        if name in ours and _weaker(ours[name], values, labels):
+            wrong.append(f"documents[].blind.{name}: weaker than this classifier is here, which rounding does not do")
         if not with_texts and name != LENGTH:
             parts[name] = PartStatus(False, NO_TEXTS)
         elif all(_near(*each) for each in zip(ours.get(name, [None] * len(sets)), values, strict=True)):
@@ -157,6 +166,16 @@ def _scores_again(submission: Mapping[str, Any], sets: Sequence[AnswerSet]) -> t
         else:
             parts[name] = PartStatus(False, "another classifier here: its library may be of another version")
     return parts, wrong
+
+
+def _weaker(ours: Sequence[float | None], theirs: Sequence[float | None], labels: Sequence[int | None]) -> bool:
+    """Whether stated scores tell less of the labels than ours, though each is near: detectors would beat them."""
+    known = [(a, b, c) for a, b, c in zip(ours, theirs, labels, strict=True) if None not in (a, b, c)]
+    if len({label for _, _, label in known}) < len(_CLASSES):
+        return False
+    mine, stated, label = zip(*known, strict=True)
+    strength = [max(value, 1 - value) for value in (auroc(mine, label), auroc(stated, label))]
+    return strength[0] - strength[1] > _WEAKER
 
 
 def _far(ours: Sequence[float | None], theirs: Sequence[float | None]) -> bool:

@@ -17,6 +17,8 @@ from hedge_tasks.leaderboard.suite import documents_in, metrics_of
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray
 
 _UNLABELLED = -1
+_DIGITS = 9
+"""Of scores: what is stated may differ from what follows by less, and breaks no ties."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def columns_of(submission: Mapping[str, Any]) -> EntryColumns:
         held_out[name] = np.array([bool(one.get("held_out")) for one in of], dtype=bool)[order]
         for detector in clustering["detectors"]:
             values = [np.nan if (v := one["scores"][detector]) is None else v for one in of]
-            scores[name, detector] = np.array(values, dtype=np.float64)[order]
+            scores[name, detector] = np.round(np.array(values, dtype=np.float64)[order], _DIGITS)
     suite = {}
     for metric in metrics_of(submission):
         found = documents_in(submission, metric)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest
 from hedge_tasks.leaderboard.plausibility import implausible
@@ -15,6 +16,7 @@ from hedge_tasks.runs.editions import Edition, differences, hash_of, manifest_di
 NO_EDITION = "no edition of this task is known, so nobody can tell whether it was run as others were"
 
 _MOST_TOLD = 4
+_MOST_WITHOUT = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,16 @@ def standing_of(
     if edition is None:
         return Standing("", None, seed)
     told = [*differences(edition, rules), *_of_seed(edition, seed), *_of_draws(edition, answer_sets)]
-    told += [*implausible(answer_sets, _decoding(settings)), *_of_tokens(edition, answer_sets)]
-    told += [*_of_records(edition, settings), *_of_pictures(submission, manifests), *_contradicted(submission)]
+    told += [
+        *implausible(answer_sets, _decoding(settings), read=reads_replies(submission["labels"]["judge"])),
+        *_of_tokens(edition, answer_sets),
+    ]
+    told += [
+        *_of_records(edition, settings),
+        *_of_logprobs(settings, answer_sets),
+        *_of_pictures(submission, manifests),
+        *_contradicted(submission),
+    ]
     return Standing(hash_of(edition, rules), edition.hash, seed, edition.seeds, tuple(told))
 
 
@@ -114,6 +124,8 @@ def _of_records(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
         yield "the record of the decoding is left out"
     elif decoding.get("temperature") != edition.sampling.get("temperature"):
         yield "the record of the decoding has another temperature, or none"
+    elif decoding.get("method") is not None and edition.sampling.get("contrast") is None:
+        yield "the record says that a method changed the decoding, which the edition does not"
     elif decoding.get("restricted") and not _restricts(edition):
         yield "the record says that the answers were constrained, cut or contrasted"
     if edition.sampling.get("probe") and not isinstance(found.get("probe"), Mapping):
@@ -144,6 +156,18 @@ def _of_tokens(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[s
     )
     if without:
         yield f"answers with a log-probability have no number of tokens in {without} documents"
+
+
+def _of_logprobs(settings: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Whose record says that log-probabilities were told cannot leave them out: no draw could be tested."""
+    sampled = settings.get("sampled")
+    probe = sampled.get("probe") if isinstance(sampled, Mapping) else None
+    told = isinstance(probe, Mapping) and probe.get("logprobs") is True
+    if not told and _decoding(settings).get("sampled_here") is not True:
+        return
+    without = sum(any(a.mean_logprob is None for a in one.answers) for one in answer_sets)
+    if without > _MOST_WITHOUT * len(answer_sets):
+        yield f"the record says that log-probabilities were told, and {without} documents have answers without"
 
 
 def _of_pictures(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:

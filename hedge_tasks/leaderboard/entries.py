@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.attestation import with_signed_audit, with_statement
@@ -43,6 +45,7 @@ one model wrote both: of different ones some hundredths are equal by chance."""
 _SAME_TEXTS = 0.6
 _CLOSE = 0.02
 """Nats a token by which log-probabilities of one text differ in two runs of one model, and seldom in two models."""
+_FEWEST_PAIRS = 10
 _TOLD_APART = -0.2
 """Above it, texts are about as likely whoever answers."""
 
@@ -101,16 +104,22 @@ def read_entries(
         except HedgeError as error:
             refused[file] = str(error)
             continue
+        except Exception as error:  # of a stranger's file: it must not keep others' entries from the board
+            logger.exception("{} could not be looked at", file)
+            refused[file] = f"it could not be looked at ({type(error).__name__})"
+            continue
         if (found := _twin(entry, entries)) is None:
             entries.append(entry)
             continue
         first, what = found
-        if _model_key(first.model) == _model_key(entry.model):
+        if first.content["digest"] == entry.content["digest"]:
+            refused[file] = f"the same file as {first.file}"
+        elif _model_key(first.model) == _model_key(entry.model):
             reason = f"the same answers as {first.file}{what}: a replication, of which the first one stands"
             entries.append(_aside(entry, reason))
         else:
             refused[file] = f"the same answers as {first.file}{what}, there of {clean(first.model)[:100]}"
-    return ReadEntries(_one_place_each(entries), refused)
+    return ReadEntries(_one_place_each(_under_own_names(entries)), refused)
 
 
 def _plain(file: Path) -> Path:
@@ -240,6 +249,8 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
             reason = f"another run of this model with the same seed; {lead.file} was the first"
         elif entry.seed_number in beside[key]:
             reason = f"another run of this model with this seed; {beside[key][entry.seed_number].file} was the first"
+        elif (other := _another_model(entry, lead)) is not None:
+            reason = other
         else:
             reason = f"seed {entry.seed} of a model that has its place by {lead.file}: shown there as the spread"
             beside[key][entry.seed_number or 0] = entry
@@ -247,6 +258,19 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
     for key, lead in leads.items():
         found[id(lead)] = replace(lead, runs=tuple(beside[key].values()))
     return [found.get(id(entry), entry) for entry in entries]
+
+
+def _under_own_names(entries: Sequence[Entry]) -> list[Entry]:
+    """Set aside what is named as another entry's model. Who is named as its own model keeps that, whoever was first."""
+    models = {_model_key(entry.model) for entry in entries}
+
+    def of(entry: Entry) -> Entry:
+        named = _model_key(entry.name)
+        if named == _model_key(entry.model) or named not in models:
+            return entry
+        return _aside(entry, "its name is another entry's model")
+
+    return [of(entry) for entry in entries]
 
 
 def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
@@ -262,6 +286,23 @@ def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
                     f"{clean(lead.model)[:100]}: one model has one place, whatever it is called"
                 )
     return None
+
+
+def _another_model(entry: Entry, lead: Entry) -> str | None:
+    """Why a run with another seed is not one of the model that has the place: it would speak for that."""
+    n, close = _close_pairs(entry, lead)
+    if not n and not any(_logprobs(one) for one in (entry, lead)):
+        return None
+    if n >= _FEWEST_PAIRS and close >= _SAME_TEXTS * n:
+        return None
+    return (
+        f"seed {entry.seed} of a model that has its place by {lead.file}, but {close} of {n} answers that both gave "
+        "are about as likely in both: no run of that model, or too few answers to tell"
+    )
+
+
+def _logprobs(entry: Entry) -> bool:
+    return any(one.startswith("p:") for one in entry.answers)
 
 
 def _close_pairs(entry: Entry, other: Entry) -> tuple[int, int]:

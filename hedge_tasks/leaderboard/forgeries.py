@@ -339,6 +339,66 @@ def _told_baseline(s: Json) -> None:
         document["logprobs"][0] = -2.0 if document["label"] == 1 else -0.2
 
 
+def _thought(s: Json, n: int | None = None) -> None:
+    """Behind thoughts, log-probabilities of one text may differ."""
+    _told_baseline(s)
+    for document in s["documents"]:
+        count = len(document["logprobs"])
+        document["thoughts"] = [1] * count if n is None else [1] * n + [None] * (count - n)
+
+
+def _ties_broken(board: Honest) -> list[Json]:
+    """Equal scores told apart in digits that no comparison sees."""
+    submission = copy.deepcopy(make_submission(_own(board), texts=True))
+    for document in submission["documents"]:
+        scores = document["clusterings"]["embed"]["scores"]
+        for name, value in scores.items():
+            if value is not None:
+                scores[name] = value + (9e-12 if document["label"] == 1 else -9e-12)
+    return [matched(submission, scores=False)]
+
+
+def _noisy_by_label(answers: AnswerSet) -> AnswerSet:
+    """Noisy answers that are the baseline answer where it is right, and any other where it is wrong."""
+    others = [a for a in answers.clean if a.text != answers.baseline.text] or [answers.baseline]
+    said = others if answers.label == 1 else [answers.baseline]
+    dice = random.Random(answers.id)
+
+    def heard(k: int) -> Answer:
+        logprob = said[k % len(said)].mean_logprob or 0.0
+        return replace(said[k % len(said)], mean_logprob=round(logprob * dice.uniform(0.95, 1.05), 5))
+
+    return replace(answers, noisy=tuple(heard(k) for k in range(DRAWS)))
+
+
+def _numbers_of_its_own(s: Json) -> None:
+    """Numbers that the task does not have, which would come first on its pages."""
+    about: Json = {"higher_is_better": True, "value": 0.999, "stderr": 0.001, "low": 0.99, "high": 1.0, "n": N}
+    about |= {"n_groups": N // 2, "reason": None}
+    s["suite"] = {f"A{i:02d}": {"title": f"Free of hallucinations {i}", **about} for i in range(60)}
+
+
+def _copied(board: Honest) -> list[Json]:
+    """Somebody's file under another name."""
+    return [copy.deepcopy(board.submission())]
+
+
+def _sampled(**changes: Any) -> Callable[[Json], None]:
+    return lambda s: s["settings"]["sampled"].update(changes)
+
+
+def _method(name: str) -> Callable[[Json], None]:
+    return lambda s: s["settings"]["sampled"]["decoding"].update(method={"name": name})
+
+
+def _ends_short(key: str, value: Any) -> Callable[[Json], None]:
+    def change(s: Json) -> None:
+        for document in s["documents"]:
+            document[key] = value
+
+    return change
+
+
 def _counted_baseline(s: Json) -> None:
     for document in s["documents"]:
         document["n_tokens"][0] = 40 if document["label"] == 1 else 2
@@ -477,6 +537,13 @@ _HEAT = ("sampled", "decoding", "temperature")
 APART: tuple[Mark, ...] = ("not ranked",)
 GONE: tuple[Mark, ...] = ("refused",)
 EITHER: tuple[Mark, ...] = ("refused", "not ranked")
+SAID: tuple[Mark, ...] = ("not ranked", "self-reported")
+
+
+def _decoding_of(s: Json) -> Json:
+    found: Json = s["settings"]["sampled"]["decoding"]
+    return found
+
 
 FORGERIES: tuple[Forgery, ...] = (
     # The protocol
@@ -542,6 +609,28 @@ FORGERIES: tuple[Forgery, ...] = (
     # What a run always has
     Forgery("a reply that nobody gave", _edited(_replied), GONE),
     Forgery("a log-probability of the baseline answer that knows the label", _edited(_told_baseline), APART),
+    Forgery("thoughts before every answer, and log-probabilities that know the label", _edited(_thought), SAID),
+    Forgery("thoughts before the baseline answer alone", _edited(lambda s: _thought(s, 1)), APART),
+    Forgery("scores whose ties are broken by the label", _ties_broken, GONE),
+    Forgery("noisy answers chosen by the label", _resampled(_noisy_by_label), APART),
+    Forgery("sixty numbers that the task does not have", _bare(_numbers_of_its_own), GONE),
+    Forgery("somebody's file under another file name", _copied, GONE),
+    Forgery("a badge as the name of a decoding method", _bare(_method("replayed by the maintainers")), GONE),
+    Forgery("a decoding method that the edition has not", _bare(_method("contrast of two pictures")), APART),
+    Forgery("a badge in the address", _named("https://board.example/verified-and-replayed", "url"), GONE),
+    Forgery("a date that is none", _named("9999-99-99", "created"), GONE),
+    Forgery("a model of next to no parameters", _bare(lambda s: s["entry"].update(parameters=1e-300)), GONE),
+    Forgery("settings of megabytes", _bare(lambda s: s["settings"].update(more="x" * (2 << 20))), GONE),
+    # Files that ended a build
+    Forgery("a record of the decoding that is a list", _bare(_sampled(decoding=["pure"])), GONE),
+    Forgery("a record of what was sent that is a list", _bare(lambda s: _decoding_of(s).update(sent=["x"])), GONE),
+    Forgery("a record of the server that is a list", _bare(_sampled(server=["x"])), GONE),
+    Forgery("a record of the probe that is a text", _bare(_sampled(probe="x")), GONE),
+    Forgery("a record of blank pictures that is a text", _bare(_sampled(image_use={"blank": "x"})), GONE),
+    Forgery("shares that are a text", _bare(lambda s: s["settings"].update(outcome={"zero_entropy": "x"})), GONE),
+    Forgery("fewer end tokens than answers", _bare(_ends_short("end_logprobs", [0.0])), GONE),
+    Forgery("fewer thoughts than answers", _bare(_ends_short("thoughts", [5])), GONE),
+    Forgery("a run of a billion answers", _bare(_ends_short("answered_by", [[1_000_000_000, None]])), GONE),
     Forgery("a number of tokens of the baseline answer that knows the label", _edited(_counted_baseline), APART),
     Forgery("a baseline answer that is spelled as no draw, and knows the label", _edited(_spelled_baseline), APART),
     Forgery(

@@ -125,14 +125,15 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
 
 
 def _place(cache: Path, file: Path) -> Path:
-    """By content and name, which the page tells, and by the statement and the private scores beside it."""
+    """By content and name, which the page tells, and by the statement, private scores and signatures beside it."""
     if file.stat().st_size > LARGEST:
         raise DataError(f"{file}: larger than {LARGEST >> 20} MiB")
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256")
     statement, scores = place_of_statement(file), place_of_scores(file)
-    for beside in (statement, signature_of(statement), scores, signature_of(scores)):
+    for beside in (statement, signature_of(statement), scores, signature_of(scores), signature_of(file)):
         if beside.is_file() and not beside.is_symlink() and beside.stat().st_size <= LARGEST:
+            digest.update(beside.name.encode("utf-8", "surrogateescape"))
             digest.update(hashlib.sha256(beside.read_bytes()).digest())
     digest.update(file.name.encode("utf-8", "surrogateescape"))
     return cache / f"{digest.hexdigest()}.npz"

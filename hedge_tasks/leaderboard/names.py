@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hedge_tasks.runs.setting_verdicts import mitigation_line
+
 _SAID = (
     *("verified", "verifiz", "verifié", "verifie", "verificad", "verificat", "official", "recomputed", "replayed"),
     *("certified", "zertifiz", "certificad", "attested", "audited", "endorsed", "reproduced", "validated", "confirmed"),
@@ -51,6 +53,8 @@ def name_faults(submission: Mapping[str, Any]) -> Iterator[str]:
     for place, text in _names(submission):
         if (fault := name_fault(text)) is not None:
             yield f"{place}: {fault}"
+    if (said := _said(submission["entry"].get("url") or "")) is not None:
+        yield f"entry.url: {said!r} is for the board to say"
 
 
 def name_fault(text: str) -> str | None:
@@ -62,6 +66,8 @@ def name_fault(text: str) -> str | None:
     """
     if text != text.strip() or not text:
         return "a name neither begins nor ends with a blank"
+    if not any(character.isalnum() for character in text):
+        return "a name has a letter or a digit"
     marks = 0
     for character in text:
         category = unicodedata.category(character)
@@ -138,6 +144,18 @@ def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"suite.{name}.title", of["title"]
     for name, of in (submission.get("claims") or {}).get("detectors", {}).items():
         yield f"claims.detectors.{name}.title", of["title"]
+    yield from _settings(submission["settings"])
     judge = submission["labels"]["judge"]
     if isinstance(judge, Mapping) and isinstance(judge.get("judge"), str):
         yield "labels.judge", judge["judge"]
+
+
+def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How the draws were made, as the badge of the protocol tells it."""
+    sampling, sampled = settings.get("sampling"), settings.get("sampled")
+    asked = sampling.get("decoding") if isinstance(sampling, Mapping) else None
+    if isinstance(asked, str):
+        yield "settings.sampling.decoding", asked
+    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
+    if isinstance(decoding, Mapping) and (method := mitigation_line(decoding)) is not None:
+        yield "settings.sampled.decoding.method", method

@@ -6,15 +6,21 @@ do: equal texts of other tokens now and then, numbers of half precision, draws t
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import gcd
 from typing import Any
+
+import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.numbers import THREE_DIGITS
+from hedge_tasks.statistics.base import BoolArray, FloatArray
 from hedge_tasks.statistics.draws import verdict_on
+from hedge_tasks.statistics.roc import auroc
 
 _TELLING = 3
 """Different answers to a question with which two sets of draws can be told from each other."""
@@ -28,19 +34,30 @@ _ONE_TEXT = 0.1
 """Nats a token by which one text may differ on one picture: batches and kernels of half precision change hundredths."""
 _MOST_OTHERWISE, _MOST_SPELLED, _MOST_COUNTED = 0.2, 0.5, 0.1
 _DIGITS = 4
+_SLACK, _STAKES = 1.1, (0.05, 0.1, 0.2, 0.4, 0.8)
+_MOST_COUNT, _MOST_NATS = 100.0, 50.0
+"""A rare spelling of a text in other tokens would count too much."""
+_FEWEST_OF_CLASS, _MOST_GAIN, _UNLIKELY, _PERMUTATIONS = 5, 0.01, 1e-3, 5000
+"""Answers of the rarer class, gain in AUROC, p value and permutations of a test whether noise knows the label."""
 
 
-def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *, read: bool = False) -> Iterator[str]:
     """Yield why answers cannot be what a model drew, in words.
 
     Args:
         answer_sets: of the entry, with labels.
         decoding: how the draws were made, as a run has it under `sampled`.
+        read: the texts are what was read in replies, so that one text may stand for many.
     """
+    yield from _of_thoughts(answer_sets)
+    if read:
+        return
     if any(a.noisy for a in answer_sets):
         yield from _copies(answer_sets)
+        yield from _of_noisy(answer_sets, decoding)
     yield from _doubled(answer_sets)
     yield from _of_baseline(answer_sets)
+    yield from _of_baseline_by_label(answer_sets)
     yield from _of_draws(answer_sets)
     yield from _of_counts(answer_sets)
     yield from _by_label(answer_sets, decoding)
@@ -70,6 +87,45 @@ def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
             yield f"every {name} answer is there several times in {sum(told)} of {len(told)} documents that tell"
 
 
+def _of_noisy(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+    """Each noisy answer is drawn from another distribution, which nobody knows; its own probability p is stated. A text
+    that is named beforehand comes with probability p and then counts 1 / p: once a draw in the mean, whatever p is.
+    Texts that come more often than they are likely count more, and bets on that win."""
+    if decoding.get("asked") != "pure" or decoding.get("temperature") != 1 or decoding.get("restricted"):
+        return
+    for label, which in ((0, "right"), (1, "wrong")):
+        of = [a for a in answer_sets if a.label == label]
+        for whose, named in (
+            ("answers with the baseline answer's text", [{_path(a.baseline)} for a in of]),
+            (
+                "answers with other clean answers' texts",
+                [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of],
+            ),
+        ):
+            known = [_counted_noisy(a.noisy, texts) for a, texts in zip(of, named, strict=True)]
+            counts = np.array([one for one in known if one is not None])
+            won = [np.log1p(stake * (counts - _SLACK)).sum() for stake in _STAKES]
+            if len(counts) and np.logaddexp.reduce(won) - math.log(len(_STAKES)) > -math.log(_SELDOM):
+                yield (
+                    f"the noisy answers about {which} baseline answers contradict their log-probabilities: {whose} "
+                    f"come {THREE_DIGITS(float(counts.mean()))} times as often as they are likely"
+                )
+
+
+def _path(answer: Answer) -> Hashable:
+    """Return what is known of an answer's tokens."""
+    return answer.text, answer.n_tokens, answer.finish
+
+
+def _counted_noisy(noisy: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
+    """The answers that are one of some texts, each counted 1 / p, by draw and text: at most 1 in the mean."""
+    drawn = [a for a in noisy if _tells(a) and a.n_tokens is not None]
+    if not texts or not drawn:
+        return None
+    nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in drawn if _path(a) in texts]
+    return sum(min(math.exp(min(-value, _MOST_NATS)), _MOST_COUNT) for value in nats) / (len(drawn) * len(texts))
+
+
 def _same_draws(answers: AnswerSet) -> bool | None:
     """Whether most noisy answers are clean ones again; None where all answers are nearly the same in any case."""
     clean, noisy = (Counter(map(_mark, of)) for of in (answers.clean, answers.noisy))
@@ -92,10 +148,9 @@ def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     told, spelled = [], []
     for one in answer_sets:
         mine = one.baseline
-        alike = [a for a in one.clean if a.mean_logprob is not None and normalise(a.text) == normalise(mine.text)]
-        if not alike or mine.mean_logprob is None or not mine.text:
+        if not _tells(mine) or not any(_tells(a) and normalise(a.text) == normalise(mine.text) for a in one.clean):
             continue
-        same = [a for a in alike if a.text == mine.text]
+        same = _drawn_again(one)
         spelled.append(not same)
         if same:
             told.append(not any(_told_alike(mine, a) for a in same))
@@ -106,6 +161,56 @@ def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
         )
     if _is_most(spelled, _MOST_SPELLED):
         yield f"the baseline answer is spelled as no draw of its words is in {sum(spelled)} of {len(spelled)} documents"
+
+
+def _drawn_again(answers: AnswerSet) -> list[Answer]:
+    """The clean draws of the baseline answer's text."""
+    return [a for a in answers.clean if _tells(a) and a.text == answers.baseline.text]
+
+
+def _of_baseline_by_label(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Where one text's log-probabilities differ, by an engine's noise, the label does not know in which direction."""
+    labels, stated, again = [], [], []
+    for one in answer_sets:
+        drawn = _drawn_again(one) if _tells(one.baseline) and one.label is not None else []
+        if drawn:
+            mine = one.baseline.mean_logprob or 0.0
+            labels.append(one.label or 0)
+            stated.append(-mine)
+            again.append(-min((a.mean_logprob or 0.0 for a in drawn), key=lambda value: abs(value - mine)))
+    wrong = np.array(labels, dtype=bool)
+    if min(wrong.sum(), (~wrong).sum()) < _FEWEST_OF_CLASS:
+        return
+    theirs, same = auroc(stated, labels), auroc(again, labels)
+    if abs(theirs - same) > _MOST_GAIN and _p_of_split(np.subtract(stated, again), wrong) < _UNLIKELY:
+        yield (
+            f"the baseline answers' log-probabilities know the label: their AUROC is {THREE_DIGITS(theirs)}, "
+            f"that of the same {len(labels)} texts drawn again {THREE_DIGITS(same)}"
+        )
+
+
+def _p_of_split(values: FloatArray, wrong: BoolArray) -> float:
+    """p value of the difference in means between wrong and right answers, by permutation of the labels."""
+    dice = np.random.default_rng(0)
+    sums = [values[dice.permutation(len(wrong))[: wrong.sum()]].sum() for _ in range(_PERMUTATIONS)]
+    expected = values.mean() * wrong.sum()
+    extreme = np.abs(np.array(sums) - expected) >= abs(values[wrong].sum() - expected)
+    return float((1 + extreme.sum()) / (1 + _PERMUTATIONS))
+
+
+def _of_thoughts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """A model that thinks before a baseline answer thinks before the draws, of the same prompt, as well."""
+    telling = [one for one in answer_sets if one.clean]
+    thought = [sum(a.thought is not None for a in one.clean) / len(one.clean) for one in telling]
+    apart = [(one.baseline.thought is not None) != (share > 0.5) for one, share in zip(telling, thought, strict=True)]
+    if _is_most(apart, _MOST_OTHERWISE):
+        alone = f"in {sum(apart)} of {len(apart)} documents"
+        yield f"the baseline answer was thought over and the draws were not, or they alone, {alone}"
+
+
+def _tells(answer: Answer) -> bool:
+    """Whether a text's log-probability is known, and is the same each time: behind other thoughts it is another."""
+    return answer.mean_logprob is not None and answer.thought is None and bool(answer.text)
 
 
 def _told_alike(one: Answer, other: Answer) -> bool:
@@ -135,7 +240,7 @@ def _spelled_apart(draws: Sequence[Answer]) -> bool | None:
     """Whether draws of the same words are all spelled in other ways; None where there are no such draws."""
     by_words: dict[str, list[str]] = defaultdict(list)
     for a in draws:
-        if a.mean_logprob is not None and a.text:
+        if _tells(a):
             by_words[normalise(a.text)].append(a.text)
     again = [texts for texts in by_words.values() if len(texts) > 1]
     return all(len({*texts}) == len(texts) for texts in again) if again else None
@@ -157,13 +262,24 @@ def _of_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
 
 
 def _several_logprobs(draws: Sequence[Answer]) -> bool | None:
-    """Whether a text that was drawn again, without a thought before it, had another log-probability."""
-    by_text: dict[object, list[float]] = {}
+    """Whether a text that was drawn again had another log-probability; None where none was."""
+    by_text: dict[Hashable, list[float]] = defaultdict(list)
     for a in draws:
-        if a.mean_logprob is not None and a.thought is None and a.text:
-            by_text.setdefault((a.text, a.n_tokens, a.finish), []).append(a.mean_logprob)
+        if _tells(a):
+            by_text[a.text, a.n_tokens, a.finish].append(a.mean_logprob or 0.0)
     spans = [max(of) - min(of) for of in by_text.values() if len(of) > 1]
     return max(spans) > _ONE_TEXT if spans else None
+
+
+def _told_once(draws: Sequence[Answer]) -> list[Answer]:
+    """The draws with one log-probability for one text where they differ by no more than an engine's noise: the test of
+    draws would take them for other tokens, and see no repeats."""
+    values: dict[Hashable, list[float]] = defaultdict(list)
+    for a in draws:
+        if a.mean_logprob is not None:
+            values[_path(a)].append(a.mean_logprob)
+    means = {key: sum(of) / len(of) for key, of in values.items() if max(of) - min(of) <= _ONE_TEXT}
+    return [replace(a, mean_logprob=means.get(_path(a), a.mean_logprob)) for a in draws]
 
 
 def _by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
@@ -171,7 +287,7 @@ def _by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> 
     the baseline answer, on which the label rests. Chosen by the label, they repeat too little here and too much there,
     and as they should in the mean."""
     for label, which in ((0, "right"), (1, "wrong")):
-        of = [a.clean for a in answer_sets if a.label == label]
+        of = [_told_once(a.clean) for a in answer_sets if a.label == label]
         verdict = verdict_on(of, decoding, alpha=_SELDOM)
         if verdict.state == "contradicted" and verdict.repeats is not None and verdict.expected is not None:
             yield (

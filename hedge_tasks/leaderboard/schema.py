@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Strict, ValidationError
+from pydantic import AfterValidator, Field, Strict, ValidationError
 
 from hedge_tasks.io.records import Count, Items, Label, Objects, Pair, Record, Share, fault, json_schema
+from hedge_tasks.runs.run_settings import RunSettings
 
 _LONGEST = 300
 
@@ -21,7 +24,16 @@ Metric = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,80}$")]
 Finish = Literal["stop", "length", "filtered"]
 Plain = bool | int | float | ShortText | None
 LogProbability = Annotated[float, Field(le=0)] | Literal["-inf"] | None
+_MOST_SETTINGS = 1 << 20
 _TIME = r"^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})?)?$"
+
+
+def _of_calendar(text: str) -> str:
+    datetime.fromisoformat(text)  # raises ValueError: month 13
+    return text
+
+
+Time = Annotated[str, Field(max_length=40, pattern=_TIME), AfterValidator(_of_calendar)]
 NotThere: Any = Field(default=None)
 """Of a key that may be left out, and is not null."""
 
@@ -30,10 +42,10 @@ class SubmittedEntry(Record):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     task: Annotated[str, Field(min_length=1, max_length=200)]
     model: ShortText
-    created: Annotated[str, Field(max_length=40, pattern=_TIME)]
+    created: Time
     url: Annotated[str, Field(pattern=r"^https://[^\s\"'<>]+$", max_length=500)] = NotThere
     weights: Annotated[Literal["open", "closed"], Field(description="Whether anybody can have the weights.")] = NotThere
-    parameters: Annotated[float, Field(gt=0, le=100_000, description="Of the model, in billions.")] = NotThere
+    parameters: Annotated[float, Field(ge=1e-6, le=100_000, description="Of the model, in billions.")] = NotThere
     note: Annotated[str, Field(max_length=2000)] = NotThere
 
 
@@ -384,7 +396,7 @@ class Submission(Record):
     entry: SubmittedEntry
     versions: Objects[Annotated[str, Field(max_length=200)]]
     run: RunOf
-    settings: Objects[Any]
+    settings: RunSettings
     labels: Labels
     health: HealthOf
     summary: Summary
@@ -412,6 +424,12 @@ def schema_fault(value: Any) -> str | None:
     try:
         Submission.model_validate(value)
     except ValidationError as error:
-        # Names and values in it are the submitter's.
-        return "".join(c if c.isprintable() else "\ufffd" for c in fault(Submission, error)[:_LONGEST])
+        return _shown(fault(Submission, error))
+    if (length := len(json.dumps(value["settings"]))) > _MOST_SETTINGS:
+        return f"settings: {length} characters, more than {_MOST_SETTINGS}"
     return None
+
+
+def _shown(text: str) -> str:
+    """An error that may be shown: names and values in it are the submitter's."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text[:_LONGEST])

@@ -16,7 +16,7 @@ from hedge_tasks.leaderboard.entries import ReadEntries, read_entries
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.forgeries import FORGERIES, Forgery, Honest, Json, honest_board, sealed
 from hedge_tasks.leaderboard.submission import write_submission
-from hedge_tasks.leaderboard.validation import check
+from hedge_tasks.leaderboard.validation import findings_of
 
 FUZZED = "a file with one value changed at random"
 _FORGED = "forged-{}.json"
@@ -82,7 +82,7 @@ def self_test(
         tried += 1
         changed, place = changed_at_random(honest[0], dice)
         try:
-            check(changed, **board.rules())
+            findings_of(changed, **board.rules())
         except Exception as error:  # whatever it is, a stranger's file must not end the build
             yield ForgeryOutcome(FUZZED, f"{type(error).__name__}", f"{place}: {error}"[:300], expected=False)
     if tried:

@@ -77,11 +77,15 @@ def measured_of(stated: Mapping[str, Any]) -> Number:
     return Number(stated["value"], stated["stderr"], interval, **counts)
 
 
-def check_suite(submission: Mapping[str, Any], labels: PartStatus) -> tuple[dict[str, PartStatus], list[str]]:
+def check_suite(
+    submission: Mapping[str, Any], labels: PartStatus, *, known_task: bool
+) -> tuple[dict[str, PartStatus], list[str]]:
     """Compute the suite's own numbers again from the records, and compare the records with their documents.
 
     Args:
         labels: whether the labels are verified; what follows from them alone then is as well.
+        known_task: the task has an edition here, and so all its numbers: others are refused, as they would stand
+            before those of everybody else. Of other tasks they are self-reported.
 
     Returns:
         Whether each number is verified, and what is wrong.
@@ -92,6 +96,7 @@ def check_suite(submission: Mapping[str, Any], labels: PartStatus) -> tuple[dict
     for name in submission["suite"]:
         if name not in known:
             parts[name] = PartStatus(False, "no metric of this name is installed here for the task's suite")
+            wrong += [f"suite.{name[:80]}: {parts[name].reason}"] if known_task else []
         elif faults := list(islice(_faults(submission, known[name]), _MOST)):
             parts[name], wrong = PartStatus(False, "its records contradict the documents"), wrong + faults
         else:

@@ -38,7 +38,9 @@ from hedge_tasks.statistics import StratifiedAuroc
 
 DECIMALS = 6
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
-_SCORE_TOLERANCE = 1e-6
+_SUPPORT_TOLERANCE = 1e-6
+_SCORE_TOLERANCE = 1e-11
+_DIGITS = 9
 _MOST = 20
 
 _FREE = ("words", "object")
@@ -162,7 +164,7 @@ def _matrix(fields: Mapping[str, Any], k: int, n: int | None, at: str) -> npt.ND
         found = unpacked(fields, at)
     except (ValueError, OverflowError):
         raise DataError(f"{at}: no matrix") from None
-    if found.ndim != 3 or found.shape[0] != k or found.shape[2] != 3 or (n is not None and found.shape[1] != n):
+    if found.ndim != 3 or found.shape[0] != k or found.shape[2] != 3 or (n is not None and k and found.shape[1] != n):
         raise DataError(f"{at}: the shape is not that of {k} claims and their draws")
     return found
 
@@ -197,9 +199,14 @@ def units_of(
         known = np.asarray(~np.isnan(unpacked(record["clean"], "clean")).any(axis=(1, 2)))
         for k, label in enumerate(record["labels"]):
             if label is not None and known[k]:
-                scores = {name: record["scores"][name][k] for name in facts["detectors"]}
+                scores = {name: _as_compared(record["scores"][name][k]) for name in facts["detectors"]}
                 units.append(Unit(f"{answers.id}#{k}", "claim", answers.id, group, label, numbers=scores))
     return units
+
+
+def _as_compared(score: float | None) -> float | None:
+    """A stated score without the digits in which it may differ from what follows: they break no ties."""
+    return None if score is None else round(score, _DIGITS)
 
 
 def _aggregates(
@@ -313,7 +320,8 @@ def _support_again(
 
 
 def _same(stated: npt.NDArray[np.floating[Any]], ours: npt.NDArray[np.floating[Any]]) -> bool:
-    return stated.shape == ours.shape and np.allclose(stated, ours, atol=_SCORE_TOLERANCE)
+    nothing = not len(stated) and not len(ours)  # no claims: of no draws, or of none by each of them
+    return nothing or (stated.shape == ours.shape and np.allclose(stated, ours, atol=_SUPPORT_TOLERANCE))
 
 
 def _same_elsewhere(stated: Supported, ours: Supported) -> bool:
@@ -406,5 +414,12 @@ def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, PartStatus])
         "about": f"{settings.get('decomposition')} by {settings.get('support')}",
         "by": facts["labels"]["by"],
         "parts": {what: parts[key] for key, what in CLAIM_PARTS.items() if key in parts},
-        "rows": [(row, parts.get(row.detector, PartStatus(False, "not looked at"))) for row in rows],
+        "rows": [(row, _weakest(row.detector, parts)) for row in rows],
     }
+
+
+def _weakest(name: str, parts: Mapping[str, PartStatus]) -> PartStatus:
+    """The part that a number of a detector of claims can least rely on: its scores, the labels, or the support."""
+    own = parts.get(name, PartStatus(False, "not looked at"))
+    rest = [parts[key] for key in ("labels", *(["support"] if _follows(name) else [])) if key in parts]
+    return next((part for part in (own, *rest) if not part.verified), own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,13 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Manifest, manifests_of
-from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.detectors.thresholds import ThresholdChoice, held_out_ids
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.io.outside import read_json
 from hedge_tasks.leaderboard.audits import check_audit
 from hedge_tasks.leaderboard.blind import check_blind
@@ -48,7 +51,7 @@ from hedge_tasks.leaderboard.submission import (
 )
 from hedge_tasks.leaderboard.suite import check_suite
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
-from hedge_tasks.numbers import PERCENT, Number, format_value
+from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Number, format_value
 from hedge_tasks.runs.editions import Edition, edition_for
 from hedge_tasks.runs.health import Health
 from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, power_text
@@ -56,15 +59,19 @@ from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, power_te
 LARGEST = 512 << 20
 """Bytes of a submission."""
 
-NO_END = "without log-probabilities of the end token nobody can tell log-probabilities that are too high"
+NO_END = (
+    "nobody can tell whether its log-probabilities are too high: without those of the end token, behind thoughts, or "
+    "where no answer is drawn again"
+)
 NOT_REPLAYED = "nobody has had the model read them again: `hedge attest`"
 
 _MOST = 20
 # Half a unit in the last decimal is rounding; anything more is another number.
 _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-9
-_SCORE_TOLERANCE = 1e-9
+_SCORE_TOLERANCE = 1e-11
 # Of what a model computed in single precision.
 _MODEL_TOLERANCE = 1e-3
+_MODEL_AUROC = 0.005
 _OF_MODELS = frozenset({"relations", "cosines"})
 
 FindManifests = Callable[[str], Sequence[Manifest]]
@@ -168,7 +175,23 @@ def check(
         manifests: from a task's name to its manifests; those that ship with the installed tasks.
         editions: from a task's name to its edition; those that ship with the installed tasks.
         thorough: cluster again with NLI models, too, which takes minutes.
+
+    Returns:
+        The findings. A file that this package cannot compute with is refused, and the fault is logged.
     """
+    try:
+        return findings_of(submission, manifests, editions, thorough=thorough)
+    except HedgeError:
+        raise
+    except Exception as error:  # of a stranger's file: it must not keep others' entries from the board
+        logger.exception("a submission could not be computed with")
+        return ValidationFindings((f"it could not be computed with ({type(error).__name__})",))
+
+
+def findings_of(
+    submission: Mapping[str, Any], manifests: FindManifests, editions: FindEdition, *, thorough: bool = False
+) -> ValidationFindings:
+    """As `check`, but a fault of this package is raised."""
     if fault := schema_fault(submission):
         return ValidationFindings((fault,))
     documents = submission["documents"]
@@ -190,20 +213,22 @@ def check(
     }
     found += [problem for of in again.values() for problem in of.problems]
     health = health_again(submission, answer_sets)
-    untested = isinstance(health, Health) and health.draws_verdict is not None and not health.draws_verdict.two_sided
+    untested = not _holds_against_draws(health)
     verified: dict[str, Mapping[str, PartStatus]] = {}
+    scores: dict[str, Sequence[Scores]] = {}
     known: dict[object, dict[str, Any]] = {}
     for name in submission["clusterings"]:
-        verified[name], wrong = _check_clustering(submission, name, answer_sets, again[name], known, untested=untested)
+        verified[name], scores[name], wrong = _check_clustering(
+            submission, name, answer_sets, again[name], known, untested=untested
+        )
         found += wrong
-    suite, wrong = check_suite(submission, labels)
+    suite, wrong = check_suite(submission, labels, known_task=edition is not None)
     found += wrong
     claims, wrong = check_claims(submission, answer_sets)
     found += wrong
-    stated = {name: stored_scores(submission, name) for name in submission["clusterings"]}
-    audit, wrong = check_audit(submission, answer_sets, stated)
+    audit, wrong = check_audit(submission, answer_sets, scores)
     found += wrong
-    blind, wrong = check_blind(submission, answer_sets, stated)
+    blind, wrong = check_blind(submission, answer_sets, scores)
     found += wrong
     unreliable, wrong = _unreliable(submission, answer_sets, health)
     standing = standing_of(submission, edition, known_documents, answer_sets)
@@ -223,6 +248,12 @@ def check(
         remarks=tuple(one.text for one in health.findings) if isinstance(health, Health) else None,
         sampled=tuple(map(_told, health.setting_verdicts)) if isinstance(health, Health) else None,
     )
+
+
+def _holds_against_draws(health: Health | str | None) -> bool:
+    """Whether draws were held against their log-probabilities, so that these are more than the submitter's word."""
+    verdict = health.draws_verdict if isinstance(health, Health) else None
+    return verdict is not None and verdict.two_sided and verdict.documents > 0
 
 
 def _told(verdict: SettingVerdict) -> tuple[str, str, str]:
@@ -298,12 +329,14 @@ def _document_faults(submission: Mapping[str, Any]) -> Iterator[str]:
         if n_answers < 1 + document["n_clean"]:
             yield f"documents[{i}].logprobs: {n_answers} for a baseline and {document['n_clean']} clean answers"
         lengths = {f"clusterings.{name}.clusters": of["clusters"] for name, of in document["clusterings"].items()}
-        lengths |= {"n_tokens": document["n_tokens"]} if "n_tokens" in document else {}
+        lengths |= {key: document[key] for key in ("n_tokens", "end_logprobs", "thoughts") if key in document}
         texts = document.get("texts") or {}
         lengths |= {f"texts.{name}": texts[name] for name in ("answers", "finish") if name in texts}
         for name, values in lengths.items():
             if len(values) != n_answers:
                 yield f"documents[{i}].{name}: {len(values)} for {n_answers} answers"
+        if "answered_by" in document and (answered := sum(n for n, _ in document["answered_by"])) != n_answers:
+            yield f"documents[{i}].answered_by: {answered} for {n_answers} answers"
         for name, of in document["clusterings"].items():
             if of["scores"].keys() != clusterings[name]["detectors"].keys():
                 yield f"documents[{i}].clusterings.{name}.scores: not the detectors of the submission"
@@ -331,8 +364,9 @@ def _check_clustering(
     known: dict[object, dict[str, Any]],
     *,
     untested: bool,
-) -> tuple[dict[str, PartStatus], list[str]]:
-    """Whether each detector's scores are verified, and what is wrong with scores, held-out documents and aggregates.
+) -> tuple[dict[str, PartStatus], list[Scores], list[str]]:
+    """Whether each detector's scores are verified; the scores, ours where they are computed again, so that no digit
+    below the tolerance tells documents apart; and what is wrong with scores, held-out documents and aggregates.
 
     Args:
         untested: log-probabilities that are too high would not be noticed; scores that change with them are the
@@ -351,7 +385,7 @@ def _check_clustering(
         about: dict[str, Any] = {"alpha": of["alpha"], "claims": lambda: evidence_of_claims(submission, answer_sets)}
         ours = score_all(clustered, backend, asked, **about)
     except DataError as error:
-        return parts, [*wrong, f"clusterings.{name}: {error}"]
+        return parts, stated, [*wrong, f"clusterings.{name}: {error}"]
     wrong += islice(_score_differences(name, asked, ours, stated), _MOST)
     if untested:
         without = score_all([_without_logprobs(a) for a in clustered], backend, asked, **about)
@@ -359,8 +393,20 @@ def _check_clustering(
         parts |= {d: PartStatus(False, NO_END) for d in asked if any(one[d] != other[d] for one, other in pairs)}
     wrong += islice(_held_out_faults(name, of["settings"], stated), _MOST)
     wrong += islice(_choice_faults(name, of, again), _MOST)
-    wrong += islice(_differences_of_aggregates(name, aggregates_of(stated, known), of["aggregates"]), _MOST)
-    return parts, wrong
+    used = [_with(theirs, mine) for theirs, mine in zip(stated, ours, strict=True)]
+    wrong += islice(_differences_of_aggregates(name, aggregates_of(used, known), of["aggregates"]), _MOST)
+    wrong += _differences_by_models(name, [d for d in asked if get(d).needs & _OF_MODELS], ours, used)
+    return parts, used, wrong
+
+
+def _with(stated: Scores, computed: Scores) -> Scores:
+    """The scores as they were computed again; the submitter's where nobody can, or a model had to be asked."""
+    ours = {name: value for name, value in computed.items() if not get(name).needs & _OF_MODELS}
+    return replace(stated, numbers={**stated.numbers, **{name: _finite(value) for name, value in ours.items()}})
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value
 
 
 def _without_logprobs(answers: AnswerSet) -> AnswerSet:
@@ -436,8 +482,8 @@ def _score_differences(
     for i, (of_ours, of_theirs) in enumerate(zip(computed, stated, strict=True)):
         for name in asked:
             ours, theirs = of_ours[name], of_theirs[name]
-            infinite = ours in (float("inf"), float("-inf"))
-            if not (theirs is None if ours is None or infinite else _close(ours, theirs, tolerances[name])):
+            finite = _finite(ours)
+            if not (theirs is None if finite is None else _close(finite, theirs, tolerances[name])):
                 yield f"documents[{i}].clusterings.{clustering}.scores.{name}: stated {theirs}, computed {ours}"
 
 
@@ -452,6 +498,21 @@ def _differences_of_aggregates(
             yield from _differences(place, computed[name], stated[name])
 
 
+def _differences_by_models(
+    clustering: str, asked: Sequence[str], computed: Sequence[Scores], stated: Sequence[Scores]
+) -> Iterator[str]:
+    """Scores of a model differ in their last digits between machines, and ROC-AUCs hardly do: more than that is no
+    rounding, but chosen where the scores are close to each other."""
+    for name in asked:
+        ours, theirs = (
+            detection_auroc([replace(s, numbers={name: of[name]}) for s, of in zip(stated, each, strict=True)], name)
+            for each in (computed, stated)
+        )
+        if ours.value is not None and theirs.value is not None and abs(ours.value - theirs.value) > _MODEL_AUROC:
+            both = f"{THREE_DIGITS(theirs.value)}, of ours {THREE_DIGITS(ours.value)}"
+            yield f"clusterings.{clustering}.scores.{name}: their AUROC is {both}"
+
+
 def _differences(place: str, computed: Mapping[str, Any], stated: Mapping[str, Any]) -> Iterator[str]:
     for key, ours in computed.items():
         theirs = stated[key]
@@ -461,4 +522,4 @@ def _differences(place: str, computed: Mapping[str, Any], stated: Mapping[str, A
 
 
 def _close(ours: float, theirs: float | None, tolerance: float) -> bool:
-    return theirs is not None and abs(ours - theirs) <= tolerance
+    return theirs is not None and abs(ours - theirs) <= tolerance * max(1.0, abs(ours))
