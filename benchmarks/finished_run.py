@@ -23,7 +23,7 @@ import numpy as np
 
 from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.clustering.said import COSINES, RELATIONS, Said, Source
+from hedge_tasks.clustering.model_outputs import COSINES, RELATIONS, ModelOutputs, Source
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.evidence import keep
 from hedge_tasks.runs.run_files import Run, load_run, save_run
@@ -96,7 +96,7 @@ def seconds_of(arguments: list[str]) -> tuple[float, float]:
 def evidence(questions: int, distinct: int) -> None:
     """Size and seconds of cosines and relations of all pairs, kept and read again."""
     dice, numbers = random.Random(0), np.random.default_rng(0)
-    sets, said = [], Said()
+    sets, said = [], ModelOutputs()
     cosines, relations = said.table(Source(COSINES, "embedding")), said.table(Source(RELATIONS, "nli", None, "float32"))
     for i in range(questions):
         texts = [f"answer {k} to question {i}, in some words" for k in range(distinct)]
@@ -120,7 +120,7 @@ def evidence(questions: int, distinct: int) -> None:
         again = read.said
         seconds["unpacked"] = time.process_time() - start
         start = time.process_time()
-        EmbeddingClustering(model="embedding").looking_up(again).cluster([a.texts for a in read.answer_sets])
+        EmbeddingClustering(model="embedding").with_outputs(again).cluster([a.texts for a in read.answer_sets])
         seconds["clustered by it"] = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     told = ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())

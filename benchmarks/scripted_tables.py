@@ -34,7 +34,7 @@ from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.evaluations.vope.objects import answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
-from hedge_tasks.making.shale.drawn import DrawnPainter
+from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.making import ShaleMaking
 from hedge_tasks.replies import spoken_text
 from hedge_tasks.runs.run_files import Run, save_run
@@ -202,7 +202,7 @@ def _shown(value: float | None, about: float | None) -> str:
 
 
 def closed_runs(out: Path, per_aspect: int) -> None:
-    making = ShaleMaking(DrawnPainter(32), per_aspect=per_aspect, scenarios=["crp", "syn", "pfx"])
+    making = ShaleMaking(DrawnGenerator(32), per_aspect=per_aspect, scenarios=["crp", "syn", "pfx"])
     with tempfile.TemporaryDirectory() as folder:
         made = making.run(Path(folder))
     for model in NAMES:

@@ -24,7 +24,7 @@ from PIL import Image
 
 from hedge_tasks.evaluations.shale.items import ASPECTS, ShaleItem, options_of
 from hedge_tasks.making.shale.drawing import draw
-from hedge_tasks.making.shale.drawn import DrawnPainter
+from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.making import ShaleMaking
 from hedge_tasks.making.shale.records import Scene, pools
 from hedge_tasks.making.shale.scenes import drawn_scenes
@@ -119,7 +119,7 @@ def cosines(pairs: Sequence[tuple[str, list[str]]]) -> Iterator[list[float]]:
 
 
 def about_synonyms(per_aspect: int, seed: int) -> None:
-    making = ShaleMaking(DrawnPainter(32), per_aspect=per_aspect, seed=seed, scenarios=["syn"])
+    making = ShaleMaking(DrawnGenerator(32), per_aspect=per_aspect, seed=seed, scenarios=["syn"])
     with tempfile.TemporaryDirectory() as folder:
         made = making.run(Path(folder))
     clean = {item.id: item for item in made.items if item.scenario == "clean"}

@@ -28,18 +28,18 @@ def question(number: int) -> PictureQuestion:
 
 
 class Slow:
-    """Paints noise out of the seed, writes down what it paints, and takes its time."""
+    """Paints noise out of the seed, writes down what it makes, and takes its time."""
 
     name = "slow"
 
     def __init__(self, diary: Path, pause: float) -> None:
         self._diary, self._pause = diary, pause
 
-    def paint(self, given: Sequence[Order]) -> list[Image.Image]:
+    def generate(self, given: Sequence[Order]) -> list[Image.Image]:
         images = []
         for order in given:
             images.append(Image.frombytes("RGB", (SIDE, SIDE), random.Random(order.seed).randbytes(SIDE * SIDE * 3)))
-            write(self._diary, f"paint {order.id}")
+            write(self._diary, f"make {order.id}")
             time.sleep(self._pause)
         return images
 
@@ -66,7 +66,7 @@ def write(diary: Path, line: str) -> None:
 
 def work(folder: Path, diary: Path, count: int, pause: float, batch: int) -> None:
     with PictureStore(folder) as store:
-        pictures = store.paint(Slow(diary, pause), orders(count), batch=batch)
+        pictures = store.generate(Slow(diary, pause), orders(count), batch=batch)
         asked = [[question(i)] for i in range(count)]
         verdicts = inspect(store, [Brightness(diary, pause)], pictures, asked, batch=batch)
     result = [[p.digest, v.mean, v.outcome] for p, v in zip(pictures, verdicts, strict=True)]

@@ -1,7 +1,7 @@
 """Models that play every part in the making of a SHALE set, by fixed rules; also in a process that is killed.
 
-The writer proposes kites of four colours; painters paint one colour for a prompt; checkers take pictures of one colour
-for right. So what becomes of every scene is known by the number of its kite.
+The writer proposes kites of four colours; image generators make one colour for a prompt; checkers take pictures
+of one colour for right. So what becomes of every scene is known by the number of its kite.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Plain:
         self.asked: list[Order] = []
         self._seconds = seconds
 
-    def paint(self, orders: Sequence[Order]) -> list[Image.Image]:
+    def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
         time.sleep(self._seconds * len(orders))
         self.asked += orders
         digests = (hashlib.sha256(order.prompt.encode()).digest() for order in orders)
@@ -104,7 +104,7 @@ CHECKERS = (PlainChecker("one", {0: 0.8, 3: 1.0}, strict=(2,)), PlainChecker("ot
 
 def making(url: str, seconds: float = 0.0, **options: Any) -> ShaleMaking:
     settings: dict[str, Any] = {
-        "painter": Plain(seconds),
+        "generator": Plain(seconds),
         "checkers": CHECKERS,
         "per_aspect": 8,
         "aspects": ["color"],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hedge_tasks.evaluations.shale.items import ShaleItem
-from hedge_tasks.making.shale.drawn import DrawnPainter
+from hedge_tasks.making.shale.drawn import DrawnGenerator
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.released import images_of
 
@@ -26,7 +26,7 @@ class SmallSet(NamedTuple):
 
 @lru_cache(maxsize=1)
 def small_set() -> SmallSet:
-    making = ShaleMaking(DrawnPainter(48), per_aspect=2, aspects=ASPECTS)
+    making = ShaleMaking(DrawnGenerator(48), per_aspect=2, aspects=ASPECTS)
     with tempfile.TemporaryDirectory() as folder:
         made = making.run(Path(folder))
         return SmallSet(tuple(made.items), images_of(made), made)

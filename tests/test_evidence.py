@@ -17,10 +17,10 @@ from finished_runs import finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import nli_source
+from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
 from hedge_tasks.clustering.nli_cache import Prediction
 from hedge_tasks.clustering.nli_model import Origin
 from hedge_tasks.clustering.relations import LIKELIEST
-from hedge_tasks.clustering.said import COSINES, PairTable, Said, Source
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
@@ -101,9 +101,9 @@ def asked_run(n: int = 40) -> Run:
 
 def with_evidence(run: Run) -> Run:
     """As an evaluation does it."""
-    said = Said()
+    said = ModelOutputs()
     for scorer in scorers_of(run).values():
-        scorer = scorer.looking_up(said)
+        scorer = scorer.with_outputs(said)
         scorer.score(run.answer_sets)
         scorer.look_ahead(run.answer_sets, usual_sizes(6))
     return replace(run, evidence=keep(said, run.answer_sets))
@@ -228,9 +228,9 @@ def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = asked_run(16)
-    said = Said()
+    said = ModelOutputs()
     for scorer in scorers_of(run).values():
-        scorer.looking_up(said).cluster(run.answer_sets)
+        scorer.with_outputs(said).cluster(run.answer_sets)
     path = save_run(replace(run, evidence=keep(said, run.answer_sets)), tmp_path)
     before = len(models.pairs)
     # SelfCheck needs all pairs of answers, and the clustering asked for some of them.
@@ -250,8 +250,8 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
     models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = asked_run(16)
-    said = Said()
-    scorers_of(run)["nli"].looking_up(said).cluster(run.answer_sets)
+    said = ModelOutputs()
+    scorers_of(run)["nli"].with_outputs(said).cluster(run.answer_sets)
     path = save_run(replace(run, evidence=keep(said, run.answer_sets)), tmp_path)
     asked = len(models.pairs)
 
@@ -306,13 +306,13 @@ def test_processes_keep_the_evidence_of_their_own_documents(models: Models) -> N
     whole = with_evidence(asked_run(10))
     parts = []
     for half in (whole.answer_sets[:5], whole.answer_sets[5:]):
-        said = Said()
+        said = ModelOutputs()
         for scorer in scorers_of(replace(whole, evidence=KeptEvidence())).values():
-            Scorer.looking_up(scorer, said).cluster(half)
+            Scorer.with_outputs(scorer, said).cluster(half)
         parts.append(keep(said, half))
     together = joined(parts)
     assert set(together.rows) == set(whole.evidence.rows)
-    assert set(together.tellers) == set(whole.evidence.tellers)
+    assert set(together.sources) == set(whole.evidence.sources)
     models.forbidden = True
     run = replace(whole, evidence=together)
     for scorer in scorers_of(run).values():
@@ -344,7 +344,7 @@ def packed(values: list[float], u: int) -> str:
 )
 def test_damaged_evidence_is_refused_by_name(models: Models, tmp_path: Path, written: str, told: str) -> None:
     run = with_evidence(asked_run(6))
-    place = [t.source.kind for t in run.evidence.tellers].index(COSINES)
+    place = [t.source.kind for t in run.evidence.sources].index(COSINES)
     u = len(dict.fromkeys(next(a for a in run.answer_sets if a.id in run.evidence.rows).texts))
     value = {"NaN": float("nan"), "large": 1.5}.get(written)
     text = written if value is None else packed([value] * (u * (u - 1) // 2), u)

@@ -14,7 +14,7 @@ import pytest
 from finished_runs import EXACT, finished_run
 from test_report_questions import related_run
 
-from hedge_tasks.clustering.said import LooksUp, Said
+from hedge_tasks.clustering.model_outputs import ModelOutputs, ReusesOutputs
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import analyse
@@ -32,8 +32,8 @@ def two_clusterings(n: int = 60) -> Run:
     embed = {"backend": "embed", "threshold": 0.95, "with_question": False, "alpha": 0.5}
     run = finished_run(n, filters={**EXACT, "embed": embed})
     backend = Scorer.from_settings("embed", embed).backend
-    assert isinstance(backend, LooksUp)
-    said = Said()
+    assert isinstance(backend, ReusesOutputs)
+    said = ModelOutputs()
     pairs = list(combinations("abcde", 2))
     said.table(backend.sources()[0]).add(pairs, np.array([[0.99 if p == ("a", "b") else 0.1] for p in pairs]))
     run = replace(run, evidence=keep(said, run.answer_sets))

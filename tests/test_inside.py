@@ -257,7 +257,7 @@ def test_side_files_of_processes_that_have_ended_become_one(tmp_path: Path) -> N
 class TellsInside:
     """Answers with the number of the question, and has it in mind."""
 
-    rank, is_simple, answer_identity = 0, False, "teller"
+    rank, is_simple, answer_identity = 0, False, "source"
     task_dict: dict[str, Any] = {"task": {"test": [{}] * 3}}  # noqa: RUF012
 
     def __init__(self) -> None:

@@ -86,10 +86,10 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_a_style_is_in_the_prompt_where_the_painter_takes_one(tmp_path: Path) -> None:
-    painter = Plain()
+    generator = Plain()
     with serve(play) as url:
-        make(url, tmp_path, painter=painter, scenarios=["sty"])
-    clean, styled = painter.asked[:7], painter.asked[7:]
+        make(url, tmp_path, generator=generator, scenarios=["sty"])
+    clean, styled = generator.asked[:7], generator.asked[7:]
     assert len(styled) == 6
     for order in styled:
         prompt, _, style = order.prompt.partition(", in the style of a ")
@@ -105,7 +105,7 @@ def test_what_is_answered_blindly_can_be_marked_instead(tmp_path: Path) -> None:
     marked = {number_of(row["question"]): row["answered_blindly"] for row in rows if row["scenario"] == CLEAN}
     assert marked == {**dict.fromkeys((1, 2, 3, 5, 6), ""), 4: "reader"}
     first = rows[0]
-    assert (first["source"], first["licence"], first["painter"], first["picture_score"]) == (
+    assert (first["source"], first["licence"], first["generator"], first["picture_score"]) == (
         *("writer", "unknown", "plain"),
         "1.0000",
     )
@@ -133,12 +133,12 @@ def test_the_variance_between_checkers_counts(tmp_path: Path) -> None:
         assert make(url, tmp_path, held_to=Filter(beta=0.0224)).steps["clean picture accepted"] == 5
 
 
-class NoisePainter:
-    """What an untrained model paints."""
+class NoiseGenerator:
+    """What an untrained model makes."""
 
     name = "noise"
 
-    def paint(self, orders: Sequence[Order]) -> list[Image.Image | str]:
+    def generate(self, orders: Sequence[Order]) -> list[Image.Image | str]:
         return [
             Image.effect_noise((32, 32), 90).convert("RGB") if i % 2 else "out of order" for i, _ in enumerate(orders)
         ]
@@ -147,7 +147,7 @@ class NoisePainter:
 def test_pictures_that_show_nothing_become_no_questions(tmp_path: Path) -> None:
     blind = PlainChecker("one", dict.fromkeys(range(9), 0.1))
     with serve(play) as url:
-        settings = making(url, painter=NoisePainter(), checkers=[blind], batch=8)
+        settings = making(url, generator=NoiseGenerator(), checkers=[blind], batch=8)
         made = settings.run(tmp_path)
         with pytest.raises(DataError, match=r"no scene is accepted .*review\.html"):
             write(tmp_path, settings, made)
@@ -206,7 +206,7 @@ def test_killed_20_times_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_workers_make_their_shares_and_the_last_run_collects(tmp_path: Path) -> None:
-    """Two workers over a pool of scenes: the last run paints and asks nothing, and the set is that of one."""
+    """Two workers over a pool of scenes: the last run makes and asks nothing, and the set is that of one."""
     scenes = painted_scenes("color", 6)
     checker = _Everything()
     options = {"writer": None, "checkers": [checker], "per_aspect": 6}
@@ -216,10 +216,10 @@ def test_workers_make_their_shares_and_the_last_run_collects(tmp_path: Path) -> 
         for worker in ((1, 2), (2, 2)):
             share = making(url, **options).run(tmp_path / "shared", worker=worker)
             assert [one.scene for one in share.shown] == scenes[worker[0] - 1 :: 2]
-        painter, before = Plain(), len(script.bodies)
-        together = make(url, tmp_path / "shared", **{**options, "painter": painter})
+        generator, before = Plain(), len(script.bodies)
+        together = make(url, tmp_path / "shared", **{**options, "generator": generator})
         assert len(script.bodies) == before
-    assert not painter.asked
+    assert not generator.asked
     assert together.items == alone.items
     assert result(tmp_path / "shared") == result(tmp_path / "alone")
 
@@ -259,7 +259,7 @@ def test_a_dry_run_makes_nothing_and_is_right(tmp_path: Path, capsys: pytest.Cap
         "--scenario",
         "txt_p",
     ]
-    command = ["make", "shale", "--out", str(tmp_path / "out"), "--painter", "diffusers:x", *models, *wanted]
+    command = ["make", "shale", "--out", str(tmp_path / "out"), "--generator", "diffusers:x", *models, *wanted]
     assert main([*command, "--dry-run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     # Two aspects of 25 take three requests of ten records each. A model is asked seven times a scene at most.
@@ -269,7 +269,7 @@ def test_a_dry_run_makes_nothing_and_is_right(tmp_path: Path, capsys: pytest.Cap
         "control": [0, 6 * 10],
         "blind": [0, 2 * 50 * 7],
     }
-    assert said["pictures"] == {"painted": [50, 100], "induced": [0, 50]}  # STY by the painter, TXT by us
+    assert said["pictures"] == {"painted": [50, 100], "induced": [0, 50]}  # STY by the generator, TXT by us
     assert said["items"] == {"clean": [0, 200], "sty": [0, 200], "txt_p": [0, 100], "txt_p_true": [0, 100]}
     assert said["most_items"] == 600
     assert not (tmp_path / "out").exists()
@@ -290,12 +290,12 @@ def test_the_estimate_is_what_is_made_where_everything_is_accepted(tmp_path: Pat
     ("more", "complaint"),
     [
         (["--worker", "4/3"], "--worker: expected K/N"),
-        (["--painter", "drawn:side=3"], "did you mean 'size'"),
-        (["--painter", "difusers:x"], "did you mean 'diffusers'"),
-        (["--painter", "diffusers:x"], "need a checker"),
-        (["--writer", "model=w,url=http://localhost:1/v1"], "need a painter that takes prompts"),
+        (["--generator", "drawn:side=3"], "did you mean 'size'"),
+        (["--generator", "difusers:x"], "did you mean 'diffusers'"),
+        (["--generator", "diffusers:x"], "need a checker"),
+        (["--writer", "model=w,url=http://localhost:1/v1"], "need an image generator that takes prompts"),
         (
-            ["--writer", "model=w,url=http://localhost:1/v1", "--painter", "diffusers:x", "--checker", "clip:x"],
+            ["--writer", "model=w,url=http://localhost:1/v1", "--generator", "diffusers:x", "--checker", "clip:x"],
             "a writer needs a verifier",
         ),
         (["--scenario", "crpp"], "did you mean 'crp"),
@@ -332,10 +332,10 @@ def test_pictures_of_the_set_hold_their_pixels_and_no_words(tmp_path: Path) -> N
 
 
 def everybody(body: dict[str, Any]) -> Any:
-    """One server in all parts: it paints, writes, checks pictures, answers blindly, and is evaluated in the end."""
+    """One server in all parts: it makes, writes, checks pictures, answers blindly, and is evaluated in the end."""
     if "prompt" in body:
         content = io.BytesIO()
-        Plain().paint([Order("", body["prompt"], 0, {})])[0].save(content, "PNG")
+        Plain().generate([Order("", body["prompt"], 0, {})])[0].save(content, "PNG")
         return Response({"created": 1, "data": [{"b64_json": base64.b64encode(content.getvalue()).decode()}]})
     if "prompt_logprobs" in body:
         return Response({"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]})
@@ -362,7 +362,7 @@ def test_the_command_makes_a_set_that_hedge_shale_reads(
             f"model=reader,url={url}",
         ]
         models += [
-            "--painter",
+            "--generator",
             f"openai:tiny,url={url}",
             "--checker",
             f"vqascore:adapter=hedge_openai,by=answer,model=tiny,base_url={url}",

@@ -1,4 +1,4 @@
-"""Painters and checkers that rest on models, on tiny ones with random weights, against calculations by hand."""
+"""Image generators and checkers that rest on models, on tiny ones with random weights, against calculations by hand."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.pictures.checkers import checker_from
 from hedge_tasks.making.pictures.checkers.boxes import Box, distinct
+from hedge_tasks.making.pictures.generators import generator_from
 from hedge_tasks.making.pictures.inspection import inspect
-from hedge_tasks.making.pictures.painters import painter_from
 from hedge_tasks.making.pictures.specs import model_named
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 from hedge_tasks.models.tiny import vlm_path
@@ -42,12 +42,12 @@ def noise(seed: int, side: int = 64) -> Image.Image:
 def test_a_diffusion_model_paints_each_picture_by_its_own_seed(tmp_path: Path) -> None:
     pytest.importorskip("diffusers")
     folder = save_stable_diffusion(tmp_path / "sd")
-    painter = painter_from(f"diffusers:{folder},steps=2,size=32,guidance=3.0")
+    generator = generator_from(f"diffusers:{folder},steps=2,size=32,guidance=3.0")
     orders = [Order(str(i), f"a house {i}", i, {}) for i in range(3)]
     with PictureStore(tmp_path / "one") as one, PictureStore(tmp_path / "other") as other:
-        alone = one.paint(painter, orders, batch=1)
-        together = other.paint(painter, orders[::-1], batch=3)[::-1]
-        reseeded = other.paint(painter, [Order("0", "a house 0", 9, {})])
+        alone = one.generate(generator, orders, batch=1)
+        together = other.generate(generator, orders[::-1], batch=3)[::-1]
+        reseeded = other.generate(generator, [Order("0", "a house 0", 9, {})])
     assert alone == together
     assert len({p.digest for p in [*alone, *reseeded] if isinstance(p, StoredPicture)}) == 4
     images = [p.open() for p in alone if isinstance(p, StoredPicture)]
@@ -60,13 +60,13 @@ def test_a_diffusion_model_paints_each_picture_by_its_own_seed(tmp_path: Path) -
     call = {"num_inference_steps": 2, "width": 32, "height": 32, "guidance_scale": 3.0}
     [expected] = pipeline(prompt="a house 1", generator=generator, **call).images
     assert np.abs(np.asarray(expected, int) - np.asarray(images[1], int)).max() <= 1
-    # Other weights in a subfolder are another painter.
-    before = painter.name
+    # Other weights in a subfolder are another generator.
+    before = generator.name
     copied = shutil.copytree(folder, tmp_path / "copy" / "sd")
-    assert painter_from(f"diffusers:{copied},steps=2,size=32,guidance=3.0").name == before
+    assert generator_from(f"diffusers:{copied},steps=2,size=32,guidance=3.0").name == before
     config = copied / "unet" / "config.json"
     config.write_text(config.read_text() + " ")
-    assert painter_from(f"diffusers:{copied},steps=2,size=32,guidance=3.0").name != before
+    assert generator_from(f"diffusers:{copied},steps=2,size=32,guidance=3.0").name != before
 
 
 def test_what_decides_the_pictures_of_a_diffusion_model_is_in_its_name(
@@ -81,12 +81,12 @@ def test_what_decides_the_pictures_of_a_diffusion_model_is_in_its_name(
         lambda model, file, revision: str(tmp_path / "snapshots" / commits[revision] / file),
     )
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    cpu = painter_from("diffusers:org/model,steps=4").name
+    cpu = generator_from("diffusers:org/model,steps=4").name
     assert cpu == f"diffusers:org/model,steps=4,dtype=float32,revision={'a' * 40}"
-    assert painter_from("diffusers:org/model,steps=4,dtype=float32").name == cpu
-    assert painter_from("diffusers:org/model,steps=4,revision=v1").name == cpu.replace("a" * 40, "b" * 40)
+    assert generator_from("diffusers:org/model,steps=4,dtype=float32").name == cpu
+    assert generator_from("diffusers:org/model,steps=4,revision=v1").name == cpu.replace("a" * 40, "b" * 40)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert painter_from("diffusers:org/model,steps=4").name == cpu.replace("float32", "bfloat16")
+    assert generator_from("diffusers:org/model,steps=4").name == cpu.replace("float32", "bfloat16")
     loaded: dict[str, Any] = {}
 
     def load(kind: str, model: str, **loading: Any) -> Any:
@@ -94,8 +94,8 @@ def test_what_decides_the_pictures_of_a_diffusion_model_is_in_its_name(
         return SimpleNamespace(set_progress_bar_config=lambda **_: None)
 
     monkeypatch.setattr("hedge_tasks.perturb.induction_image.load_diffusers", load)
-    painter: Any = painter_from("diffusers:org/model,revision=v1")
-    assert painter._pipeline is not None
+    generator: Any = generator_from("diffusers:org/model,revision=v1")
+    assert generator._pipeline is not None
     assert loaded == {"torch_dtype": torch.bfloat16, "revision": "b" * 40}
 
 

@@ -27,8 +27,8 @@ from hedge_tasks.making.pictures.checkers.boxes import Box, distinct, holds, ove
 from hedge_tasks.making.pictures.checkers.detector import objects_of, score
 from hedge_tasks.making.pictures.checkers.reading import edits, likeness
 from hedge_tasks.making.pictures.checkers.vqascore import p_yes
+from hedge_tasks.making.pictures.generators import generator_from
 from hedge_tasks.making.pictures.inspection import heard, inspect, review_items
-from hedge_tasks.making.pictures.painters import painter_from
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 
 HERE = Path(__file__).parent
@@ -111,8 +111,8 @@ def test_killed_20_times_the_pictures_and_scores_are_the_same(tmp_path: Path) ->
 @pytest.mark.slow
 def test_workers_that_join_paint_nothing_twice(tmp_path: Path) -> None:
     process("run_together(sys.argv[1], sys.argv[2], 3)", str(tmp_path / "shared"), str(tmp_path / "diary"))
-    painted = {line: count for line, count in lines(tmp_path / "diary").items() if line.startswith("paint")}
-    assert painted == {f"paint o{i}": 1 for i in range(40)}
+    painted = {line: count for line, count in lines(tmp_path / "diary").items() if line.startswith("make")}
+    assert painted == {f"make o{i}": 1 for i in range(40)}
     results = {path.read_text() for path in (tmp_path / "shared").glob("result-*.json")}
     assert len(results) == 1
     assert not list((tmp_path / "shared").glob("painted/*/*.lock"))
@@ -121,16 +121,16 @@ def test_workers_that_join_paint_nothing_twice(tmp_path: Path) -> None:
 def test_what_is_there_is_neither_painted_nor_checked_again(tmp_path: Path) -> None:
     asked = [[question(i)] for i in range(5)]
     with PictureStore(tmp_path) as store:
-        first = store.paint(Slow(tmp_path / "d", 0), orders(5))
+        first = store.generate(Slow(tmp_path / "d", 0), orders(5))
         verdicts = inspect(store, [Brightness(tmp_path / "d", 0)], first, asked)
         assert (store.made, store.known, store.asked, store.remembered) == (5, 0, 5, 0)
     with PictureStore(tmp_path) as store:
         renamed = [Order(f"other{o.id}", o.prompt, o.seed, o.about) for o in reversed(orders(5))]
-        again = store.paint(Slow(tmp_path / "d", 0), renamed, batch=2)
+        again = store.generate(Slow(tmp_path / "d", 0), renamed, batch=2)
         assert again == list(reversed(first))
         assert inspect(store, [Brightness(tmp_path / "d", 0)], first, asked) == verdicts
         assert (store.made, store.known, store.asked, store.remembered) == (0, 5, 0, 5)
-        twins = store.paint(Slow(tmp_path / "d", 0), [Order(n, "new", 7, {}) for n in "ab"])
+        twins = store.generate(Slow(tmp_path / "d", 0), [Order(n, "new", 7, {}) for n in "ab"])
         assert twins[0] == twins[1]
         assert store.made == 1
     assert set(lines(tmp_path / "d").values()) == {1}
@@ -138,13 +138,13 @@ def test_what_is_there_is_neither_painted_nor_checked_again(tmp_path: Path) -> N
 
 def test_a_picture_says_where_it_came_from(tmp_path: Path) -> None:
     with PictureStore(tmp_path) as store:
-        [picture] = store.paint(Slow(tmp_path / "d", 0), orders(1))
+        [picture] = store.generate(Slow(tmp_path / "d", 0), orders(1))
     assert isinstance(picture, StoredPicture)
     assert picture.path is not None
     with Image.open(picture.path) as image:
         origin = json.loads(image.info["hedge"])
     assert origin == {
-        "painter": "slow", "prompt": "a picture of 0", "seed": 0, "about": {"number": 0}, "pixels": picture.digest
+        "generator": "slow", "prompt": "a picture of 0", "seed": 0, "about": {"number": 0}, "pixels": picture.digest
     }  # fmt: skip
     assert StoredPicture.of(picture.open()) == picture
 
@@ -152,12 +152,12 @@ def test_a_picture_says_where_it_came_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:-40] + b"x" * 40])
 def test_a_damaged_picture_is_painted_again(tmp_path: Path, damage: Any) -> None:
     with PictureStore(tmp_path) as store:
-        store.paint(Slow(tmp_path / "d", 0), orders(3))
+        store.generate(Slow(tmp_path / "d", 0), orders(3))
     before = contents(tmp_path)
     path = next(tmp_path.glob("painted/*/*.png"))
     path.write_bytes(damage(path.read_bytes()))
     with PictureStore(tmp_path) as store:
-        store.paint(Slow(tmp_path / "d", 0), orders(3))
+        store.generate(Slow(tmp_path / "d", 0), orders(3))
         assert store.made == 1
     assert contents(tmp_path) == before
 
@@ -167,14 +167,14 @@ def test_a_painter_that_cannot_says_why_and_is_asked_again(tmp_path: Path) -> No
         name = "moody"
         mood = "refused"
 
-        def paint(self, given: Sequence[Order]) -> list[Image.Image | str]:
+        def generate(self, given: Sequence[Order]) -> list[Image.Image | str]:
             return [self.mood or Image.new("RGB", (4, 4)) for _ in given]
 
     moody = Moody()
     with PictureStore(tmp_path) as store:
-        assert store.paint(moody, orders(2)) == ["refused", "refused"]
+        assert store.generate(moody, orders(2)) == ["refused", "refused"]
         moody.mood = ""
-        assert all(isinstance(found, StoredPicture) for found in store.paint(moody, orders(2)))
+        assert all(isinstance(found, StoredPicture) for found in store.generate(moody, orders(2)))
         assert store.made == 2
 
 
@@ -296,7 +296,7 @@ def test_p_yes_by_hand() -> None:
     assert p_yes(None, -1.0) is None
 
 
-# --- a server that paints ---------------------------------------------------------------------------------------------
+# --- a server that makes ---------------------------------------------------------------------------------------------
 
 
 def png(color: str, side: int = 8) -> str:
@@ -315,9 +315,9 @@ COLORS = [Order(color, f"all in {color}", 2**40 + i, {}) for i, color in enumera
 def test_a_server_paints_in_order_and_is_told_what_to(tmp_path: Path) -> None:
     script = Script(painted)
     with serve(script) as url, PictureStore(tmp_path) as store:
-        painter = painter_from(f"openai:tiny,url={url},size=64x64,max_retries=0")
-        made = store.paint(painter, COLORS)
-    assert painter.name == "openai:tiny,size=64x64"
+        generator = generator_from(f"openai:tiny,url={url},size=64x64,max_retries=0")
+        made = store.generate(generator, COLORS)
+    assert generator.name == "openai:tiny,size=64x64"
     assert [p.open().getpixel((0, 0)) for p in made if isinstance(p, StoredPicture)] == [
         (255, 0, 0), (0, 128, 0), (0, 0, 255), (255, 255, 255)
     ]  # fmt: skip
@@ -335,8 +335,8 @@ def test_a_server_that_knows_neither_seed_nor_form_paints_all_the_same() -> None
 
     script = Script(picky)
     with serve(script) as url:
-        painter = painter_from(f"openai:tiny,url={url},concurrency=1,max_retries=0")
-        assert not any(isinstance(found, str) for found in painter.paint(COLORS))
+        generator = generator_from(f"openai:tiny,url={url},concurrency=1,max_retries=0")
+        assert not any(isinstance(found, str) for found in generator.generate(COLORS))
     assert len(script.bodies) == 2 + len(COLORS)
 
 
@@ -358,7 +358,7 @@ def test_what_is_no_picture_is_a_reason(reply: Response, complaint: str) -> None
         return reply if "green" in body["prompt"] else painted(body)
 
     with serve(one) as url:
-        found = painter_from(f"openai:tiny,url={url},max_retries=0").paint(COLORS)
+        found = generator_from(f"openai:tiny,url={url},max_retries=0").generate(COLORS)
     assert [isinstance(outcome, str) for outcome in found] == [False, True, False, False]
     assert complaint in str(found[1])
 
@@ -366,33 +366,33 @@ def test_what_is_no_picture_is_a_reason(reply: Response, complaint: str) -> None
 def test_a_picture_out_of_a_reply_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedge_tasks.serving.images.MOST_PIXELS", 63)
     with serve(painted) as url:
-        [found] = painter_from(f"openai:tiny,url={url},max_retries=0").paint(COLORS[:1])
+        [found] = generator_from(f"openai:tiny,url={url},max_retries=0").generate(COLORS[:1])
     assert "more than" in str(found)
 
 
 def test_a_busy_server_is_asked_again_and_a_wrong_key_is_not() -> None:
     script = Script(error(503, "busy"), painted)
     with serve(script) as url:
-        [found] = painter_from(f"openai:tiny,url={url},max_retries=1").paint(COLORS[:1])
+        [found] = generator_from(f"openai:tiny,url={url},max_retries=1").generate(COLORS[:1])
     assert isinstance(found, Image.Image)
     with serve(painted, key="right") as url, pytest.raises(HedgeError, match="refuses the API key"):
-        painter_from(f"openai:tiny,url={url},max_retries=0").paint(COLORS[:1])
+        generator_from(f"openai:tiny,url={url},max_retries=0").generate(COLORS[:1])
 
 
-# --- words for painters and checkers ----------------------------------------------------------------------------------
+# --- words for image generators and checkers --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("build", "spec", "complaint"),
     [
-        (painter_from, "diffuser:org/model", "did you mean 'diffusers'"),
-        (painter_from, "diffusers", "'model' is missing"),
-        (painter_from, "diffusers:m,step=4", "did you mean 'steps'"),
-        (painter_from, "diffusers:m,steps=0", "steps: expected an integer"),
-        (painter_from, "diffusers:m,dtype=int8", "dtype"),
-        (painter_from, "diffusers:m,model=n", "the model is given twice"),
-        (painter_from, "openai:m,url=http://localhost:1/v1,size=big", "WIDTHxHEIGHT"),
-        (painter_from, ":m", "expected NAME"),
+        (generator_from, "diffuser:org/model", "did you mean 'diffusers'"),
+        (generator_from, "diffusers", "'model' is missing"),
+        (generator_from, "diffusers:m,step=4", "did you mean 'steps'"),
+        (generator_from, "diffusers:m,steps=0", "steps: expected an integer"),
+        (generator_from, "diffusers:m,dtype=int8", "dtype"),
+        (generator_from, "diffusers:m,model=n", "the model is given twice"),
+        (generator_from, "openai:m,url=http://localhost:1/v1,size=big", "WIDTHxHEIGHT"),
+        (generator_from, ":m", "expected NAME"),
         (checker_from, "clap:m", "did you mean 'clip'"),
         (checker_from, "detector:m,threshold=2", "threshold: expected a number from 0 to 1"),
         (checker_from, "vqascore:adapter=hedge_hg", "did you mean 'hedge_hf'"),

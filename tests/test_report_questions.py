@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from finished_runs import finished_run
 
-from hedge_tasks.clustering.said import COSINES, RELATIONS, Said, Source
+from hedge_tasks.clustering.model_outputs import COSINES, RELATIONS, ModelOutputs, Source
 from hedge_tasks.report.analysis import analyse
 from hedge_tasks.report.explorer import explorer_data, surprises_first
 from hedge_tasks.report.noisy import most_scattered
@@ -33,7 +33,7 @@ def related_run(n: int = 12) -> tuple[Run, dict[tuple[str, str], list[float]]]:
         for other in letters:
             if one != other and (one, other) != ("b", "a"):  # of one pair nothing was said
                 table[one, other] = dice.dirichlet([0.4, 0.4, 0.4]).tolist()
-    said = Said()
+    said = ModelOutputs()
     said.table(NLI).add(list(table), np.array(list(table.values())))
     said.table(EMBEDDINGS).add([("a", "b")], np.array([[0.25]]))
     return replace(run, evidence=keep(said, run.answer_sets)), table
@@ -43,19 +43,19 @@ def test_pairs_come_back_as_they_were_said() -> None:
     run, table = related_run()
     [analysis] = analyse([run], curves=False)
     data = explorer_data(analysis, NONE)
-    assert [(t["kind"], t["form"]) for t in data["tellers"]] == [
+    assert [(t["kind"], t["form"]) for t in data["sources"]] == [
         (RELATIONS, "the answers alone"),
         (COSINES, "the answers alone"),
     ]
     compared = 0
     for question in data["questions"]:
-        for teller, places, packed in question.get("pairs", ()):
+        for source, places, packed in question.get("pairs", ()):
             u = len(places)
             texts = [question["texts"][place] for place in places]
             cells = np.frombuffer(base64.b64decode(packed), np.uint8).reshape(u, u, -1)
             for i, one in enumerate(texts):
                 for k, other in enumerate(texts):
-                    if data["tellers"][teller]["kind"] == COSINES:
+                    if data["sources"][source]["kind"] == COSINES:
                         known = [(1 + 0.25) / 2] if {one, other} == {"a", "b"} else None
                     else:
                         known = table[one, other][::2] if (one, other) in table else None

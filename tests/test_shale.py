@@ -521,7 +521,7 @@ def test_the_command_reports_what_is_missing(tmp_path: Path, capsys: pytest.Capt
 
 def test_what_is_made_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ["--aspect", "color", "--aspect", "religion", "--scenario", "crp_p", "--scenario", "txt"]
-    made = ["make", "shale", "--painter", "drawn:size=40", "--released", str(tmp_path / "released"), *chosen]
+    made = ["make", "shale", "--generator", "drawn:size=40", "--released", str(tmp_path / "released"), *chosen]
     assert main([*made, "--out", str(tmp_path / "data"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     four, closed = dict.fromkeys(("ynq", "mcq", "ffq", "ic"), 2), dict.fromkeys(("ynq", "mcq"), 2)

@@ -35,7 +35,7 @@ from hedge_tasks.making.pictures.base import Order, PictureQuestion, PictureVerd
 from hedge_tasks.making.pictures.store import StoredPicture
 from hedge_tasks.making.shale.blind import _forms
 from hedge_tasks.making.shale.drawing import draw
-from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnPainter, question_of
+from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnGenerator, question_of
 from hedge_tasks.making.shale.items import all_items, clean_items
 from hedge_tasks.making.shale.making import ShaleMaking
 from hedge_tasks.making.shale.pictures import ScenePictures
@@ -201,11 +201,11 @@ def test_what_fills_a_template_is_no_template() -> None:
 
 @pytest.mark.slow
 def test_a_drawing_is_told_from_others_through_noise_and_noise_is_no_drawing(all_scenes: list[Scene]) -> None:
-    checker, painter = DrawnChecker(), DrawnPainter(128)
+    checker, generator = DrawnChecker(), DrawnGenerator(128)
     noises = [build_noise(f"shale_{name}") for name in ("sty", "crp", "txt")]
     for number, scene in enumerate(all_scenes[::5]):
         question = question_of(scene, number)
-        [picture] = painter.paint([Order("", scene.prompt, number, scene.drawing)])
+        [picture] = generator.generate([Order("", scene.prompt, number, scene.drawing)])
         wording = Wording("", distractor=scene.wrong[0])
         noisy = [noise.perturb_images([picture], wording, seed=number)[0] for noise in noises]
         assert checker.check([picture, *noisy], [question] * 4) == [1.0] * 4, scene.prompt
@@ -218,8 +218,8 @@ def test_the_drawing_of_another_answer_is_none() -> None:
     red, blue = (
         next(s for s in drawn_scenes("color", 40) if s.prompt.startswith(f"a car in {c}")) for c in ("red", "blue")
     )
-    painter, checker = DrawnPainter(64), DrawnChecker()
-    [picture] = painter.paint([Order("", "", 0, red.drawing)])
+    generator, checker = DrawnGenerator(64), DrawnChecker()
+    [picture] = generator.generate([Order("", "", 0, red.drawing)])
     assert checker.check([picture] * 2, [question_of(red, 0), question_of(blue, 0)]) == [1.0, 0.0]
     assert checker.check([picture], [red.checks[0]]) == [None]  # a statement of which it knows no drawing
 
@@ -227,7 +227,7 @@ def test_the_drawing_of_another_answer_is_none() -> None:
 @pytest.mark.slow
 def test_the_same_arguments_give_the_same_set_and_another_seed_another(tmp_path: Path) -> None:
     def run(folder: str, seed: int) -> tuple[list[ShaleItem], dict[str, bytes]]:
-        making = ShaleMaking(DrawnPainter(48), aspects=["count"], scenarios=["crp", "txt", "pfx"], seed=seed)
+        making = ShaleMaking(DrawnGenerator(48), aspects=["count"], scenarios=["crp", "txt", "pfx"], seed=seed)
         made = making.run(tmp_path / folder)
         return list(made.items), images_of(made)
 
@@ -425,18 +425,18 @@ def test_no_question_is_asked_twice_about_the_same_pixels() -> None:
         ({"scenarios": ["synonyms"]}, "did you mean 'syn'|unknown scenario"),
         ({"blind_items": "keep"}, "way with blind items"),
         ({"encoders": []}, "at least one"),
-        ({"facts": [None]}, "need a painter that takes prompts"),
-        ({"painter": None}, "need a checker"),
+        ({"facts": [None]}, "need an image generator that takes prompts"),
+        ({"generator": None}, "need a checker"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        ShaleMaking(**{"painter": DrawnPainter(48), **arguments})
+        ShaleMaking(**{"generator": DrawnGenerator(48), **arguments})
 
 
 def test_a_size_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(ConfigError, match="between 32 and 4096"):
-        DrawnPainter(8)
+        DrawnGenerator(8)
 
 
 @pytest.mark.slow

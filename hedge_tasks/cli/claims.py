@@ -140,7 +140,7 @@ def _scored(
     from hedge_tasks.scoring.claim_labels import check_references, judged_spans
     from hedge_tasks.scoring.claims import score_claims
 
-    supported, teller, price, settings, _, _ = found
+    supported, source, price, settings, _, _ = found
     decomposed = [one.decomposed for one in supported]
     spans, by = of_file
     if judge is not None:
@@ -150,7 +150,7 @@ def _scored(
         by = f"judge {judge.name} ({judge.version})"
     if function is not None:
         spans = function_labels(finished.answer_sets, decomposed, function)
-    return score_claims(finished, supported, teller, price, settings, detectors, spans, by)
+    return score_claims(finished, supported, source, price, settings, detectors, spans, by)
 
 
 def _probes(

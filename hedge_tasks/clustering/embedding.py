@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts, map_in_batches
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE, Dendrogram, labels_at, merge_orders
-from hedge_tasks.clustering.said import COSINES, PairTable, Said, Source
+from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.serving.encoders import DEFAULT_MODEL, Encoder, Row, encoder_settings, load_encoder, unit_vectors
 from hedge_tasks.serving.loading import check_model_options, custom_name, default_device
@@ -135,7 +135,7 @@ class EmbeddingClustering:
     encoder: Encoder | None = field(default=None, repr=False)
     neighbours: int = 0
     cache: EmbeddingCache = field(default_factory=EmbeddingCache, repr=False, compare=False)
-    said: Said | None = field(default=None, repr=False, compare=False)
+    said: ModelOutputs | None = field(default=None, repr=False, compare=False)
     name: str = field(default="embed", init=False)
 
     def __post_init__(self) -> None:
@@ -185,12 +185,12 @@ class EmbeddingClustering:
         vectors = dict(zip(wanted, self._rows(wanted), strict=True))
         return [self._cosines(answers, vectors) for answers in sets]
 
-    def looking_up(self, said: Said) -> EmbeddingClustering:
-        """See `hedge_tasks.clustering.said.LooksUp`."""
+    def with_outputs(self, said: ModelOutputs) -> EmbeddingClustering:
+        """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
         return replace(self, said=said)
 
     def sources(self) -> Sequence[Source]:
-        """See `hedge_tasks.clustering.said.LooksUp`."""
+        """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
         return [] if self.encoder else [Source(COSINES, self.model, self.revision)]
 
     def check(self) -> None:
@@ -254,7 +254,7 @@ class EmbeddingClustering:
 
     def _encode_in_batches(self, texts: list[str]) -> list[Row]:
         if (table := self._table()) is not None:
-            table.told_missing(f"{self.model} is asked for the embeddings of {len(texts)} answers")
+            table.warn_missing(f"{self.model} is asked for the embeddings of {len(texts)} answers")
         encoder = self.encoder or load_encoder(self.model, self.revision, default_device(self.device))
         return map_in_batches(
             lambda batch: _encode(encoder, batch),

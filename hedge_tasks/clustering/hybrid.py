@@ -13,9 +13,9 @@ from hedge_tasks.clustering import nli
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts
 from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClustering
 from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, most_similar_first, settle
+from hedge_tasks.clustering.model_outputs import ModelOutputs, Source
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import RULES, Classifier
-from hedge_tasks.clustering.said import Said, Source
 from hedge_tasks.serving import encoders
 from hedge_tasks.serving.encoders import Encoder
 from hedge_tasks.serving.loading import check_model_options
@@ -70,7 +70,7 @@ class HybridClustering:
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
-    said: Said | None = field(default=None, repr=False, compare=False)
+    said: ModelOutputs | None = field(default=None, repr=False, compare=False)
     name: str = field(default="hybrid", init=False)
 
     def __post_init__(self) -> None:
@@ -111,12 +111,12 @@ class HybridClustering:
         """As `EmbeddingClustering.cosines`."""
         return self._embedding().cosines(texts)
 
-    def looking_up(self, said: Said) -> HybridClustering:
-        """See `hedge_tasks.clustering.said.LooksUp`."""
+    def with_outputs(self, said: ModelOutputs) -> HybridClustering:
+        """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
         return replace(self, said=said)
 
     def sources(self) -> Sequence[Source]:
-        """See `hedge_tasks.clustering.said.LooksUp`."""
+        """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
         return [*self._nli().sources(), *self._embedding().sources()]
 
     @property

@@ -19,8 +19,8 @@ from hedge_tasks.clustering.linking import (
     most_similar_first,
     settle,
 )
+from hedge_tasks.clustering.model_outputs import RELATIONS, ModelOutputs, PairTable, Source
 from hedge_tasks.clustering.relations import LIKELIEST, RULES, Classifier, Pair, Relation, Rule
-from hedge_tasks.clustering.said import RELATIONS, PairTable, Said, Source
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.serving.loading import check_count, check_model_options, custom_name, default_device
 
@@ -90,7 +90,7 @@ class NliClustering:
     dtype: str | None = None
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
-    said: Said | None = field(default=None, repr=False, compare=False)
+    said: ModelOutputs | None = field(default=None, repr=False, compare=False)
     name: str = field(default="nli", init=False)
 
     def __post_init__(self) -> None:
@@ -144,12 +144,12 @@ class NliClustering:
             return {"model": custom_name(self.classifier)}
         return {"model": self.model, "revision": self.revision, "dtype": self._dtype()}
 
-    def looking_up(self, said: Said) -> NliClustering:
-        """See `hedge_tasks.clustering.said.LooksUp`."""
+    def with_outputs(self, said: ModelOutputs) -> NliClustering:
+        """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
         return replace(self, said=said)
 
     def sources(self) -> Sequence[Source]:
-        """See `hedge_tasks.clustering.said.LooksUp`."""
+        """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
         return [] if self.classifier else [Source(RELATIONS, self.model, self.revision, self._dtype())]
 
     @contextmanager

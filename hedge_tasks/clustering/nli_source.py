@@ -10,10 +10,10 @@ from types import TracebackType
 
 from loguru import logger
 
+from hedge_tasks.clustering.model_outputs import PairTable
 from hedge_tasks.clustering.nli_cache import Prediction, RelationCache, cache_file, cache_folder
 from hedge_tasks.clustering.nli_model import Origin, find_origin, load_nli_model
 from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
-from hedge_tasks.clustering.said import PairTable
 from hedge_tasks.serving.loading import default_device
 
 # A killed run loses what was classified in this time.
@@ -79,7 +79,7 @@ class NliSource:
             if is_there
         }
         if missing := [pair for pair in dict.fromkeys(pairs) if pair not in known]:
-            self._said.told_missing(f"{self._model} is asked for {len(missing)} relations of answers")
+            self._said.warn_missing(f"{self._model} is asked for {len(missing)} relations of answers")
             found = self._found_or_asked(missing)
             self._said.add(missing, [found[pair].probabilities for pair in missing])
             known.update(found)

@@ -12,7 +12,7 @@ from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.clustering.base import GivesCosines, GivesRelations
 from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.clustering.said import LooksUp, Said
+from hedge_tasks.clustering.model_outputs import ModelOutputs, ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors import registry
@@ -138,9 +138,11 @@ class Scorer:
         """The same with these detectors besides the usual ones."""
         return replace(self, detectors=tuple(dict.fromkeys((*USUAL, *names))))
 
-    def looking_up(self, said: Said) -> Scorer:
-        """The same, that asks its models only what is not there; see `hedge_tasks.clustering.said`."""
-        return replace(self, backend=self.backend.looking_up(said)) if isinstance(self.backend, LooksUp) else self
+    def with_outputs(self, said: ModelOutputs) -> Scorer:
+        """The same, that asks its models only what is not there; see `hedge_tasks.clustering.model_outputs`."""
+        return (
+            replace(self, backend=self.backend.with_outputs(said)) if isinstance(self.backend, ReusesOutputs) else self
+        )
 
     def with_claims(self, claims: ClaimSource) -> Scorer:
         """The same for a run whose claims are known."""

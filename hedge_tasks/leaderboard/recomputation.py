@@ -10,7 +10,7 @@ from hedge_tasks.adjudication import Case, build_judge, reliability
 from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.adjudication.reply_judge import ReplyJudge, reads_replies
 from hedge_tasks.clustering import ClusteringBackend
-from hedge_tasks.clustering.said import RELATIONS, LooksUp
+from hedge_tasks.clustering.model_outputs import RELATIONS, ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
@@ -146,7 +146,7 @@ def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
 
 
 def _asks_about_pairs(backend: ClusteringBackend) -> bool:
-    return isinstance(backend, LooksUp) and any(source.kind == RELATIONS for source in backend.sources())
+    return isinstance(backend, ReusesOutputs) and any(source.kind == RELATIONS for source in backend.sources())
 
 
 def cluster_again(

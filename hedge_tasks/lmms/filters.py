@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.clustering import ClusteringBackend
-from hedge_tasks.clustering.said import Said
+from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import USUAL, Scores
@@ -92,9 +92,9 @@ class ClusterFilter:
         self._chosen: dict[str, Any] = {}
         self._keeps = False
 
-    def keep(self, said: Said) -> None:
+    def keep(self, said: ModelOutputs) -> None:
         """Put what models say of the answers there, for whoever scores the run again."""
-        self.scorer, self._keeps = self.scorer.looking_up(said), True
+        self.scorer, self._keeps = self.scorer.with_outputs(said), True
 
     def check(self) -> None:
         """Raise now if the backend's model cannot be had, rather than after hours of sampling."""

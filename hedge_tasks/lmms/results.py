@@ -11,7 +11,7 @@ from lmms_eval.api.instance import Instance
 from loguru import logger
 
 from hedge_tasks.adjudication import Case, Verdict, verdict_record
-from hedge_tasks.clustering.said import Said
+from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
@@ -137,9 +137,9 @@ class Results:
         return replace(run, path=path)
 
 
-def keep_said(ensembles: Sequence[Any]) -> Said:
+def keep_outputs(ensembles: Sequence[Any]) -> ModelOutputs:
     """Return what models say of the answers from here on."""
-    said = Said()
+    said = ModelOutputs()
     for ensemble in ensembles:
         for step in ensemble.filters:
             if isinstance(step, ClusterFilter):

@@ -21,7 +21,7 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.adjudication.config import LABELS
 from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.asking.account import asked
-from hedge_tasks.clustering.said import Said
+from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
 from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
 from hedge_tasks.detectors.scorer import InsideSource
@@ -37,7 +37,7 @@ from hedge_tasks.lmms.identity import display_name, model_identity, output_folde
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
-from hedge_tasks.lmms.results import Results, filter_settings, keep_said
+from hedge_tasks.lmms.results import Results, filter_settings, keep_outputs
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -144,11 +144,11 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 if isinstance(step, ScoreFilter):
                     step.look_inside(source)
 
-    def _remember(self) -> Said:
+    def _remember(self) -> ModelOutputs:
         """Return what models say of the answers from here on, where the run is kept."""
         if output_folder(self._args, FOLDER) is None:
-            return Said()
-        said = keep_said(self._filters)
+            return ModelOutputs()
+        said = keep_outputs(self._filters)
         self._tell_filters()
         return said
 

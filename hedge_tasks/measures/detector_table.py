@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hedge_tasks.clustering.said import LooksUp
+from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
@@ -289,7 +289,7 @@ def _fitted_columns(
 
 def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:
     """Detector -> what a model would have to be asked for it."""
-    if not run.evidence or not isinstance(scorer.backend, LooksUp):
+    if not run.evidence or not isinstance(scorer.backend, ReusesOutputs):
         return {}
     missing = incomplete(run.said, scorer.backend.sources(), run.answer_sets)
     return {

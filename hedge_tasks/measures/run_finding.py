@@ -14,7 +14,7 @@ from typing import Any
 from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.clustering import build_backend
-from hedge_tasks.clustering.said import LooksUp
+from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import FREE, free_of
 from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of, prices_of, score_clustered
@@ -304,7 +304,7 @@ def _scored(run: Run) -> tuple[dict[str, Sequence[Scores]], dict[str, Scorer], d
     scores: dict[str, Sequence[Scores]] = {}
     for name, scorer in scorers.items():
         try:
-            if not run.evidence and isinstance(scorer.backend, LooksUp) and (asked := scorer.backend.sources()):
+            if not run.evidence and isinstance(scorer.backend, ReusesOutputs) and (asked := scorer.backend.sources()):
                 left_out[name] = f"the run does not keep what {asked[0].model} says of its answers"
                 continue
             scores[name] = scorer.score(run.answer_sets)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.clustering.said import COSINES
+from hedge_tasks.clustering.model_outputs import COSINES
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
@@ -22,7 +22,7 @@ from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.noisy import PictureAddresses, most_scattered
 from hedge_tasks.report.pictures import Thumbnails
 from hedge_tasks.report.texts import clean
-from hedge_tasks.runs.evidence import PairsSaid, pairs_said
+from hedge_tasks.runs.evidence import DocumentOutputs, document_outputs
 
 QUESTIONS = 5000
 """Questions that a page shows, of all its runs together."""
@@ -64,7 +64,7 @@ def explorer_data(
         pair_budget: bytes of relations and cosines; those questions have them whose answers scatter most.
 
     Returns:
-        `{"clusterings", "alphas", "scores", "detectors", "tellers", "images", "questions", "left_out",
+        `{"clusterings", "alphas", "scores", "detectors", "sources", "images", "questions", "left_out",
         "without_pairs"}`, ready for JSON.
     """
     shown = analysis.run.answer_sets[:most]
@@ -77,7 +77,7 @@ def explorer_data(
         "alphas": {name: analysis.scorers[name].alpha for name in analysis.scores if name in analysis.scorers},
         "scores": names,
         "detectors": {name: _about(name) for name in names},
-        "tellers": pairs.tellers,
+        "sources": pairs.sources,
         "images": [*pictures.addresses, *seen.addresses],
         "questions": [made.question(a) for a in shown],
         "left_out": len(analysis.run.answer_sets) - len(shown),
@@ -212,38 +212,38 @@ class _Pairs:
     """Outputs of models for pairs.
 
     Attributes:
-        tellers: who, for people, and of what kind.
-        of_document: id -> [place of the teller, places of the texts, base64 of u x u cells of 1 or 2 bytes].
+        sources: who, for people, and of what kind.
+        of_document: id -> [place of the source, places of the texts, base64 of u x u cells of 1 or 2 bytes].
         left_out: questions whose pairs did not fit.
     """
 
-    tellers: list[dict[str, str]]
+    sources: list[dict[str, str]]
     of_document: Mapping[str, Sequence[Any]]
     left_out: int
 
     @classmethod
     def of(cls, analysis: Analysis, shown: Sequence[AnswerSet], budget: int) -> _Pairs:
         sets = {a.id: a for a in shown}
-        tellers: list[dict[str, str]] = []
+        sources: list[dict[str, str]] = []
         found: dict[str, list[Any]] = {}
         said = analysis.run.said
         order = [id for id in most_scattered(analysis) if id in sets] if any(True for _ in said) else []
         for done, id in enumerate(order):
             if budget <= 0:
-                return cls(tellers, found, len(order) - done)
-            for pair in pairs_said(said, sets[id]):
-                about = _teller(pair)
-                if about not in tellers:
-                    tellers.append(about)
+                return cls(sources, found, len(order) - done)
+            for pair in document_outputs(said, sets[id]):
+                about = _source(pair)
+                if about not in sources:
+                    sources.append(about)
                 places, cells = _places(sets[id], pair.texts[:_MOST_TEXTS]), _packed(pair)
-                found.setdefault(id, []).append([tellers.index(about), places, cells])
+                found.setdefault(id, []).append([sources.index(about), places, cells])
                 budget -= len(cells) + 4 * len(places) + 8
-        return cls(tellers, found, 0)
+        return cls(sources, found, 0)
 
 
-def _teller(said: PairsSaid) -> dict[str, str]:
-    source = said.teller.source
-    what = "with the question" if said.teller.with_question else "the answers alone"
+def _source(said: DocumentOutputs) -> dict[str, str]:
+    source = said.source.source
+    what = "with the question" if said.source.with_question else "the answers alone"
     return {"kind": source.kind, "name": clean(source.model, 200), "form": what}
 
 
@@ -255,11 +255,11 @@ def _places(answers: AnswerSet, texts: Sequence[str]) -> list[int]:
     return [place[text] for text in texts]
 
 
-def _packed(said: PairsSaid) -> str:
+def _packed(said: DocumentOutputs) -> str:
     """Cosines as one byte a cell, relations as two (contradiction, entailment), row by row, as base64."""
     u = min(len(said.texts), _MOST_TEXTS)
     values, known = said.values[:u, :u].astype(np.float64), said.known[:u, :u]
-    cells = (values + 1) / 2 if said.teller.source.kind == COSINES else values[..., [0, 2]]
+    cells = (values + 1) / 2 if said.source.source.kind == COSINES else values[..., [0, 2]]
     steps = np.where(known[..., None], np.rint(np.clip(np.nan_to_num(cells), 0, 1) * _SCALE), _UNKNOWN)
     return base64.b64encode(steps.astype(np.uint8).tobytes()).decode()
 

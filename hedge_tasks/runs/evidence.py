@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.clustering.said import COSINES, WIDTHS, Said, Source
+from hedge_tasks.clustering.model_outputs import COSINES, WIDTHS, ModelOutputs, Source
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
@@ -51,19 +51,19 @@ class KeptEvidence:
     """The evidence of a run as its file has it, checked when it is looked at.
 
     Attributes:
-        tellers: who said something.
+        sources: who said something.
         rows: id of the document -> checksum of its texts, and what each of them said, None where nothing.
     """
 
-    tellers: tuple[EvidenceSource, ...] = ()
+    sources: tuple[EvidenceSource, ...] = ()
     rows: Mapping[str, tuple[str, Sequence[str | None]]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.tellers and self.rows)
+        return bool(self.sources and self.rows)
 
     def header(self) -> list[dict[str, Any]]:
         """Return what stands in the header of the run file."""
-        return [{**t.source._asdict(), "with_question": t.with_question} for t in self.tellers]
+        return [{**t.source._asdict(), "with_question": t.with_question} for t in self.sources]
 
     def line(self, id: str) -> dict[str, Any] | None:
         """Return what stands in the line of a document."""
@@ -72,13 +72,13 @@ class KeptEvidence:
         checksum, said = self.rows[id]
         return {"texts": checksum, "said": list(said)}
 
-    def said(self, answer_sets: Sequence[AnswerSet], where: str = "evidence") -> Said:
+    def said(self, answer_sets: Sequence[AnswerSet], where: str = "evidence") -> ModelOutputs:
         """The evidence as backends look it up. That of other texts than these is passed over.
 
         Raises:
             DataError: it is damaged; names the document.
         """
-        found = Said(kept=bool(self))
+        found = ModelOutputs(kept=bool(self))
         for answers in answer_sets:
             if answers.id not in self.rows:
                 continue
@@ -86,45 +86,45 @@ class KeptEvidence:
             texts = _distinct(answers)
             if checksum != _checksum(texts):
                 continue
-            for teller, written in zip(self.tellers, said, strict=True):
+            for source, written in zip(self.sources, said, strict=True):
                 if written is not None:
-                    shown = _shown(texts, answers, teller.with_question)
-                    values, known = _unpacked(written, len(texts), teller.source.kind, f"{where}: {answers.id}")
-                    found.table(teller.source).add_matrix(shown, values, known)
+                    shown = _shown(texts, answers, source.with_question)
+                    values, known = _unpacked(written, len(texts), source.source.kind, f"{where}: {answers.id}")
+                    found.table(source.source).add_matrix(shown, values, known)
         return found
 
 
-def keep(said: Said, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
+def keep(said: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
     """Return what was said of these answers, with the question in front of them and without."""
-    tellers = [EvidenceSource(source, form) for source in said for form in (False, True)]
+    sources = [EvidenceSource(source, form) for source in said for form in (False, True)]
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for answers in answer_sets:
         texts = _distinct(answers)
-        written = [_packed(said, teller, _shown(texts, answers, teller.with_question)) for teller in tellers]
+        written = [_packed(said, source, _shown(texts, answers, source.with_question)) for source in sources]
         if any(part is not None for part in written):
             rows[answers.id] = (_checksum(texts), written)
-    used = [i for i in range(len(tellers)) if any(row[i] is not None for _, row in rows.values())]
+    used = [i for i in range(len(sources)) if any(row[i] is not None for _, row in rows.values())]
     kept = {id: (checksum, [row[i] for i in used]) for id, (checksum, row) in rows.items()}
-    return KeptEvidence(tuple(tellers[i] for i in used), kept)
+    return KeptEvidence(tuple(sources[i] for i in used), kept)
 
 
-class PairsSaid(NamedTuple):
+class DocumentOutputs(NamedTuple):
     """Outputs of one model for the pairs of a document's different answers.
 
     Attributes:
-        teller: who said it.
+        source: who said it.
         texts: the answers, in their order of first appearance.
         values: cosines, shape `(u, u, 1)`, or probabilities of contradiction, neutral and entailment, `(u, u, 3)`.
         known: of which pairs something was said, shape `(u, u)`.
     """
 
-    teller: EvidenceSource
+    source: EvidenceSource
     texts: Sequence[str]
     values: npt.NDArray[np.float32]
     known: npt.NDArray[np.bool_]
 
 
-def pairs_said(said: Said, answers: AnswerSet) -> Iterator[PairsSaid]:
+def document_outputs(said: ModelOutputs, answers: AnswerSet) -> Iterator[DocumentOutputs]:
     """Yield what models have said of the pairs of a document's answers, for people to look at."""
     texts = _distinct(answers)
     if len(texts) < 2:
@@ -133,10 +133,10 @@ def pairs_said(said: Said, answers: AnswerSet) -> Iterator[PairsSaid]:
         for with_question in (False, True) if answers.question is not None else (False,):
             values, known = said.table(source).matrix(_shown(texts, answers, with_question))
             if known.any():
-                yield PairsSaid(EvidenceSource(source, with_question), texts, values, known)
+                yield DocumentOutputs(EvidenceSource(source, with_question), texts, values, known)
 
 
-def incomplete(said: Said, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
+def incomplete(said: ModelOutputs, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
     """Which of some models would have to be asked about all pairs of answers, by what they say of them."""
     return {
         source.kind: source
@@ -145,20 +145,20 @@ def incomplete(said: Said, sources: Sequence[Source], answer_sets: Sequence[Answ
     }
 
 
-def _all_pairs(said: Said, source: Source, texts: Sequence[str]) -> bool:
+def _all_pairs(said: ModelOutputs, source: Source, texts: Sequence[str]) -> bool:
     _, known = said.table(source).matrix(texts)
     return bool((known | np.eye(len(texts), dtype=np.bool_)).all())
 
 
 def joined(parts: Sequence[KeptEvidence]) -> KeptEvidence:
     """The evidence of several processes, each with documents of its own."""
-    tellers = tuple(dict.fromkeys(teller for part in parts for teller in part.tellers))
+    sources = tuple(dict.fromkeys(source for part in parts for source in part.sources))
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for part in parts:
-        place = {teller: i for i, teller in enumerate(part.tellers)}
+        place = {source: i for i, source in enumerate(part.sources)}
         for id, (checksum, said) in part.rows.items():
-            rows[id] = (checksum, [said[place[t]] if t in place else None for t in tellers])
-    return KeptEvidence(tellers, rows)
+            rows[id] = (checksum, [said[place[t]] if t in place else None for t in sources])
+    return KeptEvidence(sources, rows)
 
 
 def read_evidence(header: RunHeader, rows: Mapping[str, RunRow], at: str) -> KeptEvidence:
@@ -172,16 +172,16 @@ def read_evidence(header: RunHeader, rows: Mapping[str, RunRow], at: str) -> Kep
     Raises:
         DataError: a document has more or less than the header names.
     """
-    tellers = tuple(
+    sources = tuple(
         EvidenceSource(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence
     )
     kept = {id: (row.evidence.texts, row.evidence.said) for id, row in rows.items() if row.evidence is not None}
     for id, (_, said) in kept.items():
-        if len(said) != len(tellers):
+        if len(said) != len(sources):
             raise DataError(
-                f"{at}: document {id}: {FIELD}.said: expected {len(tellers)} texts or null, got {len(said)}"
+                f"{at}: document {id}: {FIELD}.said: expected {len(sources)} texts or null, got {len(said)}"
             )
-    return KeptEvidence(tellers, kept) if tellers else KeptEvidence()
+    return KeptEvidence(sources, kept) if sources else KeptEvidence()
 
 
 def _distinct(answers: AnswerSet) -> list[str]:
@@ -203,11 +203,11 @@ def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     return one, other
 
 
-def _packed(said: Said, teller: EvidenceSource, texts: Sequence[str]) -> str | None:
-    kind = teller.source.kind
+def _packed(said: ModelOutputs, source: EvidenceSource, texts: Sequence[str]) -> str | None:
+    kind = source.source.kind
     if len(texts) < 2:
         return None
-    values, known = said.table(teller.source).matrix(texts)
+    values, known = said.table(source.source).matrix(texts)
     one, other = _places(len(texts), kind)
     there = known[one, other]
     if not there.any():

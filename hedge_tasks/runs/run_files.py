@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.clustering.said import Said
+from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answer_files import cleaned, parse_answer_sets
 from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import AnswerSet
@@ -70,7 +70,7 @@ class Run:
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
-    def said(self) -> Said:
+    def said(self) -> ModelOutputs:
         """The evidence as clusterings look it up.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Terms for made pictures: what to paint, what to check, and what checks come to."""
+"""Terms for made pictures: what to make, what to check, and what checks come to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Order:
         id: Unique in the set; it shapes no picture.
         prompt: What the picture shows, in words; a style is in the prompt.
         seed: Of this picture, from 0 to 2^63 - 1.
-        about: JSON values that a painter by code needs (aspect, values, ...).
+        about: JSON values that a generator that draws by code needs (aspect, values, ...).
     """
 
     id: str
@@ -37,14 +37,14 @@ class Order:
     about: Mapping[str, Any]
 
 
-class Painter(Protocol):
+class ImageGenerator(Protocol):
     """Maker of pictures: code, a model in this process, or a server."""
 
     @property
     def name(self) -> str:
         """Its name with all settings that shape a picture; no address and no key."""
 
-    def paint(self, orders: Sequence[Order]) -> Sequence[Image.Image | str]:
+    def generate(self, orders: Sequence[Order]) -> Sequence[Image.Image | str]:
         """The pictures of the orders, in their order: 8-bit RGB; a text in place of one says why there is none.
 
         A picture depends on its own order alone, and not on the others or how many there are.

@@ -1,4 +1,4 @@
-"""Painters and checkers as a command line names them: `NAME:MODEL,key=value,...`."""
+"""Image generators and checkers as a command line names them: `NAME:MODEL,key=value,...`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parsed(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
         ConfigError: It has no name, or a part is no `key=value`.
 
     Example:
-        >>> parsed("painter", "diffusers:org/model,steps=4")
+        >>> parsed("generator", "diffusers:org/model,steps=4")
         ('diffusers', {'model': 'org/model', 'steps': 4})
     """
     name, _, rest = spec.partition(":")
@@ -37,7 +37,7 @@ def parsed(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
 
 
 def named(kind: str, model: str, **settings: object) -> str:
-    """The name of a painter or checker, which is part of its keys: a folder counts by its name and content.
+    """The name of an image generator or checker, which is part of its keys: a folder counts by its name and content.
 
     Args:
         settings: What else shapes its work; None is left out.

@@ -1,10 +1,10 @@
 """Made pictures and their scores on disk: found again by what made them, whenever the process was killed.
 
-    painted/ab/<key>.png    a picture, under the digest of its painter and order; what it came from stands in the file
+    painted/ab/<key>.png    a picture, under the digest of its generator and order; what it came from stands in the file
     painted/ab/<key>.lock   it is being painted, while a worker holds a lock on this; the lock ends with the process
     scores-*.jsonl          what checkers said, under the digest of checker, pixels and question
 
-A picture appears as a whole or not at all. Workers may share the folder: none paints what another one is at.
+A picture appears as a whole or not at all. Workers may share the folder: none makes what another one is at.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.keyed_log import KeyedLog
 from hedge_tasks.io.progress import progress
-from hedge_tasks.making.pictures.base import Checker, Order, Painter, PictureQuestion
+from hedge_tasks.making.pictures.base import Checker, ImageGenerator, Order, PictureQuestion
 
 PAINTED, SCORES = "painted", "scores"
 BATCH = 8
-"""Pictures that a painter or a checker is given at a time: what a kill can lose."""
+"""Pictures that an image generator or a checker is given at a time: what a kill can lose."""
 
 SCORE_DECIMALS = 5
 
@@ -105,20 +105,22 @@ class PictureStore:
 
     # --- painting -----------------------------------------------------------------------------------------------------
 
-    def paint(self, painter: Painter, orders: Sequence[Order], *, batch: int = BATCH) -> list[StoredPicture | str]:
+    def generate(
+        self, generator: ImageGenerator, orders: Sequence[Order], *, batch: int = BATCH
+    ) -> list[StoredPicture | str]:
         """The pictures of orders; those that are there are not made again.
 
         Args:
-            batch: Orders that the painter is given at a time.
+            batch: Orders that the generator is given at a time.
 
         Returns:
             In the order of the orders; a text in place of a picture says why there is none, and the next time it is
             tried again. Orders that differ in nothing but their ids have one picture.
 
         Raises:
-            HedgeError: The painter failed, or the folder cannot be written; what was painted before is kept.
+            HedgeError: The generator failed, or the folder cannot be written; what was made before is kept.
         """
-        keys = [_order_key(painter.name, order) for order in orders]
+        keys = [_order_key(generator.name, order) for order in orders]
         found: dict[str, StoredPicture | str] = {}
         todo: dict[str, Order] = {}
         for key, order in zip(keys, orders, strict=True):
@@ -130,13 +132,13 @@ class PictureStore:
         with progress(total=len(todo), name="Painting", unit="picture") as bar:
             for wait in (False, True):  # first what nobody is at, then what others left
                 for part in _batches([key for key in todo if key not in found], 1 if wait else batch):
-                    new = self._paint_some(painter, {key: todo[key] for key in part}, wait=wait)
+                    new = self._generate_some(generator, {key: todo[key] for key in part}, wait=wait)
                     found |= new
                     bar.update(len(new))
         return [found[key] for key in keys]
 
-    def _paint_some(
-        self, painter: Painter, orders: Mapping[str, Order], *, wait: bool
+    def _generate_some(
+        self, generator: ImageGenerator, orders: Mapping[str, Order], *, wait: bool
     ) -> dict[str, StoredPicture | str]:
         """The pictures of some orders, without those that another worker is painting."""
         found: dict[str, StoredPicture | str] = {}
@@ -151,14 +153,14 @@ class PictureStore:
                     claimed.append(key)
             if not claimed:
                 return found
-            images = painter.paint([orders[key] for key in claimed])
+            images = generator.generate([orders[key] for key in claimed])
             if len(images) != len(claimed):
-                raise HedgeError(f"painter {painter.name}: {len(images)} pictures for {len(claimed)} orders")
+                raise HedgeError(f"generator {generator.name}: {len(images)} pictures for {len(claimed)} orders")
             for key, image in zip(claimed, images, strict=True):
                 if isinstance(image, str):
                     found[key] = image
                     continue
-                found[key] = self._keep(key, to_rgb8(image), painter.name, orders[key])
+                found[key] = self._keep(key, to_rgb8(image), generator.name, orders[key])
                 self.made += 1
         return found
 
@@ -181,10 +183,10 @@ class PictureStore:
             return None
         return StoredPicture(named, lambda: _load(path), path)
 
-    def _keep(self, key: str, image: Image.Image, painter: str, order: Order) -> StoredPicture:
+    def _keep(self, key: str, image: Image.Image, generator: str, order: Order) -> StoredPicture:
         path = self._place(key)
         named = pixel_digest(image)
-        origin = {"painter": painter, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)}
+        origin = {"generator": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)}
         text = PngImagePlugin.PngInfo()
         text.add_text(_ORIGIN, json.dumps({**origin, "pixels": named}, sort_keys=True, ensure_ascii=True))
         content = io.BytesIO()
@@ -253,8 +255,8 @@ def _batches(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (keys[start : start + size] for start in range(0, len(keys), size))
 
 
-def _order_key(painter: str, order: Order) -> str:
-    return digest({"painter": painter, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)})
+def _order_key(generator: str, order: Order) -> str:
+    return digest({"generator": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)})
 
 
 def _score_key(checker: str, picture: StoredPicture, question: PictureQuestion) -> str:
@@ -294,7 +296,7 @@ def _claim(path: Path, *, wait: bool) -> Iterator[bool]:
     """Whether a lock file is ours as long as this lasts, and not another worker's.
 
     The lock ends with the process, however that ends. Where there are no locks everything is ours: two workers may then
-    paint one picture, and the later one stands.
+    make one picture, and the later one stands.
     """
     try:
         import fcntl

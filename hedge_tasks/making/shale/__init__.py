@@ -10,6 +10,6 @@
     report      what was made, as tables, with a card and a queue for people
     making      all of it in its order
 
-`elements.json` has our own words by type, `templates.json` the templates for painters that take prompts, and
+`elements.json` has our own words by type, `templates.json` the templates for image generators that take prompts, and
 `pools.json` those of what can be drawn by code.
 """

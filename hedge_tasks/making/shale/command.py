@@ -32,7 +32,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--scenario", action="append", metavar="NAME", help="only this and clean (repeat for several)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed is another set (default: 0)")
     parser.add_argument(
-        "--painter",
+        "--generator",
         default="drawn",
         metavar="NAME",
         help="drawn (default; drawn:size=256), diffusers:MODEL,steps=28, or openai:MODEL,url=...",
@@ -168,21 +168,21 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
     from hedge_tasks.asking.models import model_from
     from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
     from hedge_tasks.making.pictures.checkers import CHECKERS, checker_from
-    from hedge_tasks.making.pictures.painters import PAINTERS, painter_from
+    from hedge_tasks.making.pictures.generators import GENERATORS, generator_from
     from hedge_tasks.making.pictures.specs import parsed
-    from hedge_tasks.making.shale.drawn import drawn_painter
+    from hedge_tasks.making.shale.drawn import drawn_generator
     from hedge_tasks.making.shale.making import ShaleMaking
     from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter
 
-    name, settings = parsed("painter", arguments.painter)
+    name, settings = parsed("generator", arguments.generator)
     if arguments.dry_run:  # no model is loaded for it
         for spec in arguments.checker:
             CHECKERS.get(parsed("checker", spec)[0])
-        checker_from = painter_from = model_from = _Planned  # type: ignore[assignment]
+        checker_from = generator_from = model_from = _Planned  # type: ignore[assignment]
         if name != "drawn":
-            PAINTERS.get(name)
+            GENERATORS.get(name)
     return ShaleMaking(
-        painter=drawn_painter(settings) if name == "drawn" else painter_from(arguments.painter),
+        generator=drawn_generator(settings) if name == "drawn" else generator_from(arguments.generator),
         checkers=[checker_from(spec) for spec in arguments.checker],
         per_aspect=arguments.per_aspect,
         aspects=arguments.aspect or ASPECTS,

@@ -1,4 +1,4 @@
-"""The painter by code, and the checker that says whether a drawing can still be told from others, noise and all."""
+"""The generator that draws by code, and the checker of whether a drawing can be told from others, noise and all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALIKE = 0.3
 """Least correlation with its own drawing; pictures that show something else have about none."""
 
 
-class DrawnPainter:
+class DrawnGenerator:
     """Draws scenes of `pools.json`. It takes no prompts: an order says in `about` what to draw.
 
     Args:
@@ -37,13 +37,13 @@ class DrawnPainter:
         self._size = size
         self.name = f"drawn:size={size},edition=1"
 
-    def paint(self, orders: Sequence[Order]) -> list[Image.Image]:
+    def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
         return [
             draw(order.about["figure"], order.about["values"], ground=order.seed, size=self._size) for order in orders
         ]
 
 
-def drawn_painter(settings: Mapping[str, Any]) -> DrawnPainter:
+def drawn_generator(settings: Mapping[str, Any]) -> DrawnGenerator:
     """From the settings of `drawn:size=256`.
 
     Raises:
@@ -51,8 +51,8 @@ def drawn_painter(settings: Mapping[str, Any]) -> DrawnPainter:
     """
     for key in settings:
         if key != "size":
-            raise unknown("setting of the painter drawn", key, ("size",))
-    return DrawnPainter(options.count("size", settings.get("size", SIZE)))
+            raise unknown("setting of the generator drawn", key, ("size",))
+    return DrawnGenerator(options.count("size", settings.get("size", SIZE)))
 
 
 class DrawnChecker:

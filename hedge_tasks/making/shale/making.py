@@ -30,11 +30,11 @@ from hedge_tasks.making.gate.passing import controls_of as controls_of_verifiers
 from hedge_tasks.making.gate.verify import check_controls
 from hedge_tasks.making.knowledge import Fact
 from hedge_tasks.making.output import LEDGER
-from hedge_tasks.making.pictures.base import Checker, Painter
+from hedge_tasks.making.pictures.base import Checker, ImageGenerator
 from hedge_tasks.making.pictures.store import BATCH, PictureStore
 from hedge_tasks.making.production import Production, produce, share
 from hedge_tasks.making.shale.blind import ASKED, Answered, BlindFilter
-from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnPainter
+from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnGenerator
 from hedge_tasks.making.shale.items import all_items
 from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter, ScenePictures, noises_of, show
 from hedge_tasks.making.shale.proposing import MOST_WRONG, RECORDS, Proposal, proposals, propose
@@ -87,12 +87,12 @@ class ShaleMaking:
     """A making with its models and settings.
 
     Attributes:
-        painter: Makes pictures. `DrawnPainter` draws what `pools.json` has; any other is given prompts.
+        generator: Makes pictures. `DrawnGenerator` draws what `pools.json` has; any other is given prompts.
         checkers: Say whether pictures show what they should; a `DrawnChecker` always checks what is drawn.
         per_aspect: Scenes of each aspect.
         aspects, scenarios: Which; clean is always among the scenarios.
         seed: Of the whole making.
-        elements: Words for painters that take prompts; None: our own.
+        elements: Words for image generators that take prompts; None: our own.
         facts: Besides our own, likewise.
         writer: Proposes the scenes, in place of the pools.
         verifiers: Say of its wrong answers whether its record contradicts them.
@@ -100,14 +100,14 @@ class ShaleMaking:
         blind_items: "drop" leaves out what one of them answers, "mark" says so in a column.
         encoders: What ADV attacks, all at a time.
         held_to: What pictures are held to.
-        batch: Pictures that painter and checkers are given at a time.
+        batch: Pictures that generator and checkers are given at a time.
         concurrency: Requests under way.
 
     Raises:
         ConfigError: Something makes no sense, or pictures of a model would not be checked by anybody.
     """
 
-    painter: Painter
+    generator: ImageGenerator
     checkers: Sequence[Checker] = ()
     per_aspect: int = 1
     aspects: Sequence[str] = ASPECTS
@@ -140,7 +140,7 @@ class ShaleMaking:
             raise ConfigError("encoder: ADV needs at least one")
         if self.draws and (self.writer is not None or self.elements or self.facts):
             raise ConfigError(
-                "proposals, elements and knowledge need a painter that takes prompts; drawings have a pool"
+                "proposals, elements and knowledge need an image generator that takes prompts; drawings have a pool"
             )
         if self.writer is not None and not self.verifiers:
             raise ConfigError("a writer needs a verifier: nobody would see that what it calls wrong is right as well")
@@ -151,7 +151,7 @@ class ShaleMaking:
 
     @property
     def draws(self) -> bool:
-        return isinstance(self.painter, DrawnPainter)
+        return isinstance(self.generator, DrawnGenerator)
 
     @property
     def all_checkers(self) -> Sequence[Checker]:
@@ -193,7 +193,7 @@ class ShaleMaking:
             scenes, short = self._scenes(proposed, worker)
             noises = noises_of(self.scenarios, self.encoders)
             shown = show(
-                scenes, self.painter, self.all_checkers, noises, store,
+                scenes, self.generator, self.all_checkers, noises, store,
                 held_to=self.held_to, seed=self.seed, batch=self.batch,
             )  # fmt: skip
             asked = self._blind(shown, log)
@@ -276,7 +276,7 @@ class ShaleMaking:
         """Return what shapes the set, for its card."""
         sources = Counter(element.source.split(" ")[0] for element in self.elements or ())
         return {
-            "painter": self.painter.name,
+            "generator": self.generator.name,
             "checkers": [checker.name for checker in self.all_checkers],
             "alpha": self.held_to.alpha,
             "beta": self.held_to.beta,

@@ -16,7 +16,15 @@ from typing import Any
 from PIL import Image
 
 from hedge_tasks.evaluations.shale.items import CLEAN, IMAGE_SCENARIOS, NOISY_SCENARIOS
-from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, Order, Painter, PictureQuestion, PictureVerdict
+from hedge_tasks.making.pictures.base import (
+    ALPHA,
+    BETA,
+    Checker,
+    ImageGenerator,
+    Order,
+    PictureQuestion,
+    PictureVerdict,
+)
 from hedge_tasks.making.pictures.inspection import heard, inspect
 from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.making.shale.drawn import question_of
@@ -82,7 +90,7 @@ def noises_of(wanted: Sequence[str], encoders: Sequence[str] = (TINY_ENCODER,)) 
 
 def show(
     scenes: Sequence[Scene],
-    painter: Painter,
+    generator: ImageGenerator,
     checkers: Sequence[Checker],
     noises: Mapping[str, Noise],
     store: PictureStore,
@@ -95,7 +103,7 @@ def show(
 
     Args:
         noises: By scenario without prefix (`noises_of`); image scenarios that are none of them are left out. With a
-            painter that takes prompts STY is painted anew, with a style in the prompt (section 3.2).
+            generator that takes prompts STY is made anew, with a style in the prompt (section 3.2).
 
     Raises:
         HedgeError: Something failed; what was made before is kept.
@@ -118,7 +126,7 @@ def show(
             pictures[i][scenario] = picture
             verdicts[i][scenario] = heard(verdict, held_to.labels.get(picture_id(scenes[i], scenario)))
 
-    take(CLEAN, range(len(scenes)), store.paint(painter, orders, batch=batch))
+    take(CLEAN, range(len(scenes)), store.generate(generator, orders, batch=batch))
     for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
         mine = [i for i, found in enumerate(verdicts) if found[CLEAN].outcome == "accepted"]
         if not mine:
@@ -127,7 +135,7 @@ def show(
         noise = noises[scenario]
         if scenario == "sty" and not any(scene.drawing for scene in chosen):
             styled = [_styled(orders[i], noise, seed_of(seed, scenes[i], scenario)) for i in mine]
-            made = store.paint(painter, styled, batch=batch)
+            made = store.generate(generator, styled, batch=batch)
         else:
             clean = [pictures[i][CLEAN] for i in mine]
             inducing = _Inducing(noise, {picture.digest: picture for picture in clean})
@@ -135,7 +143,7 @@ def show(
                 _induced(scene, picture, seed_of(seed, scene, scenario), scenario)
                 for scene, picture in zip(chosen, clean, strict=True)
             ]
-            made = store.paint(inducing, induced, batch=batch)
+            made = store.generate(inducing, induced, batch=batch)
         take(scenario, mine, made)
     return [ScenePictures(*parts) for parts in zip(scenes, pictures, verdicts, strict=True)]
 
@@ -151,7 +159,7 @@ def _order(scene: Scene, seed: int) -> Order:
 
 
 def _styled(order: Order, noise: Noise, seed: int) -> Order:
-    """The same picture in a style, from the same noise of the painter."""
+    """The same picture in a style, from the same noise of the generator."""
     style = random.Random(seed).choice(noise.settings()["styles"])
     return Order(order.id, f"{order.prompt}, in the style of a {style}", order.seed, order.about)
 
@@ -168,7 +176,7 @@ def _questions(scene: Scene, order: Order) -> list[PictureQuestion]:
 
 
 class _Inducing:
-    """An induction as a painter, so that its pictures are kept like others: attacks take their time.
+    """An induction as an image generator, so that its pictures are kept like others: attacks take their time.
 
     Args:
         clean: The pictures to begin with, by digest.
@@ -178,7 +186,7 @@ class _Inducing:
         self.name = f"induced:{json.dumps(noise.settings(), sort_keys=True)}"
         self._noise, self._clean = noise, clean
 
-    def paint(self, orders: Sequence[Order]) -> list[Image.Image]:
+    def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
         return list(self._perturbed(orders))
 
     def _perturbed(self, orders: Sequence[Order]) -> Iterator[Image.Image]:

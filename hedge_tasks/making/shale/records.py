@@ -75,7 +75,7 @@ class Scene:
         near: Further wrong ones of the same type, which SYN takes its options from.
         facts: What is known beyond the picture.
         checks: What has to be seen in it.
-        drawing: What a painter by code needs: `figure` and `values`; empty where only a model can paint it.
+        drawing: What a generator that draws by code needs: `figure` and `values`; empty where only a model can make it.
         source, licence: Where its content comes from.
     """
 
@@ -112,7 +112,7 @@ def _data(name: str) -> dict[str, Any]:
 
 
 def templates() -> dict[str, Any]:
-    """For painters that take prompts."""
+    """For image generators that take prompts."""
     return _data("templates.json")
 
 

@@ -143,7 +143,7 @@ def write(
         {
             "source": lambda item: made.shown[places[item.image][0]].scene.source,
             "licence": lambda item: made.shown[places[item.image][0]].scene.licence,
-            "painter": lambda item: making.painter.name,
+            "generator": lambda item: making.generator.name,
             "picture_score": mean,
             "answered_blindly": blind,
         },
@@ -159,7 +159,7 @@ def write(
 
 
 def png(picture: StoredPicture) -> bytes:
-    """A PNG file with the pixels and nothing else: what a painter was told is not for those who are asked.
+    """A PNG file with the pixels and nothing else: what an image generator was told is not for those who are asked.
 
     Raises:
         DataError: Its file is gone or damaged.

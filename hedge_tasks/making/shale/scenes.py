@@ -1,4 +1,4 @@
-"""Scenes out of pools: what can be drawn by code, and what a model is told to paint.
+"""Scenes out of pools: what can be drawn by code, and what a model is told to make.
 
 Wrong answers are drawn from what is right elsewhere in the same aspect, as far as there is enough of it: an answer that
 never is right would tell without the picture.
@@ -98,13 +98,13 @@ def _in_turn(choices: list[str], place: int, seed: str) -> str:
     return choices[place]
 
 
-# --- what a model paints ----------------------------------------------------------------------------------------------
+# --- what a model makes ----------------------------------------------------------------------------------------------
 
 
 def painted_scenes(
     aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
 ) -> list[Scene]:
-    """Scenes of elements in the templates of an aspect, for painters that take prompts; no two of the same content.
+    """Scenes of elements in the templates of an aspect, for generators that take prompts; no two of the same content.
 
     Args:
         elements: No two of one kind and text; None: our own.

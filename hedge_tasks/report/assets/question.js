@@ -293,8 +293,8 @@ class QuestionView {
       const left = data.without_pairs && question.texts.length > 1;
       return left ? [quiet("What models said of pairs of its answers did not fit into this page.")] : [];
     }
-    return question.pairs.map(([teller, places, packed]) => {
-      const { kind, name, form } = data.tellers[teller];
+    return question.pairs.map(([source, places, packed]) => {
+      const { kind, name, form } = data.sources[source];
       const what = kind === "cosines" ? "Cosines of pairs" : "NLI of pairs";
       const box = element("details", { className: "pairs" }, element("summary", { textContent: `${what}: ${name}, ${form}` }));
       box.addEventListener("toggle", () => {

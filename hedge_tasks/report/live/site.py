@@ -11,7 +11,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.clustering.said import LooksUp
+from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
@@ -211,7 +211,7 @@ def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
     tables = []
     for one in finished:
         scorer = scorer_of(one.run, None)
-        if not one.run.evidence and isinstance(scorer.backend, LooksUp) and scorer.backend.sources():
+        if not one.run.evidence and isinstance(scorer.backend, ReusesOutputs) and scorer.backend.sources():
             raise DataError(
                 f"{one.run.title} does not keep what models say of its answers: hedge detectors --keep asks"
             )

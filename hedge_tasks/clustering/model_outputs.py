@@ -1,7 +1,7 @@
 """Outputs of models for pairs of texts: found again instead of asked again.
 
 A run keeps it (`hedge_tasks.runs.evidence`), so that a finished run is clustered and scored without a model: backends
-look here first (`LooksUp`), and put here what they had to ask.
+look here first (`ReusesOutputs`), and put here what they had to ask.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class PairTable:
             rows = np.asarray(values, dtype=np.float32).reshape(u, u, self.width)
             self._add(ids[one], ids[other], rows[one, other])
 
-    def told_missing(self, what: str) -> None:
+    def warn_missing(self, what: str) -> None:
         """Say, once, that a model is asked although much was kept; nothing where nothing was."""
         if self.kept:
             self.kept = False
@@ -147,7 +147,7 @@ class PairTable:
         self._values = values[first]
 
 
-class Said:
+class ModelOutputs:
     """Outputs of several models, a table for each.
 
     Args:
@@ -168,14 +168,14 @@ class Said:
         return self._tables[source]
 
 
-Backend = TypeVar("Backend", bound="LooksUp")
+Backend = TypeVar("Backend", bound="ReusesOutputs")
 
 
 @runtime_checkable
-class LooksUp(Protocol):
+class ReusesOutputs(Protocol):
     """A clustering backend whose models need not be asked what they have said before."""
 
-    def looking_up(self: Backend, said: Said) -> Backend:
+    def with_outputs(self: Backend, said: ModelOutputs) -> Backend:
         """The same backend, that looks there first, and puts there what it had to ask."""
 
     def sources(self) -> Sequence[Source]:

@@ -1,4 +1,4 @@
-"""The painter `diffusers`: a text-to-image model in this process."""
+"""The generator `diffusers`: a text-to-image model in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hedge_tasks.making.pictures.specs import named
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
-class DiffusionPainter:
+class DiffusionGenerator:
     """A text-to-image pipeline of diffusers, such as Stable Diffusion 3.5. It is loaded when it is first needed.
 
     The noise of every picture comes from a generator of its own, on the CPU: its seed decides it, whatever the other
@@ -76,7 +76,7 @@ class DiffusionPainter:
 
         return hub_commit(self._model, self._given_revision, "model_index.json") or self._given_revision
 
-    def paint(self, orders: Sequence[Order]) -> list[Image.Image]:
+    def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
         import torch
 
         generators = [torch.Generator("cpu").manual_seed(order.seed) for order in orders]

@@ -1,4 +1,4 @@
-"""The painter `openai`: a model behind a server with OpenAI's image API."""
+"""The generator `openai`: a model behind a server with OpenAI's image API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTIONAL = ("seed", "response_format")
 """Settings a picture can do without where the server refuses them: gpt-image-1 knows neither."""
 
 
-class ServedPainter:
+class ServedGenerator:
     """A model behind a server with OpenAI's image API.
 
     A server that takes no seed (OpenAI's) makes another picture each time: the one that is kept first stands.
@@ -55,7 +55,7 @@ class ServedPainter:
     ) -> None:
         model = options.text("model", model)
         url = None if url is None else options.address("url", url)
-        url, key = server_and_key(url, account=options.flag("account", account), who=f"painter {model!r}")
+        url, key = server_and_key(url, account=options.flag("account", account), who=f"generator {model!r}")
         self._settings: dict[str, Any] = {"response_format": "b64_json"}
         self._settings |= {} if size is None else {"size": _size(size)}
         self._settings |= {} if quality is None else {"quality": options.text("quality", quality)}
@@ -70,7 +70,7 @@ class ServedPainter:
             backoff_s=0.5,
         )
 
-    def paint(self, orders: Sequence[Order]) -> list[Image.Image | str]:
+    def generate(self, orders: Sequence[Order]) -> list[Image.Image | str]:
         """The pictures of the orders, or why a request came to nothing (retries included).
 
         Raises:
