@@ -56,9 +56,9 @@ def test_a_diffusion_model_paints_each_picture_by_its_own_seed(tmp_path: Path) -
     import diffusers
 
     pipeline = diffusers.StableDiffusionPipeline.from_pretrained(folder)
-    generator = torch.Generator("cpu").manual_seed(1)
+    noise = torch.Generator("cpu").manual_seed(1)
     call = {"num_inference_steps": 2, "width": 32, "height": 32, "guidance_scale": 3.0}
-    [expected] = pipeline(prompt="a house 1", generator=generator, **call).images
+    [expected] = pipeline(prompt="a house 1", generator=noise, **call).images
     assert np.abs(np.asarray(expected, int) - np.asarray(images[1], int)).max() <= 1
     # Other weights in a subfolder are another generator.
     before = generator.name
