@@ -96,8 +96,11 @@ def seconds_of(arguments: list[str]) -> tuple[float, float]:
 def evidence(questions: int, distinct: int) -> None:
     """Size and seconds of cosines and relations of all pairs, kept and read again."""
     dice, numbers = random.Random(0), np.random.default_rng(0)
-    sets, said = [], ModelOutputs()
-    cosines, relations = said.table(Source(COSINES, "embedding")), said.table(Source(RELATIONS, "nli", None, "float32"))
+    sets, outputs = [], ModelOutputs()
+    cosines, relations = (
+        outputs.table(Source(COSINES, "embedding")),
+        outputs.table(Source(RELATIONS, "nli", None, "float32")),
+    )
     for i in range(questions):
         texts = [f"answer {k} to question {i}, in some words" for k in range(distinct)]
         given = [*texts, *dice.choices(texts, k=21 - distinct)]
@@ -109,7 +112,7 @@ def evidence(questions: int, distinct: int) -> None:
     seconds = {}
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        kept = replace(run, evidence=keep(said, sets))
+        kept = replace(run, evidence=keep(outputs, sets))
         seconds["packed"] = time.process_time() - start
         plain, path = save_run(run, Path(folder)), save_run(kept, Path(folder))
         sizes = plain.stat().st_size, path.stat().st_size
@@ -117,7 +120,7 @@ def evidence(questions: int, distinct: int) -> None:
         read = load_run(path)
         seconds["read"] = time.process_time() - start
         start = time.process_time()
-        again = read.said
+        again = read.outputs
         seconds["unpacked"] = time.process_time() - start
         start = time.process_time()
         EmbeddingClustering(model="embedding").with_outputs(again).cluster([a.texts for a in read.answer_sets])

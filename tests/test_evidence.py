@@ -101,12 +101,12 @@ def asked_run(n: int = 40) -> Run:
 
 def with_evidence(run: Run) -> Run:
     """As an evaluation does it."""
-    said = ModelOutputs()
+    outputs = ModelOutputs()
     for scorer in scorers_of(run).values():
-        scorer = scorer.with_outputs(said)
+        scorer = scorer.with_outputs(outputs)
         scorer.score(run.answer_sets)
         scorer.look_ahead(run.answer_sets, usual_sizes(6))
-    return replace(run, evidence=keep(said, run.answer_sets))
+    return replace(run, evidence=keep(outputs, run.answer_sets))
 
 
 def test_a_table_of_pairs_is_a_dictionary() -> None:
@@ -228,10 +228,10 @@ def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = asked_run(16)
-    said = ModelOutputs()
+    outputs = ModelOutputs()
     for scorer in scorers_of(run).values():
-        scorer.with_outputs(said).cluster(run.answer_sets)
-    path = save_run(replace(run, evidence=keep(said, run.answer_sets)), tmp_path)
+        scorer.with_outputs(outputs).cluster(run.answer_sets)
+    path = save_run(replace(run, evidence=keep(outputs, run.answer_sets)), tmp_path)
     before = len(models.pairs)
     # SelfCheck needs all pairs of answers, and the clustering asked for some of them.
     assert main(["rescore", str(path), "--filter", "nli", "--detectors", "se,selfcheck_nli"]) == 0
@@ -250,9 +250,9 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
     models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = asked_run(16)
-    said = ModelOutputs()
-    scorers_of(run)["nli"].with_outputs(said).cluster(run.answer_sets)
-    path = save_run(replace(run, evidence=keep(said, run.answer_sets)), tmp_path)
+    outputs = ModelOutputs()
+    scorers_of(run)["nli"].with_outputs(outputs).cluster(run.answer_sets)
+    path = save_run(replace(run, evidence=keep(outputs, run.answer_sets)), tmp_path)
     asked = len(models.pairs)
 
     def rows(*options: str) -> tuple[list[str], dict[str, str]]:
@@ -293,11 +293,11 @@ def test_a_file_of_answers_keeps_nothing_and_is_told_before_a_model_is_asked(
 def test_evidence_is_of_these_texts_and_no_others(models: Models) -> None:
     run = with_evidence(asked_run(6))
     changed = [replace(a, baseline=replace(a.baseline, text="another")) for a in run.answer_sets]
-    table = run.evidence.said(run.answer_sets).table(Source(COSINES, encoders.DEFAULT_MODEL))
+    table = run.evidence.outputs(run.answer_sets).table(Source(COSINES, encoders.DEFAULT_MODEL))
     assert len(table)
-    assert not list(run.evidence.said(changed))
+    assert not list(run.evidence.outputs(changed))
     # Documents in another order or fewer of them are no other texts.
-    some = run.evidence.said(run.answer_sets[3:1:-1]).table(Source(COSINES, encoders.DEFAULT_MODEL))
+    some = run.evidence.outputs(run.answer_sets[3:1:-1]).table(Source(COSINES, encoders.DEFAULT_MODEL))
     assert 0 < len(some) <= len(table)
 
 
@@ -306,10 +306,10 @@ def test_processes_keep_the_evidence_of_their_own_documents(models: Models) -> N
     whole = with_evidence(asked_run(10))
     parts = []
     for half in (whole.answer_sets[:5], whole.answer_sets[5:]):
-        said = ModelOutputs()
+        outputs = ModelOutputs()
         for scorer in scorers_of(replace(whole, evidence=KeptEvidence())).values():
-            Scorer.with_outputs(scorer, said).cluster(half)
-        parts.append(keep(said, half))
+            Scorer.with_outputs(scorer, outputs).cluster(half)
+        parts.append(keep(outputs, half))
     together = joined(parts)
     assert set(together.rows) == set(whole.evidence.rows)
     assert set(together.sources) == set(whole.evidence.sources)

@@ -33,10 +33,10 @@ def two_clusterings(n: int = 60) -> Run:
     run = finished_run(n, filters={**EXACT, "embed": embed})
     backend = Scorer.from_settings("embed", embed).backend
     assert isinstance(backend, ReusesOutputs)
-    said = ModelOutputs()
+    outputs = ModelOutputs()
     pairs = list(combinations("abcde", 2))
-    said.table(backend.sources()[0]).add(pairs, np.array([[0.99 if p == ("a", "b") else 0.1] for p in pairs]))
-    run = replace(run, evidence=keep(said, run.answer_sets))
+    outputs.table(backend.sources()[0]).add(pairs, np.array([[0.99 if p == ("a", "b") else 0.1] for p in pairs]))
+    run = replace(run, evidence=keep(outputs, run.answer_sets))
     unlabelled = tuple(a.with_label(None) if i < 5 else a for i, a in enumerate(run.answer_sets))
     return replace(run, answer_sets=unlabelled)
 

@@ -33,10 +33,10 @@ def related_run(n: int = 12) -> tuple[Run, dict[tuple[str, str], list[float]]]:
         for other in letters:
             if one != other and (one, other) != ("b", "a"):  # of one pair nothing was said
                 table[one, other] = dice.dirichlet([0.4, 0.4, 0.4]).tolist()
-    said = ModelOutputs()
-    said.table(NLI).add(list(table), np.array(list(table.values())))
-    said.table(EMBEDDINGS).add([("a", "b")], np.array([[0.25]]))
-    return replace(run, evidence=keep(said, run.answer_sets)), table
+    outputs = ModelOutputs()
+    outputs.table(NLI).add(list(table), np.array(list(table.values())))
+    outputs.table(EMBEDDINGS).add([("a", "b")], np.array([[0.25]]))
+    return replace(run, evidence=keep(outputs, run.answer_sets)), table
 
 
 def test_pairs_come_back_as_they_were_said() -> None:

@@ -14,8 +14,6 @@ from hedge_tasks.io.progress import progress
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Work that takes less than this shows no progress bar.
-
 
 class ClusteringBackend(Protocol):
     """Groups the answers to a question by meaning. Knows nothing of metrics.
@@ -191,9 +189,9 @@ class UnionFind:
 
     def copy(self) -> UnionFind:
         """The same sets, that can be merged without a change of these."""
-        other = UnionFind(0)
-        other._parent = list(self._parent)
-        return other
+        duplicate = UnionFind(0)
+        duplicate._parent = list(self._parent)
+        return duplicate
 
 
 def map_in_batches(

@@ -75,8 +75,8 @@ class Dendrogram:
     def partitions(self, thresholds: Sequence[float]) -> list[tuple[int, ...]]:
         """Cluster ids at each of many thresholds; a question has few partitions, and each is made once."""
         states = np.searchsorted(np.sort(self.heights), [smallest_linked_cosine(t) for t in thresholds]).tolist()
-        found = dict(zip(states, thresholds, strict=True))
-        ids = {state: tuple(self.cluster_ids(threshold)) for state, threshold in found.items()}
+        threshold_of_state = dict(zip(states, thresholds, strict=True))
+        ids = {state: tuple(self.cluster_ids(threshold)) for state, threshold in threshold_of_state.items()}
         return [ids[state] for state in states]
 
 
@@ -113,16 +113,16 @@ def _prim(similarities: FloatArray) -> tuple[IntArray, FloatArray]:
     Places without a text come last: every text is linked more strongly than they are.
     """
     questions, size = similarities.shape[:2]
-    each = np.arange(questions)
+    question = np.arange(questions)
     order = np.zeros((questions, size), dtype=np.int64)
     heights = np.empty((questions, max(size - 1, 0)))
     reached = np.zeros((questions, size), dtype=bool)
     strongest = np.full((questions, size), NO_TEXT)
     for step in range(1, size):
         last = order[:, step - 1]
-        reached[each, last] = True
-        np.maximum(strongest, similarities[each, last], out=strongest)
+        reached[question, last] = True
+        np.maximum(strongest, similarities[question, last], out=strongest)
         strongest[reached] = NO_TEXT
         order[:, step] = strongest.argmax(axis=1)
-        heights[:, step - 1] = strongest[each, order[:, step]]
+        heights[:, step - 1] = strongest[question, order[:, step]]
     return order, heights

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts, map_in_batches
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE, Dendrogram, labels_at, merge_orders
-from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, PairTable, Source
+from hedge_tasks.clustering.model_outputs import COSINES, ModelOutputs, Source, first_table
 from hedge_tasks.errors import ConfigError
+from hedge_tasks.io import options
 from hedge_tasks.serving.encoders import DEFAULT_MODEL, Encoder, Row, encoder_settings, load_encoder, unit_vectors
 from hedge_tasks.serving.loading import check_model_options, custom_name, default_device
 
@@ -57,9 +58,7 @@ class EmbeddingCache:
     """
 
     def __init__(self, max_texts: int = 100_000) -> None:
-        if not isinstance(max_texts, int) or isinstance(max_texts, bool) or max_texts < 1:
-            raise ConfigError(f"max_texts must be a whole number of at least 1, got {max_texts!r}")
-        self.max_texts = max_texts
+        self.max_texts = options.count("max_texts", max_texts, at_least=1)
         self._rows: dict[tuple[Hashable, str], Row] = {}
 
     def __len__(self) -> int:
@@ -83,8 +82,8 @@ class EmbeddingCache:
 
 
 @dataclass(frozen=True)
-class _Same:
-    """Stands for an encoder by identity: not every callable can be hashed. Keeps it, so that its id stays its own."""
+class _ByIdentity:
+    """An encoder as a key, by identity: not every callable can be hashed. Keeps it, so that its id stays its own."""
 
     encoder: Encoder
 
@@ -92,7 +91,7 @@ class _Same:
         return id(self.encoder)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.encoder is other.encoder
+        return isinstance(other, _ByIdentity) and self.encoder is other.encoder
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class EmbeddingClustering:
             of the paper, which names no number; its published clusters of one answer allow none above 0).
         cache: Keeps the embeddings, so that no text is embedded twice; one of its own by default. A copy with another
             threshold (`dataclasses.replace`) shares it.
-        said: Cosines that are known; texts with all of theirs there are not embedded. What is computed is put there.
+        outputs: Known cosines; texts with all of theirs there are not embedded. New cosines are added.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -135,14 +134,13 @@ class EmbeddingClustering:
     encoder: Encoder | None = field(default=None, repr=False)
     neighbours: int = 0
     cache: EmbeddingCache = field(default_factory=EmbeddingCache, repr=False, compare=False)
-    said: ModelOutputs | None = field(default=None, repr=False, compare=False)
+    outputs: ModelOutputs | None = field(default=None, repr=False, compare=False)
     name: str = field(default="embed", init=False)
 
     def __post_init__(self) -> None:
         check_model_options(self.model, self.batch_size)
         check_threshold(self.threshold)
-        if not isinstance(self.neighbours, int) or isinstance(self.neighbours, bool) or self.neighbours < 0:
-            raise ConfigError(f"neighbours must be a whole number of at least 0, got {self.neighbours!r}")
+        options.count("neighbours", self.neighbours)
         if not isinstance(self.cache, EmbeddingCache):
             raise ConfigError(f"cache must be an EmbeddingCache, got {self.cache!r}")
 
@@ -164,7 +162,7 @@ class EmbeddingClustering:
     def iter_dendrograms(
         self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None
     ) -> Iterator[Dendrogram]:
-        """The same one by one, for whoever need not keep them all. All texts are embedded before the first one."""
+        """Yield what `dendrograms` returns one by one, to save memory. All texts are embedded before the first one."""
         # The distinct texts are found anew for some sets at a time: keeping all would take most of the memory here.
         starts = range(0, len(answer_sets), _SETS_AT_A_TIME)
         parts = [slice(start, start + _SETS_AT_A_TIME) for start in starts] or [slice(0)]
@@ -173,21 +171,21 @@ class EmbeddingClustering:
         rows = self._rows(texts)
         for part in parts:
             sets = distinct_texts(answer_sets, questions, part)
-            wanted = self._to_embed(sets) if texts else []
-            vectors = {text: rows[bisect_left(texts, text)] for text in wanted}
+            to_embed = self._to_embed(sets) if texts else []
+            vectors = {text: rows[bisect_left(texts, text)] for text in to_embed}
             for block in _blocks(sets):
                 yield from self._dendrograms(block, vectors)
 
     def cosines(self, texts: Sequence[Sequence[str]]) -> list[FloatArray]:
         """Cosine similarities of the distinct non-empty texts of each question, shape `(u, u)` each, in float32."""
-        sets = [DistinctTexts(tuple(one), tuple(range(len(one)))) for one in texts]
-        wanted = self._to_embed(sets)
-        vectors = dict(zip(wanted, self._rows(wanted), strict=True))
+        sets = [DistinctTexts(tuple(question_texts), tuple(range(len(question_texts)))) for question_texts in texts]
+        to_embed = self._to_embed(sets)
+        vectors = dict(zip(to_embed, self._rows(to_embed), strict=True))
         return [self._cosines(answers, vectors) for answers in sets]
 
-    def with_outputs(self, said: ModelOutputs) -> EmbeddingClustering:
+    def with_outputs(self, outputs: ModelOutputs) -> EmbeddingClustering:
         """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
-        return replace(self, said=said)
+        return replace(self, outputs=outputs)
 
     def sources(self) -> Sequence[Source]:
         """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
@@ -211,49 +209,45 @@ class EmbeddingClustering:
     def _to_embed(self, sets: Sequence[DistinctTexts]) -> list[str]:
         """Texts of which some cosine is needed and not known."""
         compared = (answers.texts for answers in sets if len(answers.texts) > 1)
-        return sorted({text for texts in compared if self._known(texts) is None for text in texts})
+        return sorted({text for texts in compared if self._known_cosines(texts) is None for text in texts})
 
     def _dendrograms(self, sets: Sequence[DistinctTexts], vectors: Mapping[str, Row]) -> Iterator[Dendrogram]:
         cosines = [self._cosines(answers, vectors) for answers in sets if answers.texts]
         if self.neighbours:
-            cosines = [_with_neighbours(one, self.neighbours) for one in cosines]
+            cosines = [_with_neighbours(matrix, self.neighbours) for matrix in cosines]
         orders = iter(merge_orders(cosines))
         for answers in sets:
             yield Dendrogram(answers, *next(orders)) if answers.texts else Dendrogram(answers, *_NOTHING)
 
     def _cosines(self, answers: DistinctTexts, vectors: Mapping[str, Row]) -> FloatArray:
-        """Of the texts, shape `(u, u)`; of a single text, which needs no vector, no matter what."""
+        """Cosines of the texts, shape `(u, u)`; of a single text 1, without a vector."""
         if len(answers.texts) < 2:
             return np.ones((len(answers.texts), len(answers.texts)))
-        if (known := self._known(answers.texts)) is not None:
+        if (known := self._known_cosines(answers.texts)) is not None:
             return known
         products = _products(np.array([vectors[text] for text in answers.texts]))
-        if (table := self._table()) is not None:
+        if (table := first_table(self)) is not None:
             table.add_matrix(answers.texts, products)
         return products
 
-    def _known(self, texts: Sequence[str]) -> FloatArray | None:
+    def _known_cosines(self, texts: Sequence[str]) -> FloatArray | None:
         """Cosines of the texts; None where one of them is not known."""
-        if (table := self._table()) is None:
+        if (table := first_table(self)) is None:
             return None
-        values, known = table.matrix(texts)
-        np.fill_diagonal(known, True)
-        if not known.all():
+        values, is_known = table.matrix(texts)
+        np.fill_diagonal(is_known, True)
+        if not is_known.all():
             return None
         cosines: FloatArray = values[..., 0].astype(np.float64)
         np.fill_diagonal(cosines, 1.0)
         return cosines
 
-    def _table(self) -> PairTable | None:
-        sources = self.sources()
-        return self.said.table(sources[0]) if self.said is not None and sources else None
-
     def _rows(self, texts: list[str]) -> list[Row]:
-        source = _Same(self.encoder) if self.encoder else (self.model, self.revision)
+        source = _ByIdentity(self.encoder) if self.encoder else (self.model, self.revision)
         return self.cache.rows(source, texts, self._encode_in_batches)
 
     def _encode_in_batches(self, texts: list[str]) -> list[Row]:
-        if (table := self._table()) is not None:
+        if (table := first_table(self)) is not None:
             table.warn_missing(f"{self.model} is asked for the embeddings of {len(texts)} answers")
         encoder = self.encoder or load_encoder(self.model, self.revision, default_device(self.device))
         return map_in_batches(

@@ -62,8 +62,8 @@ class ExactClustering:
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
         """Of contradiction, neutral and entailment: all or nothing."""
-        same = [normalise(one) == normalise(other) for one, other in pairs]
-        return np.array([(not s, 0, s) for s in same], dtype=np.float32).reshape(-1, 3)
+        equal = [normalise(premise) == normalise(hypothesis) for premise, hypothesis in pairs]
+        return np.array([(not is_equal, 0, is_equal) for is_equal in equal], dtype=np.float32).reshape(-1, 3)
 
 
 def normalise(text: str) -> str:

@@ -50,7 +50,7 @@ class HybridClustering:
         veto: Whether a contradiction keeps clusters apart.
         device: Torch device of both models; by default the GPU if there is one.
         batch_size: Most texts, or pairs, in a forward pass.
-        said: What the models have said before, and where their sayings are put.
+        outputs: Earlier outputs of the models, which are not asked for again; new ones are added.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -70,7 +70,7 @@ class HybridClustering:
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
-    said: ModelOutputs | None = field(default=None, repr=False, compare=False)
+    outputs: ModelOutputs | None = field(default=None, repr=False, compare=False)
     name: str = field(default="hybrid", init=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class HybridClustering:
         linkers = self._linkers(sets)
         nli = self._nli()
         with nli.classifier_in_use() as classify:
-            settle(linkers, classify, nli.known([answers.texts for answers in sets]))
+            settle(linkers, classify, nli.known_relations([answers.texts for answers in sets]))
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
 
     def check(self) -> None:
@@ -111,9 +111,9 @@ class HybridClustering:
         """As `EmbeddingClustering.cosines`."""
         return self._embedding().cosines(texts)
 
-    def with_outputs(self, said: ModelOutputs) -> HybridClustering:
+    def with_outputs(self, outputs: ModelOutputs) -> HybridClustering:
         """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
-        return replace(self, said=said)
+        return replace(self, outputs=outputs)
 
     def sources(self) -> Sequence[Source]:
         """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
@@ -155,7 +155,7 @@ class HybridClustering:
             dtype=self.dtype,
             cache=self.cache,
             classifier=self.classifier,
-            said=self.said,
+            outputs=self.outputs,
         )
 
     def _embedding(self) -> EmbeddingClustering:
@@ -166,5 +166,5 @@ class HybridClustering:
             device=self.device,
             batch_size=self.batch_size,
             encoder=self.encoder,
-            said=self.said,
+            outputs=self.outputs,
         )

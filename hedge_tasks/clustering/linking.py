@@ -1,7 +1,7 @@
 """Clusters from the relations of pairs, found with as few questions to the NLI model as possible.
 
-A *linker* is the clustering of one answer set in the making: told what is known so far, it names the relations that it
-wants next, or none when its clusters are settled. `settle` goes round with all linkers at once, so that the model
+A *linker* is the clustering of one answer set in the making: given the relations known so far, it names the pairs
+to classify next, or none when its clusters are settled. `settle` goes round with all linkers at once, so that the model
 gets large batches, and no pair of texts is asked about twice, whichever answer sets it occurs in.
 
 What a linker asks, and when, never changes its clusters: they are a function of its texts and of all their relations,
@@ -17,7 +17,7 @@ from typing import Protocol
 
 from hedge_tasks.clustering.base import UnionFind
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.clustering.relations import Classifier, Known, Pair, Relation, Rule
+from hedge_tasks.clustering.relations import Classifier, Pair, Relation, Relations, Rule
 
 # How many pairs are asked before it is known that they matter. Asking early saves rounds, that is, fills the batches
 # when there are few answer sets; asking late saves forward passes.
@@ -31,11 +31,11 @@ Edge = tuple[int, int]
 class Linker(Protocol):
     """The clustering of one answer set in the making."""
 
-    def wanted(self, known: Known) -> list[Pair]:
-        """Relations that are asked for next, none of them known; empty when the clusters are settled."""
+    def next_pairs(self, relations: Relations) -> list[Pair]:
+        """Return the pairs to classify next, none of them known; empty when the clusters are settled."""
 
     def labels(self) -> list[int]:
-        """A label of the cluster of each text, once the clusters are settled."""
+        """Return a label of the cluster of each text, once the clusters are settled."""
 
 
 class ComponentLinker:
@@ -63,10 +63,10 @@ class ComponentLinker:
         self._open = _packed(order, len(texts))
         self._refused = 0
 
-    def wanted(self, known: Known) -> list[Pair]:
+    def next_pairs(self, relations: Relations) -> list[Pair]:
         undecided = []
         for i, j in _unpacked(self._open, len(self._texts)):
-            verdict = self._verdict(known, i, j)
+            verdict = self._verdict(relations, i, j)
             if verdict:
                 self._sets.union(i, j)
             elif verdict is None:
@@ -75,24 +75,24 @@ class ComponentLinker:
                 self._refused += 1
         undecided = [(i, j) for i, j in undecided if self._sets.find(i) != self._sets.find(j)]
         self._open = _packed(undecided, len(self._texts))
-        return self._next_pairs(known, undecided)
+        return self._pairs_of_round(relations, undecided)
 
     def labels(self) -> list[int]:
         return [self._sets.find(i) for i in range(len(self._texts))]
 
-    def _next_pairs(self, known: Known, undecided: Iterable[Edge]) -> list[Pair]:
+    def _pairs_of_round(self, relations: Relations, undecided: Iterable[Edge]) -> list[Pair]:
         forest: list[Edge] = []
-        others: list[Edge] = []
-        hopeful = self._sets.copy()
+        rest: list[Edge] = []
+        possible_sets = self._sets.copy()
         for i, j in undecided:
-            (forest if hopeful.union(i, j) else others).append((i, j))
+            (forest if possible_sets.union(i, j) else rest).append((i, j))
         # From the end: what is least similar will hardly ever be connected by other pairs, and has to be asked anyway.
-        early = others[len(others) - min(len(others), self._refused // _DECIDED_PER_EARLY_PAIR) :]
-        return [_missing(known, self._texts[i], self._texts[j])[0] for i, j in forest + early]
+        early = rest[len(rest) - min(len(rest), self._refused // _DECIDED_PER_EARLY_PAIR) :]
+        return [_missing(relations, self._texts[i], self._texts[j])[0] for i, j in forest + early]
 
-    def _verdict(self, known: Known, i: int, j: int) -> bool | None:
+    def _verdict(self, relations: Relations, i: int, j: int) -> bool | None:
         a, b = self._texts[i], self._texts[j]
-        return self._rule.verdict(known.get((a, b)), known.get((b, a)))
+        return self._rule.verdict(relations.get((a, b)), relations.get((b, a)))
 
 
 class VetoLinker:
@@ -119,61 +119,65 @@ class VetoLinker:
         self._label = list(range(len(texts)))
         self._members = [[i] for i in range(len(texts))]
 
-    def wanted(self, known: Known) -> list[Pair]:
-        self._advance(known)
+    def next_pairs(self, relations: Relations) -> list[Pair]:
+        self._advance(relations)
         pairs: list[Pair] = []
-        hopeful = UnionFind(len(self._texts))
+        possible_sets = UnionFind(len(self._texts))
         for i, label in enumerate(self._label):
-            hopeful.union(i, label)
+            possible_sets.union(i, label)
         look_ahead = _LOOK_AHEAD + self._next // _DECIDED_PER_EARLY_PAIR
         for i, j in _unpacked(self._order[self._next :], len(self._texts)):
             if len(pairs) >= look_ahead:
                 break
-            if hopeful.find(i) != hopeful.find(j) and (missing := self._undecided(known, i, j)):
-                hopeful.union(i, j)
+            if possible_sets.find(i) != possible_sets.find(j) and (missing := self._undecided(relations, i, j)):
+                possible_sets.union(i, j)
                 pairs += missing
         return pairs
 
     def labels(self) -> list[int]:
         return list(self._label)
 
-    def _advance(self, known: Known) -> None:
+    def _advance(self, relations: Relations) -> None:
         """Visit pairs up to the first one whose fate is not known."""
         for i, j in _unpacked(self._order[self._next :], len(self._texts)):
-            if self._undecided(known, i, j):
+            if self._undecided(relations, i, j):
                 return
             self._next += 1
-            if self._merges(known, i, j):
+            if self._merges(relations, i, j):
                 self._merge(self._label[i], self._label[j])
 
-    def _undecided(self, known: Known, i: int, j: int) -> list[Pair]:
+    def _undecided(self, relations: Relations, i: int, j: int) -> list[Pair]:
         """Relations to ask for before the fate of the pair is known; empty if it is."""
-        if self._label[i] == self._label[j] or self._vetoed(known, i, j):
+        if self._label[i] == self._label[j] or self._vetoed(relations, i, j):
             return []
-        equivalent = self._equivalent(known, i, j)
+        equivalent = self._equivalent(relations, i, j)
         if equivalent is None:
-            return _missing(known, self._texts[i], self._texts[j])[:1]
-        return [pair for a, b in self._across(i, j) for pair in _missing(known, a, b)[:1]] if equivalent else []
+            return _missing(relations, self._texts[i], self._texts[j])[:1]
+        return [pair for a, b in self._across(i, j) for pair in _missing(relations, a, b)[:1]] if equivalent else []
 
-    def _merges(self, known: Known, i: int, j: int) -> bool:
+    def _merges(self, relations: Relations, i: int, j: int) -> bool:
         return (
-            self._label[i] != self._label[j] and not self._vetoed(known, i, j) and self._equivalent(known, i, j) is True
+            self._label[i] != self._label[j]
+            and not self._vetoed(relations, i, j)
+            and self._equivalent(relations, i, j) is True
         )
 
-    def _merge(self, one: int, other: int) -> None:
-        for i in self._members[other]:
-            self._label[i] = one
-        self._members[one] += self._members[other]
-        self._members[other] = []
+    def _merge(self, target: int, source: int) -> None:
+        for i in self._members[source]:
+            self._label[i] = target
+        self._members[target] += self._members[source]
+        self._members[source] = []
 
-    def _equivalent(self, known: Known, i: int, j: int) -> bool | None:
+    def _equivalent(self, relations: Relations, i: int, j: int) -> bool | None:
         if (i, j) in self._linked:
             return True
         a, b = self._texts[i], self._texts[j]
-        return self._rule.verdict(known.get((a, b)), known.get((b, a)))
+        return self._rule.verdict(relations.get((a, b)), relations.get((b, a)))
 
-    def _vetoed(self, known: Known, i: int, j: int) -> bool:
-        return any(Relation.CONTRADICTION in (known.get((a, b)), known.get((b, a))) for a, b in self._across(i, j))
+    def _vetoed(self, relations: Relations, i: int, j: int) -> bool:
+        return any(
+            Relation.CONTRADICTION in (relations.get((a, b)), relations.get((b, a))) for a, b in self._across(i, j)
+        )
 
     def _across(self, i: int, j: int) -> Iterator[Pair]:
         for x in self._members[self._label[i]]:
@@ -181,32 +185,32 @@ class VetoLinker:
                 yield self._texts[x], self._texts[y]
 
 
-def settle(linkers: Sequence[Linker], classify: Classifier, before: Iterable[Known] | None = None) -> None:
-    """Ask what the linkers want, all of them together, until all are settled. No pair is asked twice.
+def settle(linkers: Sequence[Linker], classify: Classifier, prior: Iterable[Relations] | None = None) -> None:
+    """Classify the pairs that the linkers name, of all linkers together, until all are settled. No pair is asked twice.
 
     Args:
         linkers: The clusterings in the making; afterwards their labels can be read.
         classify: Called with distinct, sorted pairs.
-        before: What is known of the texts of each linker, in their order. A linker asks other pairs when it knows
-            more; told all that it knew when it was settled once, it asks nothing.
+        prior: The known relations of the texts of each linker, in their order. A linker asks other pairs when it knows
+            more; given all that it knew when it was settled once, it asks nothing.
 
     Raises:
         ValueError: If the classifier does not return one relation for each pair.
     """
-    known: dict[Pair, Relation] = {}
+    relations: dict[Pair, Relation] = {}
     unsettled = list(linkers)
-    if before is not None:
+    if prior is not None:
         unsettled = []
-        for linker, already in zip(linkers, before, strict=True):
-            if linker.wanted(already):
+        for linker, known_relations in zip(linkers, prior, strict=True):
+            if linker.next_pairs(known_relations):
                 unsettled.append(linker)
-                known.update(already)
+                relations.update(known_relations)
     while unsettled:
-        wants = [(linker, linker.wanted(known)) for linker in unsettled]
-        unsettled = [linker for linker, pairs in wants if pairs]
+        requests = [(linker, linker.next_pairs(relations)) for linker in unsettled]
+        unsettled = [linker for linker, pairs in requests if pairs]
         # Sorted, so that what the model sees does not depend on the order of answers or answer sets.
-        asked = sorted({pair for _, pairs in wants for pair in pairs})
-        known.update(checked(classify, asked))
+        pairs_to_classify = sorted({pair for _, pairs in requests for pair in pairs})
+        relations.update(checked(classify, pairs_to_classify))
 
 
 def checked(classify: Classifier, pairs: Sequence[Pair]) -> dict[Pair, Relation]:
@@ -256,10 +260,10 @@ def _features(text: str) -> frozenset[str]:
     return frozenset(plain.split()).union(plain[i : i + 3] for i in range(len(plain) - 2))
 
 
-def _missing(known: Known, a: str, b: str) -> list[Pair]:
+def _missing(relations: Relations, a: str, b: str) -> list[Pair]:
     """The directions of a pair that are unknown. The first one is the same wherever the pair occurs."""
     first, second = (a, b) if a <= b else (b, a)
-    return [pair for pair in ((first, second), (second, first)) if pair not in known]
+    return [pair for pair in ((first, second), (second, first)) if pair not in relations]
 
 
 def _packed(edges: Iterable[Edge], n: int) -> array[int]:

@@ -1,7 +1,7 @@
 """Outputs of models for pairs of texts: found again instead of asked again.
 
-A run keeps it (`hedge_tasks.runs.evidence`), so that a finished run is clustered and scored without a model: backends
-look here first (`ReusesOutputs`), and put here what they had to ask.
+A run keeps them (`hedge_tasks.runs.evidence`), so that a finished run is clustered and scored without a model: backends
+look here first (`ReusesOutputs`), and add what they had to ask.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNKNOWN = np.uint64((1 << 64) - 1)
 
 
 class Source(NamedTuple):
-    """Who says it.
+    """The model that an output comes from.
 
     Attributes:
         kind: `COSINES` or `RELATIONS`.
@@ -48,7 +48,7 @@ class PairTable:
     Args:
         width: numbers a pair.
         symmetric: whether (a, b) is the same as (b, a).
-        kept: whether it is what was kept with a run, and anything that is not there has to be asked anew.
+        kept_with_run: whether the numbers were kept with a run, so that a pair that is not there is worth a warning.
 
     Example:
         >>> table = PairTable(1, symmetric=True)
@@ -58,8 +58,8 @@ class PairTable:
         ([[0.75]], [True, False])
     """
 
-    def __init__(self, width: int, *, symmetric: bool, kept: bool = False) -> None:
-        self.width, self.symmetric, self.kept = width, symmetric, kept
+    def __init__(self, width: int, *, symmetric: bool, kept_with_run: bool = False) -> None:
+        self.width, self.symmetric, self.kept_with_run = width, symmetric, kept_with_run
         self._ids: dict[str, int] = {}
         self._keys = np.empty(0, dtype=np.uint64)
         self._values = np.empty((0, width), dtype=np.float32)
@@ -76,57 +76,57 @@ class PairTable:
         return self._find(ids[:, 0], ids[:, 1])
 
     def matrix(self, texts: Sequence[str]) -> tuple[Values, BoolArray]:
-        """The same of all pairs of some texts, shapes `(u, u, width)` and `(u, u)`; of a text and itself nothing."""
+        """As `read`, for all pairs of some texts: shapes `(u, u, width)` and `(u, u)`; of a text and itself nothing."""
         u = len(texts)
         ids = np.array([self._ids.get(text, -1) for text in texts], dtype=np.int64)
         values, known = self._find(np.repeat(ids, u), np.tile(ids, u))
         return values.reshape(u, u, self.width), known.reshape(u, u)
 
     def add(self, pairs: Sequence[Pair], values: npt.ArrayLike) -> None:
-        """Put numbers of pairs here, shape `(p, width)`; those that are known already stay."""
+        """Add numbers of pairs, shape `(p, width)`; those that are known already stay."""
         ids = np.array([[self._number(text) for text in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
         self._add(ids[:, 0], ids[:, 1], np.asarray(values, dtype=np.float32).reshape(len(pairs), self.width))
 
     def add_matrix(self, texts: Sequence[str], values: npt.ArrayLike, known: BoolArray | None = None) -> None:
-        """Put numbers of all pairs of some distinct texts here, shape `(u, u)` or `(u, u, width)`.
+        """Add numbers of all pairs of some distinct texts, shape `(u, u)` or `(u, u, width)`.
 
         Args:
-            known: which of them; by default all.
+            known: mask of the pairs to add, shape `(u, u)`; by default all.
         """
         u = len(texts)
-        wanted = ~np.eye(u, dtype=np.bool_) if known is None else known & ~np.eye(u, dtype=np.bool_)
+        to_add = ~np.eye(u, dtype=np.bool_) if known is None else known & ~np.eye(u, dtype=np.bool_)
         if self.symmetric:
-            wanted = np.triu(wanted | wanted.T)
-        one, other = wanted.nonzero()
-        if len(one):
+            to_add = np.triu(to_add | to_add.T)
+        first, second = to_add.nonzero()
+        if len(first):
             ids = np.array([self._number(text) for text in texts], dtype=np.int64)
             rows = np.asarray(values, dtype=np.float32).reshape(u, u, self.width)
-            self._add(ids[one], ids[other], rows[one, other])
+            self._add(ids[first], ids[second], rows[first, second])
 
     def warn_missing(self, what: str) -> None:
-        """Say, once, that a model is asked although much was kept; nothing where nothing was."""
-        if self.kept:
-            self.kept = False
+        """Warn, once, that a model is asked although outputs were kept with the run."""
+        if self.kept_with_run:
+            self.kept_with_run = False
             logger.warning("The run does not keep all that is needed: {}", what)
 
     def _number(self, text: str) -> int:
         return self._ids.setdefault(text, len(self._ids))
 
-    def _key(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    def _key(self, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
         if self.symmetric:
-            one, other = np.minimum(one, other), np.maximum(one, other)
-        keys = (one.astype(np.uint64) << np.uint64(_IDS)) | other.astype(np.uint64)
-        return np.where((one < 0) | (other < 0) | (one == other), _UNKNOWN, keys)
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        keys = (first.astype(np.uint64) << np.uint64(_IDS)) | second.astype(np.uint64)
+        return np.where((first < 0) | (second < 0) | (first == second), _UNKNOWN, keys)
 
-    def _add(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64], values: Values) -> None:
-        keys = self._key(one, other)
-        kept = keys != _UNKNOWN
-        if kept.any():
-            self._new.append((keys[kept], values[kept]))
+    def _add(self, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], values: Values) -> None:
+        keys = self._key(first, second)
+        is_pair = keys != _UNKNOWN
+        if is_pair.any():
+            self._new.append((keys[is_pair], values[is_pair]))
 
-    def _find(self, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> tuple[Values, BoolArray]:
+    def _find(self, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> tuple[Values, BoolArray]:
         self._settle()
-        keys = self._key(one, other)
+        keys = self._key(first, second)
         places = np.searchsorted(self._keys, keys)
         inside = places < len(self._keys)
         known = np.zeros(len(keys), dtype=np.bool_)
@@ -151,11 +151,11 @@ class ModelOutputs:
     """Outputs of several models, a table for each.
 
     Args:
-        kept: whether it was kept with a run.
+        kept_with_run: whether they were kept with a run.
     """
 
-    def __init__(self, *, kept: bool = False) -> None:
-        self._kept = kept
+    def __init__(self, *, kept_with_run: bool = False) -> None:
+        self._kept_with_run = kept_with_run
         self._tables: dict[Source, PairTable] = {}
 
     def __iter__(self) -> Iterator[Source]:
@@ -164,7 +164,9 @@ class ModelOutputs:
     def table(self, source: Source) -> PairTable:
         """The table of a model, an empty one where there is none."""
         if source not in self._tables:
-            self._tables[source] = PairTable(WIDTHS[source.kind], symmetric=source.kind == COSINES, kept=self._kept)
+            self._tables[source] = PairTable(
+                WIDTHS[source.kind], symmetric=source.kind == COSINES, kept_with_run=self._kept_with_run
+            )
         return self._tables[source]
 
 
@@ -173,10 +175,20 @@ Backend = TypeVar("Backend", bound="ReusesOutputs")
 
 @runtime_checkable
 class ReusesOutputs(Protocol):
-    """A clustering backend whose models need not be asked what they have said before."""
+    """A clustering backend that looks up earlier outputs of its models instead of asking again."""
 
-    def with_outputs(self: Backend, said: ModelOutputs) -> Backend:
-        """The same backend, that looks there first, and puts there what it had to ask."""
+    @property
+    def outputs(self) -> ModelOutputs | None:
+        """The earlier outputs; None where there are none to look up."""
+
+    def with_outputs(self: Backend, outputs: ModelOutputs) -> Backend:
+        """Return the same backend that looks up these outputs first, and adds to them what it had to ask."""
 
     def sources(self) -> Sequence[Source]:
-        """Whose sayings it looks up; none where functions replace its models."""
+        """Return the models whose outputs it looks up; none where functions replace them."""
+
+
+def first_table(backend: ReusesOutputs) -> PairTable | None:
+    """Return the earlier outputs of a backend's first model; None where it looks up none."""
+    sources = backend.sources()
+    return backend.outputs.table(sources[0]) if backend.outputs is not None and sources else None

@@ -19,10 +19,11 @@ from hedge_tasks.clustering.linking import (
     most_similar_first,
     settle,
 )
-from hedge_tasks.clustering.model_outputs import RELATIONS, ModelOutputs, PairTable, Source
+from hedge_tasks.clustering.model_outputs import RELATIONS, ModelOutputs, PairTable, Source, first_table
 from hedge_tasks.clustering.relations import LIKELIEST, RULES, Classifier, Pair, Relation, Rule
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.serving.loading import check_count, check_model_options, custom_name, default_device
+from hedge_tasks.io import options
+from hedge_tasks.serving.loading import check_model_options, custom_name, default_device
 
 if TYPE_CHECKING:
     from hedge_tasks.clustering.nli_source import NliSource
@@ -43,7 +44,7 @@ class NliClustering:
 
     The partition is that of all pairs in both directions, but few of them are classified: each pair of texts once for
     all answer sets, the second direction only if the first leaves the pair open, and no pair that is connected already
-    (see `ComponentLinker`). What a model has said of a pair is kept on disk
+    (see `ComponentLinker`). The output for a pair is kept on disk
     (`nli_cache`).
 
     A chain of equivalences can put answers into one cluster that contradict each other. With `veto=True` it cannot:
@@ -73,7 +74,7 @@ class NliClustering:
             and float32 elsewhere.
         cache: Whether relations are read from and written to the cache on disk.
         classifier: Classifies the pairs in place of `model`; its relations are not cached.
-        said: What the model has said before: pairs that are there are not asked. What it says is put there.
+        outputs: Earlier outputs of the model: pairs that are there are not asked. New outputs are added.
 
     Raises:
         ConfigError: If an option has a value that makes no sense.
@@ -90,21 +91,20 @@ class NliClustering:
     dtype: str | None = None
     cache: bool = True
     classifier: Classifier | None = field(default=None, repr=False)
-    said: ModelOutputs | None = field(default=None, repr=False, compare=False)
+    outputs: ModelOutputs | None = field(default=None, repr=False, compare=False)
     name: str = field(default="nli", init=False)
 
     def __post_init__(self) -> None:
         check_model_options(self.model, self.batch_size)
-        check_count("batch_tokens", self.batch_tokens)
+        options.count("batch_tokens", self.batch_tokens, at_least=1)
         if self.max_characters is not None:
-            check_count("max_characters", self.max_characters)
+            options.count("max_characters", self.max_characters, at_least=1)
         if self.rule not in RULES:
             raise unknown("NLI clustering rule", self.rule, RULES)
         if self.dtype is not None and self.dtype not in DTYPES:
             raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        for option in ("veto", "cache"):
-            if not isinstance(getattr(self, option), bool):
-                raise ConfigError(f"{option} must be true or false, got {getattr(self, option)!r}")
+        options.flag("veto", self.veto)
+        options.flag("cache", self.cache)
 
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
         """Cluster each answer set by itself; see `ClusteringBackend`."""
@@ -112,7 +112,7 @@ class NliClustering:
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
         linkers = [self._linker(answers.texts) for answers in sets]
         with self.classifier_in_use() as classify:
-            settle(linkers, self._shortened(classify), self.known([answers.texts for answers in sets]))
+            settle(linkers, self._shortened(classify), self.known_relations([answers.texts for answers in sets]))
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
 
     @property
@@ -144,9 +144,9 @@ class NliClustering:
             return {"model": custom_name(self.classifier)}
         return {"model": self.model, "revision": self.revision, "dtype": self._dtype()}
 
-    def with_outputs(self, said: ModelOutputs) -> NliClustering:
+    def with_outputs(self, outputs: ModelOutputs) -> NliClustering:
         """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
-        return replace(self, said=said)
+        return replace(self, outputs=outputs)
 
     def sources(self) -> Sequence[Source]:
         """See `hedge_tasks.clustering.model_outputs.ReusesOutputs`."""
@@ -161,12 +161,11 @@ class NliClustering:
         with self._source() as source:
             yield source
 
-    def known(self, texts: Iterable[Sequence[str]]) -> Iterator[dict[Pair, Relation]]:
-        """Yield what is known before anything is asked, of all pairs of the texts of each question."""
-        sources = self.sources() if self.said is not None else ()
-        table = self.said.table(sources[0]) if self.said is not None and sources else None
-        for one in texts:
-            yield {} if table is None or self.max_characters is not None else _relations(table, one)
+    def known_relations(self, texts: Iterable[Sequence[str]]) -> Iterator[dict[Pair, Relation]]:
+        """Yield the relations that are known before the model is asked, of all pairs of the texts of each question."""
+        table = first_table(self)
+        for question_texts in texts:
+            yield {} if table is None or self.max_characters is not None else _relations(table, question_texts)
 
     def _shortened(self, classify: Classifier) -> Classifier:
         return classify if self.max_characters is None else lambda pairs: classify(self._cut(pairs))
@@ -177,7 +176,6 @@ class NliClustering:
     def _source(self) -> NliSource:
         from hedge_tasks.clustering.nli_source import NliSource
 
-        sources = self.sources() if self.said is not None else ()
         return NliSource(
             self.model,
             self.revision,
@@ -186,7 +184,7 @@ class NliClustering:
             batch_size=self.batch_size,
             batch_tokens=self.batch_tokens,
             use_disk=self.cache,
-            said=self.said.table(sources[0]) if self.said is not None and sources else None,
+            table=first_table(self),
         )
 
     def _linker(self, texts: Sequence[str]) -> Linker:
@@ -200,6 +198,6 @@ class NliClustering:
 
 def _relations(table: PairTable, texts: Sequence[str]) -> dict[Pair, Relation]:
     values, known = table.matrix(texts)
-    one, other = known.nonzero()
-    relations = map(LIKELIEST.__getitem__, values[one, other].argmax(axis=1).tolist())
-    return {(texts[i], texts[j]): r for i, j, r in zip(one.tolist(), other.tolist(), relations, strict=True)}
+    rows, columns = known.nonzero()
+    relations = map(LIKELIEST.__getitem__, values[rows, columns].argmax(axis=1).tolist())
+    return {(texts[i], texts[j]): r for i, j, r in zip(rows.tolist(), columns.tolist(), relations, strict=True)}

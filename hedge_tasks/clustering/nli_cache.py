@@ -77,7 +77,7 @@ class RelationCache:
 
     def read(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         """The predictions that are here. A damaged one is not; a warning says how many there are."""
-        found: dict[Pair, Prediction] = {}
+        predictions: dict[Pair, Prediction] = {}
         damaged = 0
         for chunk in _chunks(pairs, _KEYS_PER_QUERY):
             by_key = {pair_key(pair): pair for pair in chunk}
@@ -89,10 +89,10 @@ class RelationCache:
                 if prediction is None:
                     damaged += 1
                 else:
-                    found[by_key[key]] = prediction
+                    predictions[by_key[key]] = prediction
         if damaged:
             logger.warning("{} damaged entries of the NLI cache are ignored and made anew", damaged)
-        return found
+        return predictions
 
     def write(self, predictions: Mapping[Pair, Prediction]) -> None:
         """Add predictions, all of them or none."""

@@ -260,7 +260,7 @@ class Reader:
             return []
         # Not verbose: that a text is longer than the model takes is what is asked here.
         ids = self._tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
-        return [len(one) for one in ids]
+        return [len(token_ids) for token_ids in ids]
 
 
 def load_reader(model: str, revision: str | None) -> Reader:

@@ -30,7 +30,7 @@ class NliSource:
         model, revision, device, dtype: The model, and how it is run; by default on the GPU if there is one.
         batch_size, batch_tokens: Largest forward pass, in pairs and in tokens with padding.
         use_disk: Whether to use the cache on disk.
-        said: What is known before any cache is looked into; what is found there or said by the model is put here.
+        table: Earlier outputs, looked up before any cache; what comes from the cache or the model is added.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class NliSource:
         batch_size: int,
         batch_tokens: int,
         use_disk: bool = True,
-        said: PairTable | None = None,
+        table: PairTable | None = None,
     ) -> None:
         self._model, self._revision, self._device, self._dtype = model, revision, device, dtype
         self._batch_size, self._batch_tokens = batch_size, batch_tokens
-        self._use_disk, self._said = use_disk, said
+        self._use_disk, self._table = use_disk, table
         self._origin: Origin | None = None
         self._disk: RelationCache | None = None
 
@@ -61,53 +61,53 @@ class NliSource:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Relation]:
         """The most likely relation of each pair, in the order of the pairs."""
-        known = self._predictions(pairs)
-        return [known[pair].relation for pair in pairs]
+        predictions = self._predictions(pairs)
+        return [predictions[pair].relation for pair in pairs]
 
     def probabilities(self, pairs: Sequence[Pair]) -> list[tuple[float, float, float]]:
         """Of contradiction, neutral and entailment for each pair, in the order of the pairs."""
-        known = self._predictions(pairs)
-        return [known[pair].probabilities for pair in pairs]
+        predictions = self._predictions(pairs)
+        return [predictions[pair].probabilities for pair in pairs]
 
     def _predictions(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
-        if self._said is None:
-            return self._found_or_asked(pairs)
-        values, there = self._said.read(pairs)
-        known = {
+        if self._table is None:
+            return self._cached_or_asked(pairs)
+        values, is_known = self._table.read(pairs)
+        predictions = {
             pair: Prediction(LIKELIEST[max(range(3), key=row.__getitem__)], (row[0], row[1], row[2]))
-            for pair, row, is_there in zip(pairs, values.tolist(), there.tolist(), strict=True)
+            for pair, row, is_there in zip(pairs, values.tolist(), is_known.tolist(), strict=True)
             if is_there
         }
-        if missing := [pair for pair in dict.fromkeys(pairs) if pair not in known]:
-            self._said.warn_missing(f"{self._model} is asked for {len(missing)} relations of answers")
-            found = self._found_or_asked(missing)
-            self._said.add(missing, [found[pair].probabilities for pair in missing])
-            known.update(found)
-        return known
+        if missing := [pair for pair in dict.fromkeys(pairs) if pair not in predictions]:
+            self._table.warn_missing(f"{self._model} is asked for {len(missing)} relations of answers")
+            new = self._cached_or_asked(missing)
+            self._table.add(missing, [new[pair].probabilities for pair in missing])
+            predictions.update(new)
+        return predictions
 
-    def _found_or_asked(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
+    def _cached_or_asked(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         if self._origin is None:
             # Not before there is something to ask: a model that is not needed need not be there.
             self._origin = find_origin(self._model, self._revision)
             self._open_disk(self._origin)
-        known = dict(self._read(pairs))
-        unknown = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        predictions = dict(self._read(pairs))
+        unknown = [pair for pair in dict.fromkeys(pairs) if pair not in predictions]
         if unknown:
-            known.update(self._ask(self._origin, unknown))
-        return known
+            predictions.update(self._ask(self._origin, unknown))
+        return predictions
 
     def _ask(self, origin: Origin, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
         model = load_nli_model(origin, default_device(self._device), self._dtype)
         predictions: dict[Pair, Prediction] = {}
         unwritten: dict[Pair, Prediction] = {}
-        written = time.monotonic()
+        last_write = time.monotonic()
         try:
             for batch in model.predict(pairs, batch_size=self._batch_size, batch_tokens=self._batch_tokens):
                 predictions.update(batch)
                 unwritten.update(batch)
-                if time.monotonic() - written > _WRITE_EVERY_S:
+                if time.monotonic() - last_write > _WRITE_EVERY_S:
                     self._write(unwritten)
-                    unwritten, written = {}, time.monotonic()
+                    unwritten, last_write = {}, time.monotonic()
         finally:
             self._write(unwritten)
         return predictions

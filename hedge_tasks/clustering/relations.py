@@ -24,8 +24,8 @@ LIKELIEST = (Relation.CONTRADICTION, Relation.NEUTRAL, Relation.ENTAILMENT)
 # (premise, hypothesis) pairs -> their relations, in the same order.
 Classifier = Callable[[Sequence[Pair]], list[Relation]]
 
-# The relations that are known so far.
-Known = Mapping[Pair, Relation]
+# Relations of pairs, as far as they are known.
+Relations = Mapping[Pair, Relation]
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Rule:
 
     equivalent: frozenset[frozenset[Relation]]
 
-    def holds(self, one: Relation, other: Relation) -> bool:
+    def holds(self, forward: Relation, backward: Relation) -> bool:
         """Whether two answers with these relations are equivalent."""
-        return frozenset((one, other)) in self.equivalent
+        return frozenset((forward, backward)) in self.equivalent
 
-    def is_open(self, one: Relation) -> bool:
+    def is_open(self, relation: Relation) -> bool:
         """Whether, with one direction known, the other one can still make the answers equivalent."""
-        return any(one in pair for pair in self.equivalent)
+        return any(relation in pair for pair in self.equivalent)
 
-    def verdict(self, one: Relation | None, other: Relation | None) -> bool | None:
+    def verdict(self, forward: Relation | None, backward: Relation | None) -> bool | None:
         """Whether two answers are equivalent; `None` as long as a direction that matters is unknown (`None`)."""
-        if one is not None and other is not None:
-            return self.holds(one, other)
-        seen = one if one is not None else other
-        return None if seen is None or self.is_open(seen) else False
+        if forward is not None and backward is not None:
+            return self.holds(forward, backward)
+        known = forward if forward is not None else backward
+        return None if known is None or self.is_open(known) else False
 
 
 RULES = {

@@ -138,10 +138,12 @@ class Scorer:
         """The same with these detectors besides the usual ones."""
         return replace(self, detectors=tuple(dict.fromkeys((*USUAL, *names))))
 
-    def with_outputs(self, said: ModelOutputs) -> Scorer:
-        """The same, that asks its models only what is not there; see `hedge_tasks.clustering.model_outputs`."""
+    def with_outputs(self, outputs: ModelOutputs) -> Scorer:
+        """Return the same scorer, whose models are asked only for outputs that are missing here."""
         return (
-            replace(self, backend=self.backend.with_outputs(said)) if isinstance(self.backend, ReusesOutputs) else self
+            replace(self, backend=self.backend.with_outputs(outputs))
+            if isinstance(self.backend, ReusesOutputs)
+            else self
         )
 
     def with_claims(self, claims: ClaimSource) -> Scorer:

@@ -14,7 +14,7 @@ from hedge_tasks.clustering import BACKENDS
 from hedge_tasks.io.outside import shown
 from hedge_tasks.io.sources import PACKAGE_SCHEME
 from hedge_tasks.perturb.base import KINDS
-from hedge_tasks.runs.trust import MODEL_OPTIONS, Untrusted, is_trusted
+from hedge_tasks.runs.trust import Untrusted, is_trusted, named_models
 
 _OWN = (f"{PACKAGE_SCHEME}hedge_tasks.", f"{PACKAGE_SCHEME}hedge_tasks/")
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -41,10 +41,8 @@ def check_trust(clustering: Mapping[str, Any], noise: Any, where: str) -> None:
 def _foreign(clustering: Mapping[str, Any], noise: Any) -> Iterator[str]:
     if (source := BACKENDS.foreign_source(str(clustering.get("backend")))) is not None:
         yield f"the clustering {shown(clustering.get('backend'))} of {source}"
-    for option, of_revision in MODEL_OPTIONS.items():
-        model = clustering.get(option)
-        named = isinstance(model, str) and not model.startswith(PACKAGE_SCHEME)
-        if named and not is_trusted(str(model), clustering.get(of_revision)):
+    for model, revision in named_models(clustering):
+        if not model.startswith(PACKAGE_SCHEME) and not is_trusted(model, revision):
             yield f"the model {shown(model)}"
     if isinstance(noise, Mapping) and "kind" in noise:
         if (source := KINDS.foreign_source(str(noise["kind"]))) is not None:

@@ -80,10 +80,10 @@ class Parser(argparse.ArgumentParser):
 
     def _arguments(self, words: Sequence[str], namespace: Any) -> Any:
         """Read the command's own arguments; unknown ones are refused here, where the nearest is known."""
-        namespace, rest = super().parse_known_args(words, namespace)
-        for word in rest:
-            known = unknown("option", word.partition("=")[0], self.options())
-            self.error(str(known) if word.startswith("-") else f"unexpected argument {word!r}")
+        namespace, unparsed = super().parse_known_args(words, namespace)
+        for word in unparsed:
+            error = unknown("option", word.partition("=")[0], self.options())
+            self.error(str(error) if word.startswith("-") else f"unexpected argument {word!r}")
         for value in vars(namespace).values():
             for path in value if isinstance(value, list | tuple) else [value]:
                 if isinstance(path, Path) and is_url(str(path)):
@@ -112,8 +112,8 @@ class Parser(argparse.ArgumentParser):
         return f"{before}{listed}{options}{after}"
 
     def _line(self, name: str) -> str:
-        first, *more = wrap(self.commands[name].summary, _WIDTH - _NAMES_WIDTH)
-        lines = [f"  {name:<{_NAMES_WIDTH - 2}}{first}", *(" " * _NAMES_WIDTH + line for line in more)]
+        first, *continued = wrap(self.commands[name].summary, _WIDTH - _NAMES_WIDTH)
+        lines = [f"  {name:<{_NAMES_WIDTH - 2}}{first}", *(" " * _NAMES_WIDTH + line for line in continued)]
         return "\n".join(lines) + "\n"
 
 
@@ -199,8 +199,8 @@ def as_json(value: Any) -> Any:
             return as_json(getattr(value, method)())
     if is_dataclass(value) and not isinstance(value, type):
         # What is left out of its repr is for computing on, and as long as there are documents.
-        shown = [field.name for field in fields(value) if field.repr]
-        return {name: as_json(getattr(value, name)) for name in shown}
+        names = [field.name for field in fields(value) if field.repr]
+        return {name: as_json(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):

@@ -107,12 +107,12 @@ def _host() -> str:
 
 def _remove_abandoned(folder: Path) -> None:
     for file in folder.glob("*.part"):
-        found = _PART.search(file.name)
-        if found is None:
+        match = _PART.search(file.name)
+        if match is None:
             continue
         with suppress(OSError):  # another process may be quicker
-            if found["host"] == _host():
-                dead = not _is_running(int(found["process"]))
+            if match["host"] == _host():
+                dead = not _is_running(int(match["process"]))
             else:
                 dead = time.time() - file.stat().st_mtime > _ABANDONED_S
             if dead:

@@ -44,7 +44,7 @@ def parse_object(line: bytes, where: str) -> Mapping[str, Any]:
     """The JSON object of a line.
 
     Raises:
-        DataError: it is none.
+        DataError: it is no JSON object.
     """
     fields = parse_json(line, where)
     if not isinstance(fields, dict):
@@ -59,14 +59,14 @@ def seal(record: Mapping[str, Any], *, ensure_ascii: bool = False) -> bytes:
 
 
 def is_sealed(line: bytes) -> bool:
-    """Whether a line ends as a sealed one does, be its checksum right or wrong."""
+    """Whether a line ends with a checksum, right or wrong."""
     return _SEAL.search(line) is not None
 
 
 def is_sound(line: bytes) -> bool:
     """Whether a line is sealed, and its checksum right."""
-    found = _SEAL.search(line)
-    return found is not None and found[1] == b"%08x" % zlib.crc32(line[: found.start()])
+    match = _SEAL.search(line)
+    return match is not None and match[1] == b"%08x" % zlib.crc32(line[: match.start()])
 
 
 def unseal(line: bytes) -> Mapping[str, Any]:
@@ -75,13 +75,10 @@ def unseal(line: bytes) -> Mapping[str, Any]:
     Raises:
         DataError: the checksum is wrong or missing, or there is no sound JSON object. Names no place.
     """
-    found = _SEAL.search(line)
-    if found is None:
+    match = _SEAL.search(line)
+    if match is None:
         raise DataError("there is no checksum at its end")
-    body = line[: found.start()]
-    if found[1] != b"%08x" % zlib.crc32(body):
+    body = line[: match.start()]
+    if match[1] != b"%08x" % zlib.crc32(body):
         raise DataError("checksum does not match")
-    record = parse_json(body + b"}", "record")
-    if not isinstance(record, dict):
-        raise DataError(f"expected a JSON object, got {type(record).__name__}")
-    return record
+    return parse_object(body + b"}", "record")

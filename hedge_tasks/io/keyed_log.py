@@ -134,7 +134,7 @@ class KeyedLog(Generic[T]):
         return [] if self.folder is None else log_files(self.folder, self._kind)
 
     def refresh(self, *, unfinished: bool = False) -> int:
-        """Take what was written since.
+        """Read the lines written since the last time.
 
         Args:
             unfinished: Take a last line without its end, too, instead of leaving it for the next time.
@@ -338,7 +338,7 @@ def read_lines(
     for file in files:
         at, number, inode = begins.get(file, (0, 0, None))
         try:
-            with _opened(file) as opened:
+            with _open(file) as opened:
                 size, identity = _status(opened)
                 at, number = (at, number) if at <= size and inode == identity else (0, 0)
                 opened.seek(at)
@@ -352,7 +352,7 @@ def read_lines(
             raise DataError(f"cannot read {file}: {error.strerror or error}") from error
 
 
-def _opened(file: Place) -> IO[bytes]:
+def _open(file: Place) -> IO[bytes]:
     return file.open("rb") if isinstance(file, Path) else BytesIO(file.read_bytes())
 
 

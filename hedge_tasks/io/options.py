@@ -11,7 +11,7 @@ from hedge_tasks.errors import ConfigError
 
 
 def text(key: str, value: object) -> str:
-    """Raises ConfigError for what is no text, or blank."""
+    """Return a text without surrounding blanks. Raises ConfigError for what is no text, or blank."""
     # A model may be called 7, and a command line makes a number of it.
     value = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     if not isinstance(value, str) or not value.strip():
@@ -19,23 +19,21 @@ def text(key: str, value: object) -> str:
     return value.strip()
 
 
-def scalar(written: str) -> bool | int | float | str | None:
-    """Return what a value of `key=value` on a command line stands for: true, false, null or none, a number, else a
-    text.
-    """
+def scalar(text: str) -> bool | int | float | str | None:
+    """Return the value of a `key=value` on a command line: true, false, null or none, a number, else the text."""
     words: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
-    if written.lower() in words:
-        return words[written.lower()]
+    if text.lower() in words:
+        return words[text.lower()]
     for kind in (int, float):
         try:
-            return kind(written)
+            return kind(text)
         except ValueError:
             continue
-    return written
+    return text
 
 
-def named(key: str, given: object) -> dict[str, Any]:
-    """A name with options: `name`, `name:key=value,...`, or a mapping with `name`; as a mapping with `name`.
+def named(key: str, value: object) -> dict[str, Any]:
+    """Return a name with options, given as `name`, `name:key=value,...` or a mapping with `name`, as such a mapping.
 
     Raises:
         ConfigError: it is none of these, or an option is given twice.
@@ -44,14 +42,14 @@ def named(key: str, given: object) -> dict[str, Any]:
         >>> named("support", "judge:model=m,claims_a_call=8")
         {'name': 'judge', 'model': 'm', 'claims_a_call': 8}
     """
-    if isinstance(given, Mapping):
-        return {**given, "name": text(f"{key}.name", given.get("name"))}
-    name, _, rest = text(key, given).partition(":")
-    return {**pairs(key, rest, "name:key=value,..."), "name": text(key, name)}
+    if isinstance(value, Mapping):
+        return {**value, "name": text(f"{key}.name", value.get("name"))}
+    name, _, settings = text(key, value).partition(":")
+    return {**pairs(key, settings, "name:key=value,..."), "name": text(key, name)}
 
 
-def pairs(key: str, written: str, form: str = "key=value,...") -> dict[str, bool | int | float | str | None]:
-    """The settings in `key=value,key=value`, as `scalar` reads each value.
+def pairs(key: str, settings: str, form: str = "key=value,...") -> dict[str, bool | int | float | str | None]:
+    """Return the settings in `key=value,key=value`, as `scalar` reads each value.
 
     Args:
         key: What errors call them.
@@ -61,23 +59,23 @@ def pairs(key: str, written: str, form: str = "key=value,...") -> dict[str, bool
         ConfigError: A part is no `key=value`, or a key is given twice. Of a part no more is quoted than a few letters:
             a slip of the pen may have put a secret there.
     """
-    found: dict[str, bool | int | float | str | None] = {}
-    for part in filter(None, (part.strip() for part in written.split(","))):
+    values: dict[str, bool | int | float | str | None] = {}
+    for part in filter(None, (part.strip() for part in settings.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not name:
             raise ConfigError(f"{key}: expected {form}, got {_quotable(part)!r} in it")
-        if name in found:
+        if name in values:
             raise ConfigError(f"{key}: {name!r} is given twice")
-        found[name] = scalar(value)
-    return found
+        values[name] = scalar(value)
+    return values
 
 
 def share(key: str, value: object) -> float:
-    """Raises ConfigError for what is no number from 0 to 1."""
-    found = number(key, value)
-    if found > 1:
+    """Return a number from 0 to 1. Raises ConfigError for anything else."""
+    result = number(key, value)
+    if result > 1:
         raise ConfigError(f"{key}: expected a number from 0 to 1, got {value!r}")
-    return found
+    return result
 
 
 def _quotable(part: str) -> str:
@@ -86,38 +84,46 @@ def _quotable(part: str) -> str:
 
 
 def optional_text(key: str, value: object) -> str | None:
+    """As `text`, and None for None."""
     return None if value is None else text(key, value)
 
 
 def count(key: str, value: object, *, at_least: int = 0) -> int:
+    """Return an integer of at least `at_least`. Raises ConfigError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise ConfigError(f"{key}: expected an integer of at least {at_least}, got {value!r}")
     return value
 
 
 def flag(key: str, value: object) -> bool:
+    """Return a truth value. Raises ConfigError for anything else."""
     if not isinstance(value, bool):
         raise ConfigError(f"{key}: expected true or false, got {value!r}")
     return value
 
 
 def number(key: str, value: object, *, zero: bool = True) -> float:
-    found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-    if not (0 < found < math.inf or (zero and found == 0)):
+    """Return a finite number above 0, or 0 where `zero` allows it. Raises ConfigError for anything else."""
+    result = _float_or_nan(value)
+    if not (0 < result < math.inf or (zero and result == 0)):
         raise ConfigError(f"{key}: expected a number {'of at least' if zero else 'above'} 0, got {value!r}")
-    return found
+    return result
 
 
 def finite(key: str, value: object) -> float:
-    """Any number, also a negative one, that is not infinite."""
-    found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-    if not math.isfinite(found):
+    """Return any number that is not infinite, also a negative one. Raises ConfigError for anything else."""
+    result = _float_or_nan(value)
+    if not math.isfinite(result):
         raise ConfigError(f"{key}: expected a number, got {value!r}")
-    return found
+    return result
+
+
+def _float_or_nan(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
 
 
 def address(key: str, value: object) -> str:
-    """The base address of a server, without the path of a single call."""
+    """Return the base address of a server, without the path of a single call. Raises ConfigError for anything else."""
     url = text(key, value).rstrip("/").removesuffix("/chat/completions")
     if "@" in url or "?" in url or "#" in url:  # not quoted: it may hold a password
         raise ConfigError(f"{key}: leave out user, password and query; a key belongs into the environment")

@@ -74,12 +74,12 @@ def number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DataError(f"{where}: expected a number, got {shown(value)}")
     try:
-        found = float(value)
+        result = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+        result = math.inf
+    if not math.isfinite(result):
         raise DataError(f"{where}: expected a finite number, got {shown(value)}")
-    return found
+    return result
 
 
 def parse_json(text: str | bytes, where: str, *, constants: bool = True) -> Any:
@@ -224,12 +224,12 @@ def _no_constant(name: str) -> float:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {shown(clean(twice))} is given twice")
-    return made
+    return members
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float)

@@ -51,10 +51,10 @@ class Remote:
             system, path = self._at()
             system.invalidate_cache()
             try:
-                found = system.ls(path, detail=False)
+                entries = system.ls(path, detail=False)
             except FileNotFoundError:
                 return []
-        names = sorted(str(entry).rstrip("/").rpartition("/")[2] for entry in found)
+        names = sorted(str(entry).rstrip("/").rpartition("/")[2] for entry in entries)
         return [self / name for name in names if name.startswith(prefix) and name.endswith(suffix)]
 
     def size(self) -> int:
@@ -161,17 +161,17 @@ def place(text: str, setting: str) -> Place:
 
 
 @cache
-def check_writable(of: Remote, setting: str) -> None:
+def check_writable(folder: Remote, setting: str) -> None:
     """Write a small file and remove it: what cannot be reached is found out now and not after hours.
 
     Raises:
         ConfigError: It cannot be written.
     """
-    trial = of / f"writable-{uuid.uuid4().hex}"
+    trial = folder / f"writable-{uuid.uuid4().hex}"
     try:
         trial.write(b"hedge_tasks\n")
     except OSError as error:
-        raise ConfigError(f"{setting}={of}: cannot be written: {_reason(error)}") from error
+        raise ConfigError(f"{setting}={folder}: cannot be written: {_reason(error)}") from error
     with suppress(OSError):  # who may write need not be allowed to remove
         trial.remove()
 

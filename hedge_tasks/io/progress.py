@@ -22,7 +22,7 @@ def show_progress() -> None:
 
 
 def shows_progress() -> bool:
-    """Whether somebody sees it."""
+    """Whether progress is shown: on a terminal, or where somebody asked for it."""
     return _asked_for or sys.stderr.isatty()
 
 

@@ -29,24 +29,23 @@ class RayOptions:
     address: str | None = None
 
     @classmethod
-    def read(cls, key: str, written: str) -> RayOptions:
+    def read(cls, key: str, settings: str) -> RayOptions:
         """Read `workers=8,num_gpus=0.5,address=auto`.
 
         Raises:
             ConfigError: A name is unknown, or a value makes no sense.
         """
-        given = pairs(key, written)
+        options: Mapping[str, Any] = pairs(key, settings)
         names = [field.name for field in fields(cls)]
-        if wrong := [name for name in given if name not in names]:
+        if wrong := [name for name in options if name not in names]:
             raise unknown(f"option of {key}", wrong[0], names)
-        options: Mapping[str, Any] = given
-        found = cls(**options)
-        if not isinstance(found.workers, int) or found.workers < 1:
-            raise ConfigError(f"{key}: workers: expected a number of at least 1, got {found.workers!r}")
+        result = cls(**options)
+        if not isinstance(result.workers, int) or result.workers < 1:
+            raise ConfigError(f"{key}: workers: expected a number of at least 1, got {result.workers!r}")
         for name in ("num_gpus", "num_cpus"):
-            if isinstance(getattr(found, name), str) or getattr(found, name) < 0:
-                raise ConfigError(f"{key}: {name}: expected a number of at least 0, got {getattr(found, name)!r}")
-        return found
+            if isinstance(getattr(result, name), str) or getattr(result, name) < 0:
+                raise ConfigError(f"{key}: {name}: expected a number of at least 0, got {getattr(result, name)!r}")
+        return result
 
 
 def started(address: str | None, asker: str) -> Any:
@@ -93,6 +92,8 @@ def mapped(
             return {"result": self._function(row["item"])}
 
     rows = ray.data.from_items([{"item": item} for item in items], override_num_blocks=max(len(items), 1))
-    done = rows.map(Worker, num_cpus=options.num_cpus, num_gpus=options.num_gpus or None, concurrency=options.workers)
-    for row in done.iter_rows():
+    results = rows.map(
+        Worker, num_cpus=options.num_cpus, num_gpus=options.num_gpus or None, concurrency=options.workers
+    )
+    for row in results.iter_rows():
         yield row["result"]

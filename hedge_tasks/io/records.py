@@ -120,8 +120,10 @@ def fault(kind: Any, error: ValidationError) -> str:
     first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
     path = key_path(kind, first["loc"])
     # Of a union there is one error for each of its types: what is wrong deeper inside says more.
-    some = [(key_path(kind, e["loc"]), e) for e in errors[:_MOST_ALTERNATIVES]]
-    path, first = next(((p, e) for p, e in some if path and p.startswith((f"{path}.", f"{path}["))), (path, first))
+    placed_errors = [(key_path(kind, e["loc"]), e) for e in errors[:_MOST_ALTERNATIVES]]
+    path, first = next(
+        ((p, e) for p, e in placed_errors if path and p.startswith((f"{path}.", f"{path}["))), (path, first)
+    )
     if first["type"] in _UNKNOWN:
         inside = key_path(kind, first["loc"][:-1])
         key = _short(str(first["loc"][-1]))
@@ -130,8 +132,8 @@ def fault(kind: Any, error: ValidationError) -> str:
         return f"{path}: missing"
     if first["type"] == "value_error":
         return _placed(path, str(first["ctx"]["error"]))
-    same = [e for p, e in some if e["input"] is first["input"] and p == path]
-    expected = " or ".join(dict.fromkeys(_expected(e["type"], e.get("ctx") or {}) for e in same))
+    alternatives = [e for p, e in placed_errors if e["input"] is first["input"] and p == path]
+    expected = " or ".join(dict.fromkeys(_expected(e["type"], e.get("ctx") or {}) for e in alternatives))
     return _placed(path, f"expected {expected}, got {shown(first['input'])}{_near(first)}")
 
 
@@ -157,12 +159,12 @@ def _placed(where: str, text: str) -> str:
     return f"{where}{text}" if text.startswith("[") else f"{where}: {text}"
 
 
-def _expected(kind: str, about: Mapping[str, Any]) -> str:
+def _expected(kind: str, context: Mapping[str, Any]) -> str:
     if kind == "literal_error":
-        return str(about["expected"])
+        return str(context["expected"])
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
-        return words.format(about[key])
+        return words.format(context[key])
     return _EXPECTED.get(kind, kind.removesuffix("_type").replace("_", " "))
 
 
@@ -209,26 +211,26 @@ def _keys_at(kind: Any, loc: Sequence[int | str]) -> list[str]:
     """The valid keys at a place."""
     for part in loc:
         kind = _inner(kind, part) or kind
-    for one in _alternatives(kind):
-        if dataclasses.is_dataclass(one):
-            return [field.name for field in dataclasses.fields(one)]
-        if isinstance(one, type) and issubclass(one, BaseModel):
-            return [field.alias or name for name, field in one.model_fields.items()]
+    for alternative in _alternatives(kind):
+        if dataclasses.is_dataclass(alternative):
+            return [field.name for field in dataclasses.fields(alternative)]
+        if isinstance(alternative, type) and issubclass(alternative, BaseModel):
+            return [field.alias or name for name, field in alternative.model_fields.items()]
     return []
 
 
 def _inner(kind: Any, part: int | str) -> Any:
     """The type of what is at a key or an index of a type; None where the type has no such thing."""
-    for one in _alternatives(kind):
-        if isinstance(one, type) and issubclass(one, BaseModel):
-            names = {f.alias or name: f.annotation for name, f in one.model_fields.items()}
+    for alternative in _alternatives(kind):
+        if isinstance(alternative, type) and issubclass(alternative, BaseModel):
+            names = {f.alias or name: f.annotation for name, f in alternative.model_fields.items()}
             if part in names:
                 return names[part]
             if isinstance(part, str):
                 return Any
-        if dataclasses.is_dataclass(one) and isinstance(part, str):
-            return typing.get_type_hints(one, include_extras=True).get(part)
-        origin, arguments = typing.get_origin(one), typing.get_args(one)
+        if dataclasses.is_dataclass(alternative) and isinstance(part, str):
+            return typing.get_type_hints(alternative, include_extras=True).get(part)
+        origin, arguments = typing.get_origin(alternative), typing.get_args(alternative)
         if isinstance(part, int) and origin in (tuple, list):
             return arguments[0]
         if isinstance(part, str) and origin in (dict, Mapping) and part != "[key]":
@@ -242,7 +244,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
     if origin is Annotated:
         return _alternatives(typing.get_args(kind)[0])
     if origin in (typing.Union, types.UnionType):
-        return tuple(a for one in typing.get_args(kind) for a in _alternatives(one))
+        return tuple(alternative for member in typing.get_args(kind) for alternative in _alternatives(member))
     return (kind,)
 
 
@@ -276,10 +278,10 @@ def checked(kind: type[T], value: object, where: str = "") -> T:
         DataError: as `Record.read`.
     """
     try:
-        found: T = _adapter(typing.cast(Any, kind)).validate_python(value)
+        result: T = _adapter(typing.cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         raise DataError(_placed(where, fault(kind, error))) from None
-    return found
+    return result
 
 
 @cache

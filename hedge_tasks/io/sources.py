@@ -30,14 +30,16 @@ def package_folder(package: str, folder: str) -> Path | None:
 
 def package_file(address: str) -> Path | None:
     """The file of a `package://` address; None if it is not there, or the address is malformed."""
-    parts = split_address(address)
-    if parts is None:
-        return None
-    package, name = parts
-    folder, _, file = name.rpartition("/")
-    found = package_folder(package, folder)
-    path = found / file if found is not None and file else None
+    path = _path_inside_package(address)
     return path if path is not None and path.is_file() else None
+
+
+def _path_inside_package(address: str) -> Path | None:
+    """The path of a `package://` address in a folder that exists; None where there is no such folder."""
+    package, path = split_address(address) or ("", "")
+    folder, _, name = path.rpartition("/")
+    parent = package_folder(package, folder) if package and name else None
+    return None if parent is None else parent / name
 
 
 def split_address(address: str) -> tuple[str, str] | None:
@@ -54,12 +56,10 @@ def file_at(address: str) -> Path:
     """
     if not address.startswith(PACKAGE_SCHEME):
         return Path(address).expanduser()
-    parts = split_address(address)
-    folder, _, name = parts[1].rpartition("/") if parts else ("", "", "")
-    found = package_folder(parts[0], folder) if parts and folder and name else None
-    if found is None:
+    path = _path_inside_package(address)
+    if path is None:
         raise DataError(f"{address}: no such file in an installed package")
-    return found / name
+    return path
 
 
 def why_hub_unreachable() -> str | None:

@@ -92,9 +92,9 @@ class ClusterFilter:
         self._chosen: dict[str, Any] = {}
         self._keeps = False
 
-    def keep(self, said: ModelOutputs) -> None:
-        """Put what models say of the answers there, for whoever scores the run again."""
-        self.scorer, self._keeps = self.scorer.with_outputs(said), True
+    def keep(self, outputs: ModelOutputs) -> None:
+        """Add the models' outputs for the answers to these, for whoever scores the run again."""
+        self.scorer, self._keeps = self.scorer.with_outputs(outputs), True
 
     def check(self) -> None:
         """Raise now if the backend's model cannot be had, rather than after hours of sampling."""

@@ -138,13 +138,13 @@ class Results:
 
 
 def keep_outputs(ensembles: Sequence[Any]) -> ModelOutputs:
-    """Return what models say of the answers from here on."""
-    said = ModelOutputs()
+    """Collect the outputs of models for the answers from here on."""
+    outputs = ModelOutputs()
     for ensemble in ensembles:
         for step in ensemble.filters:
             if isinstance(step, ClusterFilter):
-                step.keep(said)
-    return said
+                step.keep(outputs)
+    return outputs
 
 
 def filter_settings(steps: Sequence[Any]) -> dict[str, Any]:

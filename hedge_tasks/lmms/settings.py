@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.records import Items, Name, Objects, Settings
-from hedge_tasks.runs.protocols import asked_protocol, protocol_of
+from hedge_tasks.runs.protocols import chosen_protocol, protocol_of
 
 _STOCK_KEYS = {
     "doc_to_text": "`hedge.prompt` names the text that is asked, and `hedge.question` its column",
@@ -112,7 +112,7 @@ class DocumentSettings(Settings):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{task}: expected a mapping under {key!r}, got {value!r}")
             merged |= value
-        return cls.read({**merged, "protocol": asked_protocol(merged.get("protocol"))}, f"{task}: hedge")
+        return cls.read({**merged, "protocol": chosen_protocol(merged.get("protocol"))}, f"{task}: hedge")
 
     def columns(self) -> set[str]:
         return {

@@ -110,7 +110,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if passes := sum(answers.n_forced for _, answers, _ in everything):
             cost["forced"] = {"passes": passes}
         columns = self._kept_columns(instances, labelled)
-        said = self._remember()
+        outputs = self._remember()
         evidence = KeptEvidence()
         try:
             self._find_claims(labelled, everything)
@@ -122,7 +122,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 for instance in self._instances:
                     if id(instance) in failed:
                         instance.filtered_resps[ensemble.name] = failed[id(instance)]
-            evidence = joined(gather([keep(said, labelled)]))
+            evidence = joined(gather([keep(outputs, labelled)]))
             results.note_entropies(self._filters, instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
@@ -148,9 +148,9 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         """Return what models say of the answers from here on, where the run is kept."""
         if output_folder(self._args, FOLDER) is None:
             return ModelOutputs()
-        said = keep_outputs(self._filters)
+        outputs = keep_outputs(self._filters)
         self._tell_filters()
-        return said
+        return outputs
 
     def _adjudicate(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         keep_labels(self.judge, output_folder(self._args, LABELS))

@@ -291,7 +291,7 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
     """Detector -> what a model would have to be asked for it."""
     if not run.evidence or not isinstance(scorer.backend, ReusesOutputs):
         return {}
-    missing = incomplete(run.said, scorer.backend.sources(), run.answer_sets)
+    missing = incomplete(run.outputs, scorer.backend.sources(), run.answer_sets)
     return {
         name: f"the run does not keep {NEEDS[need]}: --keep asks {source.model} for them, once"
         for name, detector in asked.items()

@@ -184,7 +184,7 @@ def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -
             key: value for key, value in scorer.settings().items() if key not in ("with_question", "alpha", "detectors")
         }
         first = backends.setdefault(repr(sorted(settings.items())), scorer)
-        shared[name] = replace(scorer, backend=first.backend).with_outputs(run.said)
+        shared[name] = replace(scorer, backend=first.backend).with_outputs(run.outputs)
     return shared
 
 

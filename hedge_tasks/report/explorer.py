@@ -226,12 +226,12 @@ class _Pairs:
         sets = {a.id: a for a in shown}
         sources: list[dict[str, str]] = []
         found: dict[str, list[Any]] = {}
-        said = analysis.run.said
-        order = [id for id in most_scattered(analysis) if id in sets] if any(True for _ in said) else []
+        outputs = analysis.run.outputs
+        order = [id for id in most_scattered(analysis) if id in sets] if any(True for _ in outputs) else []
         for done, id in enumerate(order):
             if budget <= 0:
                 return cls(sources, found, len(order) - done)
-            for pair in document_outputs(said, sets[id]):
+            for pair in document_outputs(outputs, sets[id]):
                 about = _source(pair)
                 if about not in sources:
                     sources.append(about)
@@ -241,9 +241,9 @@ class _Pairs:
         return cls(sources, found, 0)
 
 
-def _source(said: DocumentOutputs) -> dict[str, str]:
-    source = said.source.source
-    what = "with the question" if said.source.with_question else "the answers alone"
+def _source(outputs: DocumentOutputs) -> dict[str, str]:
+    source = outputs.source.source
+    what = "with the question" if outputs.source.with_question else "the answers alone"
     return {"kind": source.kind, "name": clean(source.model, 200), "form": what}
 
 
@@ -255,11 +255,11 @@ def _places(answers: AnswerSet, texts: Sequence[str]) -> list[int]:
     return [place[text] for text in texts]
 
 
-def _packed(said: DocumentOutputs) -> str:
+def _packed(outputs: DocumentOutputs) -> str:
     """Cosines as one byte a cell, relations as two (contradiction, entailment), row by row, as base64."""
-    u = min(len(said.texts), _MOST_TEXTS)
-    values, known = said.values[:u, :u].astype(np.float64), said.known[:u, :u]
-    cells = (values + 1) / 2 if said.source.source.kind == COSINES else values[..., [0, 2]]
+    u = min(len(outputs.texts), _MOST_TEXTS)
+    values, known = outputs.values[:u, :u].astype(np.float64), outputs.known[:u, :u]
+    cells = (values + 1) / 2 if outputs.source.source.kind == COSINES else values[..., [0, 2]]
     steps = np.where(known[..., None], np.rint(np.clip(np.nan_to_num(cells), 0, 1) * _SCALE), _UNKNOWN)
     return base64.b64encode(steps.astype(np.uint8).tobytes()).decode()
 

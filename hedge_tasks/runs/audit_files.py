@@ -1,4 +1,4 @@
-"""Audits beside their runs: what experts said, without their names, in a file that every command finds."""
+"""Audits beside their runs: the labels of experts, without their names, in a file that every command finds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHECK = ".check.json"
 
 
 class KeptLabel(Record):
-    """One label: the item, who (a number) and what."""
+    """One label: the item, the number of the rater, and the label."""
 
     code: Name
     rater: Annotated[int, Field(ge=1)]
@@ -45,17 +45,21 @@ def audit_file(run: Run) -> Path:
     return path.with_name(path.stem + ENDING)
 
 
-def keep_audit(run: Run, plan: AuditPlan, said: Sequence[ExpertSaid], by: str = "") -> Path:
+def keep_audit(run: Run, plan: AuditPlan, expert_labels: Sequence[ExpertSaid], by: str = "") -> Path:
     """Write an audit beside its run; people become numbers.
 
     Args:
+        expert_labels: the labels, with the names of their raters.
         by: who labelled, in roles and numbers.
 
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(each.rater for each in said), start=1)}
-    labels = tuple(KeptLabel(code=each.code, rater=numbers[each.rater], label=each.meaning) for each in said)
+    raters = dict.fromkeys(label.rater for label in expert_labels)
+    numbers = {name: i for i, name in enumerate(raters, start=1)}
+    labels = tuple(
+        KeptLabel(code=label.code, rater=numbers[label.rater], label=label.meaning) for label in expert_labels
+    )
     path = audit_file(run)
     write_whole(path, KeptAudit(plan=plan, labels=labels, by=by).model_dump_json() + "\n")
     return path
@@ -67,15 +71,19 @@ def audit_of(run: Run) -> ExpertAudit | None:
     Raises:
         DataError: it is damaged, or of another run.
     """
-    if run.path is None:
+    path = _beside(run, ENDING)
+    if path is None:
         return None
-    path = run.path.with_name(run.path.stem + ENDING)
-    if not path.is_file():
-        return None
-    kept = KeptAudit.read(outside.parse_json(outside.read_text(path), str(path)), str(path))
-    check_plan(run, kept.plan, path)
-    said = [ExpertSaid(str(path), label.code, str(label.rater), label.label) for label in kept.labels]
-    return put_together(kept.plan, said, kept.by)
+    audit = KeptAudit.read(outside.read_json(path), str(path))
+    check_plan(run, audit.plan, path)
+    labels = [ExpertSaid(str(path), label.code, str(label.rater), label.label) for label in audit.labels]
+    return put_together(audit.plan, labels, audit.by)
+
+
+def _beside(run: Run, ending: str) -> Path | None:
+    """The file with an ending beside a run; None where there is none."""
+    path = None if run.path is None else run.path.with_name(run.path.stem + ending)
+    return path if path is not None and path.is_file() else None
 
 
 def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:
@@ -121,7 +129,5 @@ def check_of(run: Run) -> KeptCheck | None:
     Raises:
         DataError: it is damaged.
     """
-    if run.path is None:
-        return None
-    path = run.path.with_name(run.path.stem + CHECK)
-    return KeptCheck.read(outside.parse_json(outside.read_text(path), str(path)), str(path)) if path.is_file() else None
+    path = _beside(run, CHECK)
+    return None if path is None else KeptCheck.read(outside.read_json(path), str(path))

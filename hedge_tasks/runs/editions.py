@@ -41,7 +41,7 @@ _COLUMNS = ("question", "answer", "context", "distractor", "description", "image
 _OF_DOCUMENTS = (*_COLUMNS, "evaluation", "claims")
 
 _WHEREABOUTS = frozenset({"source", "embedding_source", "normalisation", "chosen", "detectors"})
-"""Settings of a clustering: where the same model came from, what was found, and which detectors score besides."""
+"""Settings of a clustering that do not decide its clusters: the model's origin, results, and further detectors."""
 
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1, strict=False)]
 
@@ -88,15 +88,15 @@ class Edition(Record):
 def edition_of(
     task: str, settings: Mapping[str, Any], documents: str | None = None, seeds: Sequence[int] = SEEDS
 ) -> Edition:
-    """The edition that a run with these settings is of.
+    """Return the edition of a run with these settings.
 
     Args:
         settings: as a run file records them.
         documents: digest of the manifest; see `manifest_digest`.
         seeds: base seeds.
     """
-    about = {"documents": documents, "seeds": tuple(seeds), **rules_of(settings, settings.get("filters") or {})}
-    return Edition.read({"hedge_edition": FORMAT, "task": task, **about}, f"edition of {task}")
+    fields = {"documents": documents, "seeds": tuple(seeds), **rules_of(settings, settings.get("filters") or {})}
+    return Edition.read({"hedge_edition": FORMAT, "task": task, **fields}, f"edition of {task}")
 
 
 def rules_of(settings: Mapping[str, Any], clusterings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -107,21 +107,21 @@ def rules_of(settings: Mapping[str, Any], clusterings: Mapping[str, Mapping[str,
         clusterings: by name, the settings.
     """
 
-    def of(name: str) -> Mapping[str, Any]:
-        found = settings.get(name)
-        return found if isinstance(found, Mapping) else {}
+    def section(name: str) -> Mapping[str, Any]:
+        value = settings.get(name)
+        return value if isinstance(value, Mapping) else {}
 
-    documents, sampling, prompt = of("documents"), of("sampling"), of("prompt")
-    found = {
-        "version": of("metadata").get("version"),
+    documents, sampling, prompt = section("documents"), section("sampling"), section("prompt")
+    rules = {
+        "version": section("metadata").get("version"),
         "prompt": {key: prompt.get(key) for key in ("system", "user")},
         "sampling": {key: value for key, value in sampling.items() if key not in _NOT_OF_DRAWS},
         "columns": {key: documents.get(key) for key in _OF_DOCUMENTS if documents.get(key) not in (None, {}, [], ())},
         "judge": documents.get("judge"),
         "refusals": {"filtered": sampling.get("on_filtered"), "declined": "not supported"},
-        "clusterings": {name: clustering_rules(of_one) for name, of_one in clusterings.items()},
+        "clusterings": {name: clustering_rules(clustering) for name, clustering in clusterings.items()},
     }
-    plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    plain: dict[str, Any] = json.loads(json.dumps(rules, default=str))
     return plain
 
 
@@ -137,8 +137,8 @@ def hash_of(edition: Edition, rules: Mapping[str, Any]) -> str:
     """
     left_out = {k: v for k, v in edition.rules["clusterings"].items() if k not in rules["clusterings"]}
     clusterings = {**left_out, **rules["clusterings"]}
-    about = {"task": edition.task, "documents": edition.documents, "seeds": list(edition.seeds)}
-    return _hash({**about, **rules, "clusterings": clusterings})
+    identity = {"task": edition.task, "documents": edition.documents, "seeds": list(edition.seeds)}
+    return _hash({**identity, **rules, "clusterings": clusterings})
 
 
 def differences(edition: Edition, rules: Mapping[str, Any]) -> list[str]:
@@ -148,21 +148,23 @@ def differences(edition: Edition, rules: Mapping[str, Any]) -> list[str]:
 
 def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     for name in ("version", "prompt", "sampling", "columns", "judge", "refusals"):
-        mine, other = dict(_leaves(ours[name], name)), dict(_leaves(theirs[name], name))
-        yield from _told(mine, other)
+        edition_leaves, run_leaves = dict(_leaves(ours[name], name)), dict(_leaves(theirs[name], name))
+        yield from _changes(edition_leaves, run_leaves)
     for name, settings in theirs["clusterings"].items():
         if name not in ours["clusterings"]:
             yield f"clustering {name!r} is none of the edition's"
             continue
-        mine, other = (dict(_leaves(of, f"clustering {name}:")) for of in (ours["clusterings"][name], settings))
-        yield from _told(mine, other)
+        edition_leaves, run_leaves = (
+            dict(_leaves(rules, f"clustering {name}:")) for rules in (ours["clusterings"][name], settings)
+        )
+        yield from _changes(edition_leaves, run_leaves)
 
 
-def _told(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+def _changes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     for place in dict.fromkeys((*ours, *theirs)):
-        mine, other = ours.get(place), theirs.get(place)
-        if not _equal(mine, other):
-            yield f"{place} {_short(other)}, where the edition has {_short(mine)}"
+        edition_value, run_value = ours.get(place), theirs.get(place)
+        if not _equal(edition_value, run_value):
+            yield f"{place} {_short(run_value)}, where the edition has {_short(edition_value)}"
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -199,7 +201,7 @@ def _whole_numbers(value: Any) -> Any:
 
 def manifest_digest(manifest: Manifest) -> str:
     """A name for the documents of a manifest."""
-    rows = sorted([id, *asdict(of).values()] for id, of in manifest.documents.items())
+    rows = sorted([id, *asdict(document).values()] for id, document in manifest.documents.items())
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]
 
 
@@ -219,13 +221,13 @@ def read_edition(path: Path) -> Edition:
         DataError: it is none, or its hash is another one's: names the file.
     """
     content = read_json(path, largest=_LARGEST, constants=False)
-    stated = content.pop("hash", None) if isinstance(content, dict) else None
-    found = Edition.read(content, str(path))
-    if stated != found.hash:
+    stated_hash = content.pop("hash", None) if isinstance(content, dict) else None
+    edition = Edition.read(content, str(path))
+    if stated_hash != edition.hash:
         raise DataError(
-            f"{path}: its hash is {found.hash}, and not {stated!r:.40}: it was changed after it was written"
+            f"{path}: its hash is {edition.hash}, and not {stated_hash!r:.40}: it was changed after it was written"
         )
-    return found
+    return edition
 
 
 def edition_for(task: str, folders: Iterable[Path] | None = None) -> Edition | None:

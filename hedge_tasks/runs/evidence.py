@@ -1,6 +1,6 @@
 """Outputs of models for a run's answers, kept with the run: whoever scores it again needs no model.
 
-In the header of a run file `evidence` lists who said something: `{"kind": "cosines" | "relations", "model", "revision",
+In the header of a run file `evidence` lists the models: `{"kind": "cosines" | "relations", "model", "revision",
 "dtype", "with_question"}`. In each document's line it is `{"texts": CHECKSUM, "said": [TEXT or null, ...]}`, an entry
 for each of these: base64 of bits that say which pairs of the document's distinct answers are known (in their order of
 first appearance; of cosines the pairs i < j, of relations all i != j, row by row), and of little-endian float32 numbers
@@ -35,7 +35,7 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True)
 class EvidenceSource:
-    """Who said something, and of which texts.
+    """A model, and the form of the texts that it was given.
 
     Attributes:
         source: the model.
@@ -51,8 +51,8 @@ class KeptEvidence:
     """The evidence of a run as its file has it, checked when it is looked at.
 
     Attributes:
-        sources: who said something.
-        rows: id of the document -> checksum of its texts, and what each of them said, None where nothing.
+        sources: the models.
+        rows: id of the document -> checksum of its texts, and the packed output of each model, None where it has none.
     """
 
     sources: tuple[EvidenceSource, ...] = ()
@@ -69,53 +69,53 @@ class KeptEvidence:
         """Return what stands in the line of a document."""
         if id not in self.rows:
             return None
-        checksum, said = self.rows[id]
-        return {"texts": checksum, "said": list(said)}
+        checksum, packed = self.rows[id]
+        return {"texts": checksum, "said": list(packed)}
 
-    def said(self, answer_sets: Sequence[AnswerSet], where: str = "evidence") -> ModelOutputs:
-        """The evidence as backends look it up. That of other texts than these is passed over.
+    def outputs(self, answer_sets: Sequence[AnswerSet], where: str = "evidence") -> ModelOutputs:
+        """Return the evidence as backends look it up. That of other texts than these is passed over.
 
         Raises:
             DataError: it is damaged; names the document.
         """
-        found = ModelOutputs(kept=bool(self))
+        outputs = ModelOutputs(kept_with_run=bool(self))
         for answers in answer_sets:
             if answers.id not in self.rows:
                 continue
-            checksum, said = self.rows[answers.id]
+            checksum, packed = self.rows[answers.id]
             texts = _distinct(answers)
             if checksum != _checksum(texts):
                 continue
-            for source, written in zip(self.sources, said, strict=True):
-                if written is not None:
-                    shown = _shown(texts, answers, source.with_question)
-                    values, known = _unpacked(written, len(texts), source.source.kind, f"{where}: {answers.id}")
-                    found.table(source.source).add_matrix(shown, values, known)
-        return found
+            for source, text in zip(self.sources, packed, strict=True):
+                if text is not None:
+                    model_texts = _model_texts(texts, answers, source.with_question)
+                    values, known = _unpacked(text, len(texts), source.source.kind, f"{where}: {answers.id}")
+                    outputs.table(source.source).add_matrix(model_texts, values, known)
+        return outputs
 
 
-def keep(said: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
-    """Return what was said of these answers, with the question in front of them and without."""
-    sources = [EvidenceSource(source, form) for source in said for form in (False, True)]
+def keep(outputs: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
+    """Return the outputs for these answers, with the question in front of them and without."""
+    sources = [EvidenceSource(source, form) for source in outputs for form in (False, True)]
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for answers in answer_sets:
         texts = _distinct(answers)
-        written = [_packed(said, source, _shown(texts, answers, source.with_question)) for source in sources]
-        if any(part is not None for part in written):
-            rows[answers.id] = (_checksum(texts), written)
-    used = [i for i in range(len(sources)) if any(row[i] is not None for _, row in rows.values())]
-    kept = {id: (checksum, [row[i] for i in used]) for id, (checksum, row) in rows.items()}
-    return KeptEvidence(tuple(sources[i] for i in used), kept)
+        packed = [_packed(outputs, source, _model_texts(texts, answers, source.with_question)) for source in sources]
+        if any(part is not None for part in packed):
+            rows[answers.id] = (_checksum(texts), packed)
+    used_sources = [i for i in range(len(sources)) if any(row[i] is not None for _, row in rows.values())]
+    used_rows = {id: (checksum, [row[i] for i in used_sources]) for id, (checksum, row) in rows.items()}
+    return KeptEvidence(tuple(sources[i] for i in used_sources), used_rows)
 
 
 class DocumentOutputs(NamedTuple):
     """Outputs of one model for the pairs of a document's different answers.
 
     Attributes:
-        source: who said it.
+        source: the model.
         texts: the answers, in their order of first appearance.
         values: cosines, shape `(u, u, 1)`, or probabilities of contradiction, neutral and entailment, `(u, u, 3)`.
-        known: of which pairs something was said, shape `(u, u)`.
+        known: mask of the pairs with an output, shape `(u, u)`.
     """
 
     source: EvidenceSource
@@ -124,29 +124,29 @@ class DocumentOutputs(NamedTuple):
     known: npt.NDArray[np.bool_]
 
 
-def document_outputs(said: ModelOutputs, answers: AnswerSet) -> Iterator[DocumentOutputs]:
-    """Yield what models have said of the pairs of a document's answers, for people to look at."""
+def document_outputs(outputs: ModelOutputs, answers: AnswerSet) -> Iterator[DocumentOutputs]:
+    """Yield the outputs of each model for the pairs of a document's answers, for people to look at."""
     texts = _distinct(answers)
     if len(texts) < 2:
         return
-    for source in said:
+    for source in outputs:
         for with_question in (False, True) if answers.question is not None else (False,):
-            values, known = said.table(source).matrix(_shown(texts, answers, with_question))
+            values, known = outputs.table(source).matrix(_model_texts(texts, answers, with_question))
             if known.any():
                 yield DocumentOutputs(EvidenceSource(source, with_question), texts, values, known)
 
 
-def incomplete(said: ModelOutputs, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
-    """Which of some models would have to be asked about all pairs of answers, by what they say of them."""
+def incomplete(outputs: ModelOutputs, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
+    """Return by kind the models that still have to be asked about some pairs of answers."""
     return {
         source.kind: source
         for source in sources
-        if not all(_all_pairs(said, source, _distinct(answers)) for answers in answer_sets)
+        if not all(_all_pairs(outputs, source, _distinct(answers)) for answers in answer_sets)
     }
 
 
-def _all_pairs(said: ModelOutputs, source: Source, texts: Sequence[str]) -> bool:
-    _, known = said.table(source).matrix(texts)
+def _all_pairs(outputs: ModelOutputs, source: Source, texts: Sequence[str]) -> bool:
+    _, known = outputs.table(source).matrix(texts)
     return bool((known | np.eye(len(texts), dtype=np.bool_)).all())
 
 
@@ -156,8 +156,8 @@ def joined(parts: Sequence[KeptEvidence]) -> KeptEvidence:
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for part in parts:
         place = {source: i for i, source in enumerate(part.sources)}
-        for id, (checksum, said) in part.rows.items():
-            rows[id] = (checksum, [said[place[t]] if t in place else None for t in sources])
+        for id, (checksum, packed) in part.rows.items():
+            rows[id] = (checksum, [packed[place[t]] if t in place else None for t in sources])
     return KeptEvidence(sources, rows)
 
 
@@ -175,13 +175,13 @@ def read_evidence(header: RunHeader, rows: Mapping[str, RunRow], at: str) -> Kep
     sources = tuple(
         EvidenceSource(Source(t.kind, t.model, t.revision, t.dtype), t.with_question) for t in header.evidence
     )
-    kept = {id: (row.evidence.texts, row.evidence.said) for id, row in rows.items() if row.evidence is not None}
-    for id, (_, said) in kept.items():
-        if len(said) != len(sources):
+    packed_by_id = {id: (row.evidence.texts, row.evidence.said) for id, row in rows.items() if row.evidence is not None}
+    for id, (_, packed) in packed_by_id.items():
+        if len(packed) != len(sources):
             raise DataError(
-                f"{at}: document {id}: {FIELD}.said: expected {len(sources)} texts or null, got {len(said)}"
+                f"{at}: document {id}: {FIELD}.said: expected {len(sources)} texts or null, got {len(packed)}"
             )
-    return KeptEvidence(sources, kept) if sources else KeptEvidence()
+    return KeptEvidence(sources, packed_by_id) if sources else KeptEvidence()
 
 
 def _distinct(answers: AnswerSet) -> list[str]:
@@ -189,7 +189,8 @@ def _distinct(answers: AnswerSet) -> list[str]:
     return [text for text in dict.fromkeys(map(outside.clean, answers.texts)) if text.strip()]
 
 
-def _shown(texts: Sequence[str], answers: AnswerSet, with_question: bool) -> list[str]:
+def _model_texts(texts: Sequence[str], answers: AnswerSet, with_question: bool) -> list[str]:
+    """The texts as the model is given them: with the question in front where `with_question` says so."""
     return [f"{answers.question} {text}" for text in texts] if with_question else list(texts)
 
 
@@ -199,41 +200,41 @@ def _checksum(texts: Sequence[str]) -> str:
 
 def _places(u: int, kind: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Rows and columns of the pairs in their order in the file."""
-    one, other = np.triu_indices(u, 1) if kind == COSINES else np.nonzero(~np.eye(u, dtype=np.bool_))
-    return one, other
+    first, second = np.triu_indices(u, 1) if kind == COSINES else np.nonzero(~np.eye(u, dtype=np.bool_))
+    return first, second
 
 
-def _packed(said: ModelOutputs, source: EvidenceSource, texts: Sequence[str]) -> str | None:
+def _packed(outputs: ModelOutputs, source: EvidenceSource, texts: Sequence[str]) -> str | None:
     kind = source.source.kind
     if len(texts) < 2:
         return None
-    values, known = said.table(source.source).matrix(texts)
-    one, other = _places(len(texts), kind)
-    there = known[one, other]
-    if not there.any():
+    values, known = outputs.table(source.source).matrix(texts)
+    first, second = _places(len(texts), kind)
+    is_known = known[first, second]
+    if not is_known.any():
         return None
-    numbers = values[one[there], other[there]].astype("<f4")
-    return base64.b64encode(np.packbits(there).tobytes() + numbers.tobytes()).decode()
+    numbers = values[first[is_known], second[is_known]].astype("<f4")
+    return base64.b64encode(np.packbits(is_known).tobytes() + numbers.tobytes()).decode()
 
 
-def _unpacked(written: str, u: int, kind: str, where: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+def _unpacked(text: str, u: int, kind: str, where: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Numbers of all pairs, shape `(u, u, width)`, and which of them are known."""
-    one, other = _places(u, kind)
-    n_bits, width = -(-len(one) // 8), WIDTHS[kind]
+    first, second = _places(u, kind)
+    n_bits, width = -(-len(first) // 8), WIDTHS[kind]
     try:
-        data = base64.b64decode(written, validate=True)
+        data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise DataError(f"{where}: the kept {kind} are no base64") from None
-    there = np.unpackbits(np.frombuffer(data[:n_bits], np.uint8), count=min(len(one), 8 * len(data[:n_bits]))) > 0
-    if len(there) != len(one) or len(data) != n_bits + 4 * width * int(there.sum()):
+    is_known = np.unpackbits(np.frombuffer(data[:n_bits], np.uint8), count=min(len(first), 8 * len(data[:n_bits]))) > 0
+    if len(is_known) != len(first) or len(data) != n_bits + 4 * width * int(is_known.sum()):
         raise DataError(f"{where}: the kept {kind} are not those of {u} different answers")
     numbers = np.frombuffer(data[n_bits:], "<f4").reshape(-1, width)
     if not _plausible(numbers, kind):
         raise DataError(f"{where}: the kept {kind} have numbers that no model says")
     values = np.zeros((u, u, width), dtype=np.float32)
-    known = np.zeros((u, u), dtype=np.bool_)
-    values[one[there], other[there]], known[one, other] = numbers, there
-    return values, known
+    mask = np.zeros((u, u), dtype=np.bool_)
+    values[first[is_known], second[is_known]], mask[first, second] = numbers, is_known
+    return values, mask
 
 
 def _plausible(numbers: npt.NDArray[np.float32], kind: str) -> bool:

@@ -32,7 +32,7 @@ def run_from_answers(
     source: str = "",
     closed: bool = False,
 ) -> Run:
-    """A run of answers that are there. Its filter is exact clustering, until it is scored again with another.
+    """Return a run of answers that other tools have sampled. Its filter is exact clustering, until it is scored again.
 
     Labels that the answers bring stay, but for baselines that decline: these have none. What has a reference and no
     label is judged.
@@ -43,19 +43,24 @@ def run_from_answers(
         source: names of the files, for the record.
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
-    cases = [_case(a) for a in answer_sets]
+    cases = [_case(answers) for answers in answer_sets]
     open_cases = [
-        case for case, a in zip(cases, answer_sets, strict=True) if a.label is None and case.reference and not given_by
+        case
+        for case, answers in zip(cases, answer_sets, strict=True)
+        if answers.label is None and case.reference and not given_by
     ]
     chosen: Judge | None = configured_judge(judge) if open_cases else None
     judged = dict(zip([c.id for c in open_cases], chosen.judge(open_cases), strict=True)) if chosen else {}
     verdicts = {
-        case.id: judged.get(case.id) or _given(case, a.label, given_by)
-        for case, a in zip(cases, answer_sets, strict=True)
+        case.id: judged.get(case.id) or _given_verdict(case, answers.label, given_by)
+        for case, answers in zip(cases, answer_sets, strict=True)
     }
-    labelled = tuple(a.with_label(verdicts[a.id].label) for a in answer_sets)
+    labelled = tuple(answers.with_label(verdicts[answers.id].label) for answers in answer_sets)
     scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
-    n, n_noisy = (max((len(getattr(a, of)) for a in answer_sets), default=0) for of in ("clean", "noisy"))
+    n, n_noisy = (
+        max((len(getattr(answers, condition)) for answers in answer_sets), default=0)
+        for condition in ("clean", "noisy")
+    )
     settings: dict[str, Any] = {
         "version": __version__,
         "documents": {"judge": chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}},
@@ -72,7 +77,7 @@ def _case(answers: AnswerSet) -> Case:
     return Case(answers.id, answers.question or "", answers.reference or "", answers.baseline.text, cut=cut)
 
 
-def _given(case: Case, label: int | None, given_by: str) -> Verdict:
+def _given_verdict(case: Case, label: int | None, given_by: str) -> Verdict:
     """The verdict that a label of another tool is. A model that declines says nothing false, whatever the label."""
     who = given_by or "none"
     if label == 1 and (why := _declines(case)) is not None:
@@ -86,5 +91,5 @@ def _declines(case: Case) -> str | None:
     if why in DECLINING:
         return why
     options = {option.letter: option.text for option in lettered(case.question)}
-    said = read_option(case.answer, options, cut=case.cut).value if options else None
-    return None if said is None or said == case.reference else declining_option(options[said])
+    letter = read_option(case.answer, options, cut=case.cut).value if options else None
+    return None if letter is None or letter == case.reference else declining_option(options[letter])

@@ -1,4 +1,4 @@
-"""Runs out of what models think of the options of multiple-choice questions, in place of sampled answers."""
+"""Runs from a model's weights of the options of multiple-choice questions, in place of sampled answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_from_options(
     source: str = "",
     declining: Collection[str] = (),
 ) -> Run:
-    """A run whose draws are simulated from option weights.
+    """Return a run whose draws are simulated from option weights.
 
     It has no noisy answers. Its filter is exact clustering of a closed set of answers: different options contradict
     each other, so that detectors over NLI relations work without a model.
@@ -52,9 +52,9 @@ def run_from_options(
     offered = {label for question in questions for label in question.logits}
     if strange := [label for label in declining if label not in offered]:
         raise unknown("option that declines", strange[0], sorted(offered))
-    drawn = [(question, draw_options(question, sampling, model)) for question in questions]
-    declined = {a.id: why for question, a in drawn if (why := _declined(question, a, declining)) is not None}
-    answer_sets = tuple(replace(a, label=None) if a.id in declined else a for _, a in drawn)
+    draws = [(question, draw_options(question, sampling, model)) for question in questions]
+    declined = {a.id: why for question, a in draws if (why := _declined(question, a, declining)) is not None}
+    answer_sets = tuple(replace(a, label=None) if a.id in declined else a for _, a in draws)
     scorer = Scorer.build("exact", "exact", {"closed": True})
     settings: dict[str, Any] = {
         "version": __version__,
@@ -68,16 +68,16 @@ def run_from_options(
 
 def _declined(question: OptionQuestion, answers: AnswerSet, declining: Collection[str]) -> str | None:
     """Why the option that was taken is no answer; None where it is one, or where it is the right one."""
-    said = answers.baseline.text
-    if said == question.answer:
+    option = answers.baseline.text
+    if option == question.answer:
         return None
-    return REFUSAL if said in declining else declining_option(question.options.get(said, said))
+    return REFUSAL if option in declining else declining_option(question.options.get(option, option))
 
 
 def _verdict(answers: AnswerSet, declined: str | None) -> Mapping[str, Any]:
     if declined is not None:
         verdict = of_unanswered(declined, f"{JUDGE} {JUDGE_VERSION}", JUDGE_VERSION)
         return {**verdict.to_dict(), "reason": f"option {answers.baseline.text} declines: {declined}"}
-    said, right = answers.baseline.text, answers.reference
-    reason = f"option {said} is right" if answers.label == 0 else f"option {said}, the right one is {right}"
+    option, right = answers.baseline.text, answers.reference
+    reason = f"option {option} is right" if answers.label == 0 else f"option {option}, the right one is {right}"
     return {"label": answers.label, "reason": reason, "judge": f"{JUDGE} {JUDGE_VERSION}", "version": JUDGE_VERSION}

@@ -62,10 +62,10 @@ class StoredBlock:
         Raises:
             DataError: a file cannot be read.
         """
-        of = self.contents
-        store = read_block(of, self.homes)
-        exported = archive.export(store, of.definition, asked=(of.n, of.n_noisy))
-        run = _labelled(Path(str(of.folder)), of.definition, exported, _judge(self.judge))
+        contents = self.contents
+        store = read_block(contents, self.homes)
+        exported = archive.export(store, contents.definition, asked=(contents.n, contents.n_noisy))
+        run = _labelled(Path(str(contents.folder)), contents.definition, exported, _judge(self.judge))
         return run, len(exported.incomplete)
 
 

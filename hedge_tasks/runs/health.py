@@ -7,7 +7,7 @@ other. Everything here is counted from the run file, without a model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -36,6 +36,7 @@ from hedge_tasks.runs.setting_verdicts import (
     SettingVerdict,
     mitigation_line,
     power_text,
+    repeats_text,
     setting_verdicts,
     summary_of,
 )
@@ -148,8 +149,8 @@ class Health:
         return "; ".join(f.text for f in self.findings if f.unreliable) or None
 
     def to_dict(self) -> dict[str, Any]:
-        told = {**asdict(self), "setting_verdicts": [one.to_dict() for one in self.setting_verdicts]}
-        return {**told, "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
+        values = {**asdict(self), "setting_verdicts": [verdict.to_dict() for verdict in self.setting_verdicts]}
+        return {**values, "findings": [asdict(f) for f in self.findings], "unreliable": self.unreliable}
 
 
 def health_of(run: Run) -> Health:
@@ -211,89 +212,73 @@ def measure(
         independence=independence_of(answer_sets),
     )
     findings = [
-        *_of_samples(counts),
-        *_of_server(counts),
-        *_of_answers(counts),
-        *_of_labels(counts, verdicts),
-        *_of_images(counts),
-        *_of_groups(counts),
-        *_of_tokens(answers),
+        *_sample_findings(counts),
+        *_server_findings(counts),
+        *_answer_findings(counts),
+        *_label_findings(counts, verdicts),
+        *_image_findings(counts),
+        *_group_findings(counts),
+        *_token_findings(answers),
         *(Finding(text) for text in hidden_dependence(answer_sets, grouping or {})),
     ]
     ordered = sorted(findings, key=lambda finding: not finding.unreliable)
     return Health(**{**vars(counts), "findings": tuple(ordered)})
 
 
-def _of_samples(h: Health) -> list[Finding]:
-    found = []
+def _sample_findings(h: Health) -> Iterator[Finding]:
     hot = h.decoding.get("temperature") != 0
     if h.same_clean is not None and h.same_clean >= _CERTAIN[0] and hot:
         greedy = h.same_clean >= _CERTAIN[1]
         why = (
             "; the model or its server seems to decode greedily, so that no entropy can tell anything" if greedy else ""
         )
-        share = WHOLE_PERCENT(h.same_clean)
-        found.append(Finding(f"{share} of the documents have one and the same clean answer{why}", greedy))
+        yield Finding(f"{WHOLE_PERCENT(h.same_clean)} of the documents have one and the same clean answer{why}", greedy)
     if hot:
-        found += [
-            Finding(f"under {name} {WHOLE_PERCENT(share)} of the documents have a semantic entropy of 0")
-            for name, share in h.zero_entropy.items()
-            if share >= _CERTAIN[0]
-        ]
+        for name, share in h.zero_entropy.items():
+            if share >= _CERTAIN[0]:
+                yield Finding(f"under {name} {WHOLE_PERCENT(share)} of the documents have a semantic entropy of 0")
     if h.probe.get("raw_logprobs") is False:
-        found.append(
-            Finding("log-probabilities change with the temperature: they are not those of the raw distribution")
-        )
+        yield Finding("log-probabilities change with the temperature: they are not those of the raw distribution")
     if h.probe.get("seeds_repeat") is False:
-        found.append(Finding("the same seed gives other answers: a draw that is made again may differ"))
+        yield Finding("the same seed gives other answers: a draw that is made again may differ")
     if h.without_logprob == 1:
-        found.append(Finding("there are no log-probabilities at all: all samples weigh the same (discrete entropy)"))
+        yield Finding("there are no log-probabilities at all: all samples weigh the same (discrete entropy)")
     elif h.without_logprob:
-        found.append(
-            Finding(
-                f"{PERCENT(h.without_logprob)} of the draws lack a log-probability: equal weights in their documents"
-            )
+        yield Finding(
+            f"{PERCENT(h.without_logprob)} of the draws lack a log-probability: equal weights in their documents"
         )
     if h.draws_verdict is not None and h.draws_verdict.state == "contradicted":
-        found.append(Finding(f"draws against their own log-probabilities: {draws_line(h.draws_verdict)}", True))
-    found += [
-        Finding(f"{verdict.setting}: {verdict.evidence}", verdict.unreliable)
-        for verdict in h.setting_verdicts
-        if verdict.state == "contradicted" and verdict.by == "probe" and verdict.setting not in (SEED, BASE)
-    ]
-    found += [
-        Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
-        for reason, count in sorted(h.no_logprob.items())
-    ]
+        yield Finding(f"draws against their own log-probabilities: {draws_line(h.draws_verdict)}", True)
+    for verdict in h.setting_verdicts:
+        if verdict.state == "contradicted" and verdict.by == "probe" and verdict.setting not in (SEED, BASE):
+            yield Finding(f"{verdict.setting}: {verdict.evidence}", verdict.unreliable)
+    for reason, count in sorted(h.no_logprob.items()):
+        yield Finding(f"{count} of {h.draws} draws have no log-probability: {reason}")
     if h.impossible_logprob:
-        found.append(Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity"))
-    return found
+        yield Finding(f"{h.impossible_logprob} draws have a log-probability of minus infinity")
 
 
-def _of_server(h: Health) -> list[Finding]:
-    known = ("refused", *(("answers_of_other_tokens",) if OTHER_TOKENS in h.no_logprob else ()))
-    found = [Finding(line) for line in server_lines({**h.server, **dict.fromkeys(known)})]
+def _server_findings(h: Health) -> Iterator[Finding]:
+    reported_elsewhere = ("refused", *(("answers_of_other_tokens",) if OTHER_TOKENS in h.no_logprob else ()))
+    for line in server_lines({**h.server, **dict.fromkeys(reported_elsewhere)}):
+        yield Finding(line)
     for name, values in h.served.items():
         if len(values) > 1:
             counted = ", ".join(f"{value} ({n} answers)" for value, n in list(values.items())[:_MOST_NAMED])
             text = f"answers come from more than one model behind one name: {name} {counted}"
-            more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
-            found.append(Finding(text + more, name == "model"))
+            others = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
+            yield Finding(text + others, name == "model")
     sent = h.decoding.get("sent") or {}
     refused = sent.get("refused")
     if refused and "rest" in sent:
         names = ", ".join(map(str, refused))
-        found.append(Finding(f"the server refuses {names}: what it has in place of {names} is not known"))
-    return found
+        yield Finding(f"the server refuses {names}: what it has in place of {names} is not known")
 
 
-def _of_answers(h: Health) -> list[Finding]:
-    found = []
+def _answer_findings(h: Health) -> Iterator[Finding]:
     if h.failed:
         share = h.failed / (h.failed + h.documents)
-        found.append(
-            Finding(f"{h.failed} of {h.failed + h.documents} documents failed and are left out", share > _FAILED[1])
-        )
+        yield Finding(f"{h.failed} of {h.failed + h.documents} documents failed and are left out", share > _FAILED[1])
     kinds = (
         (h.cut, _CUT, "reached the token limit or never ended a thought (max_new_tokens)"),
         (h.empty, _EMPTY, "are empty"),
@@ -301,50 +286,41 @@ def _of_answers(h: Health) -> list[Finding]:
     )
     for share_of, (some, many), what in kinds:
         if share_of is not None and share_of > some:
-            found.append(Finding(f"{PERCENT(share_of)} of the draws {what}", share_of > many))
-    return found
+            yield Finding(f"{PERCENT(share_of)} of the draws {what}", share_of > many)
 
 
-def _of_labels(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -> list[Finding]:
+def _label_findings(h: Health, verdicts: Sequence[Mapping[str, Any] | None] | None) -> Iterator[Finding]:
     if verdicts is None or not h.documents:
-        return []
+        return
     if not h.outcomes:
-        return []  # not judged yet, which every table says
-    reason = reliability(verdicts)
+        return  # not judged yet, which every table says
     few = min(h.labels, key=lambda name: h.labels[name], default=None)
-    found = [Finding(reason.removeprefix("unreliable: "), unreliable=True)] if reason else []
+    if reason := reliability(verdicts):
+        yield Finding(reason.removeprefix("unreliable: "), unreliable=True)
     if h.unreadable is not None and h.unreadable > _UNREADABLE:
-        found.append(
-            Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
-        )
+        yield Finding(f"in {PERCENT(h.unreadable)} of the documents a reply was unreadable, so that there is no label")
     labelled = sum(h.labels.values())
     if few is not None and labelled and (n := h.labels[few]) < _FEWEST_LABELS:
-        told = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
-        found.append(Finding(f"only {n} of {labelled} labelled answers are {few}: {told}"))
-    return [*found, *_of_outcomes(h)]
+        consequence = "every AUROC is undefined" if n == 0 else "AUROCs tell next to nothing"
+        yield Finding(f"only {n} of {labelled} labelled answers are {few}: {consequence}")
+    yield from _outcome_findings(h)
 
 
-def _of_outcomes(h: Health) -> list[Finding]:
+def _outcome_findings(h: Health) -> Iterator[Finding]:
     """Outcomes of the answers, where they take many of them out of the numbers."""
-    found = []
     without = {name: h.outcomes.get(name, 0) for name in _WITHOUT_LABEL if h.outcomes.get(name)}
     share = sum(without.values()) / h.documents
     if share > _NO_LABEL[0]:
         parts = ", ".join(f"{n} {name}" for name, n in without.items())
-        found.append(
-            Finding(
-                f"{PERCENT(share)} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1]
-            )
+        yield Finding(
+            f"{PERCENT(share)} of the answers have no label ({parts}) and are in no AUROC", share > _NO_LABEL[1]
         )
     if soft := h.outcomes.get(SOFTLY_READ, 0):
         bases = ", ".join(f"{name} {n}" for name, n in h.readings.get("soft", {}).items())
-        found.append(
-            Finding(
-                f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "
-                "them: no label (the judge's `fallback` names a model that reads them)"
-            )
+        yield Finding(
+            f"{soft} replies were read only softly{f' ({bases})' if bases else ''} and no second reading confirmed "
+            "them: no label (the judge's `fallback` names a model that reads them)"
         )
-    return found
 
 
 _WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_FAILED)
@@ -358,46 +334,40 @@ def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
     return {name: counts[name] for name in OUTCOMES if counts[name]}
 
 
-def _of_images(h: Health) -> list[Finding]:
-    found = []
+def _image_findings(h: Health) -> Iterator[Finding]:
     for kind, what in (("blank", "a blank picture"), ("other", "another document's picture")):
-        n, same = h.image_use.get(kind, 0), h.image_use.get(f"{kind}_same", 0)
-        if n >= _FEWEST_CHECKED and same >= _BLIND * n:
-            found.append(
-                Finding(f"{same} of {n} baseline answers stay the same on {what}: they hardly depend on the picture")
+        n, unchanged = h.image_use.get(kind, 0), h.image_use.get(f"{kind}_same", 0)
+        if n >= _FEWEST_CHECKED and unchanged >= _BLIND * n:
+            yield Finding(
+                f"{unchanged} of {n} baseline answers stay the same on {what}: they hardly depend on the picture"
             )
-    return found
 
 
-def _of_groups(h: Health) -> list[Finding]:
-    of = h.independence
-    if of is None or of.groups == h.documents:
-        return []
-    found = []
+def _group_findings(h: Health) -> Iterator[Finding]:
+    independence = h.independence
+    if independence is None or independence.groups == h.documents:
+        return
     # Where answers to one question are no more alike than others, as in a set of true and false twins, it is no matter.
-    if of.repeated and (of.design_effect is None or of.design_effect >= _DEPENDENT):
-        found.append(Finding(f"{of.repeated:,} documents ask again what another one of their group has asked"))
-    if of.design_effect is not None and of.design_effect >= _DEPENDENT:
-        effect = Format(digits=2)(of.design_effect)
-        found.append(
-            Finding(
-                f"{h.documents:,} documents are {of.groups:,} groups: the variance of the hallucination rate is "
-                f"{effect} times that of independent documents (design effect); intervals take the groups",
-                accounted=True,
-            )
+    if independence.repeated and (independence.design_effect is None or independence.design_effect >= _DEPENDENT):
+        yield Finding(f"{independence.repeated:,} documents ask again what another one of their group has asked")
+    if independence.design_effect is not None and independence.design_effect >= _DEPENDENT:
+        effect = Format(digits=2)(independence.design_effect)
+        yield Finding(
+            f"{h.documents:,} documents are {independence.groups:,} groups: the variance of the hallucination rate is "
+            f"{effect} times that of independent documents (design effect); intervals take the groups",
+            accounted=True,
         )
-    if of.effective < FEW_GROUPS:
-        effective = Format(digits=1)(of.effective)
-        found.append(Finding(f"the documents are worth {effective} groups of equal size: intervals are rough"))
-    return found
+    if independence.effective < FEW_GROUPS:
+        effective = Format(digits=1)(independence.effective)
+        yield Finding(f"the documents are worth {effective} groups of equal size: intervals are rough")
 
 
-def _of_tokens(answers: Sequence[Answer]) -> list[Finding]:
+def _token_findings(answers: Sequence[Answer]) -> Iterator[Finding]:
     marked = [answer.text for answer in answers if without_template_tokens(answer.text) != answer.text]
     if not marked:
-        return []
+        return
     text = f"{len(marked)} answers have tokens of a chat template around them, such as {shown(marked[0])}"
-    return [Finding(f"{text}: the same answer without them counts as another one")]
+    yield Finding(f"{text}: the same answer without them counts as another one")
 
 
 def _is_cut(answer: Answer) -> bool:
@@ -410,14 +380,17 @@ def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
     if verdict.get("label") is not None:
         return False
     category, reason = verdict.get("category"), verdict.get("reason")
-    said = isinstance(verdict.get("raw"), str) and category is None
-    return said or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
+    has_unread_reply = isinstance(verdict.get("raw"), str) and category is None
+    return has_unread_reply or category == "unreadable" or (isinstance(reason, str) and reason.startswith("unreadable"))
 
 
 def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
     """By field of `Served`, how many answers have each value, the most frequent first; what is not told is left out."""
-    told = [answer.served for answer in answers if answer.served is not None]
-    values = {f.name: Counter(v for one in told if (v := getattr(one, f.name)) is not None) for f in fields(Served)}
+    servers = [answer.served for answer in answers if answer.served is not None]
+    values = {
+        f.name: Counter(value for server in servers if (value := getattr(server, f.name)) is not None)
+        for f in fields(Served)
+    }
     return {name: dict(counts.most_common()) for name, counts in values.items() if counts}
 
 
@@ -425,9 +398,7 @@ def draws_line(verdict: DrawsVerdict) -> str:
     """The verdict on draws against their own log-probabilities, with its numbers."""
     parts = [verdict.reason] if verdict.reason else []
     if verdict.repeats is not None and verdict.expected is not None:
-        parts.append(
-            f"a draw comes again {format_value(verdict.repeats)} times, expected {format_value(verdict.expected)}"
-        )
+        parts.append(repeats_text(verdict.repeats, verdict.expected))
     if verdict.p_value is not None:
         t = "" if verdict.t is None else f"t {format_value(verdict.t, Format(digits=1, signed=True))}, "
         parts.append(f"{t}p {format_p(verdict.p_value)}, {verdict.documents} documents")
@@ -446,10 +417,10 @@ def decoding_line(health: Health) -> str | None:
     decoding = health.decoding
     if not decoding.get("asked"):
         return None
-    asked = f"{decoding['asked']}, T {decoding.get('temperature')}"
+    requested = f"{decoding['asked']}, T {decoding.get('temperature')}"
     method = mitigation_line(decoding)
-    asked = f"{asked}, {method}" if method else asked
-    return "; ".join([asked, *([told] if (told := summary_of(health.setting_verdicts)) else [])])
+    requested = f"{requested}, {method}" if method else requested
+    return "; ".join([requested, *([verdicts] if (verdicts := summary_of(health.setting_verdicts)) else [])])
 
 
 def _share(flags: Sequence[bool]) -> float | None:

@@ -36,50 +36,51 @@ class Independence:
 
 
 def independence_of(answer_sets: Sequence[AnswerSet]) -> Independence:
-    groups = _apart([a.group for a in answer_sets])
-    asked = Counter((group, _words(a)) for group, a in zip(groups, answer_sets, strict=True) if a.question)
+    """Count the groups of a run's documents, and what they make of the number of documents."""
+    groups = _groups_or_alone([a.group for a in answer_sets])
+    repeats = Counter((group, _words(a)) for group, a in zip(groups, answer_sets, strict=True) if a.question)
     return Independence(
         groups=len(set(groups)),
         largest=max(Counter(groups).values(), default=0),
         effective=effective_groups(groups),
         design_effect=_design_effect(answer_sets),
-        repeated=sum(n - 1 for n in asked.values()),
+        repeated=sum(n - 1 for n in repeats.values()),
     )
 
 
 def hidden_dependence(answer_sets: Sequence[AnswerSet], grouping: Mapping[str, Any]) -> list[str]:
-    """Return what speaks for dependence that the groups do not know of, in sentences.
+    """Return signs of dependence between documents that the groups do not cover, as sentences.
 
     Args:
         grouping: of `Grouping.settings`; empty where a run does not say.
     """
-    found = [text] if (text := missed_text(grouping)) else []
+    sentences = [text] if (text := missed_text(grouping)) else []
     rotated = rotated_items([a.id for a in answer_sets], [_words(a) for a in answer_sets])
-    known = [a.group for a in answer_sets]
-    n_known, n_found = count_groups(known), find_groups(known, rotated).found
-    if n_found < n_known:
-        found.append(
-            f"by their ids the documents are rotations of {n_found:,} questions (CircularEval), but they count as "
-            f"{n_known:,} groups: intervals are too short; give `group`"
+    groups = [a.group for a in answer_sets]
+    n_groups, n_with_rotations = count_groups(groups), find_groups(groups, rotated).found
+    if n_with_rotations < n_groups:
+        sentences.append(
+            f"by their ids the documents are rotations of {n_with_rotations:,} questions (CircularEval), but they "
+            f"count as {n_groups:,} groups: intervals are too short; give `group`"
         )
     alone = Counter((_words(a), a.reference) for a in answer_sets if a.group is None and a.question)
-    if (n := sum(count for count in alone.values() if count > 1)) and n_found == n_known:
-        found.append(
+    if (n := sum(count for count in alone.values() if count > 1)) and n_with_rotations == n_groups:
+        sentences.append(
             f"{n} documents ask in the same words for the same answer as others, and nothing says whether they are "
             "about the same picture; where they are, give `group`, or intervals are too short"
         )
-    return found
+    return sentences
 
 
 def _design_effect(answer_sets: Sequence[AnswerSet]) -> float | None:
     labelled = [a for a in answer_sets if a.label is not None]
-    rate = estimate_rate([a.label or 0 for a in labelled], groups=_apart([a.group for a in labelled]))
+    rate = estimate_rate([a.label or 0 for a in labelled], groups=_groups_or_alone([a.group for a in labelled]))
     if rate.value is None or rate.stderr is None or not 0 < rate.value < 1:
         return None
     return rate.stderr**2 / (rate.value * (1 - rate.value) / rate.n)
 
 
-def _apart(groups: Sequence[str | None]) -> list[tuple[str, str | int]]:
+def _groups_or_alone(groups: Sequence[str | None]) -> list[tuple[str, str | int]]:
     return [("document", i) if group is None else ("group", group) for i, group in enumerate(groups)]
 
 

@@ -98,11 +98,11 @@ def inspect(file: Path) -> Inspection:
         if not (fields and END in fields):
             digest.update(line)
             n_lines += 1
-    found = digest.hexdigest()
-    ids, copy = _check_end(reading, n_lines, found)
-    if reading.header is None and copy is not None:
-        reading.header = (f"{file}:1", copy)
-    return Inspection(file, reading.header, reading.rows, ids, reading.problems, found)
+    computed = digest.hexdigest()
+    ids, header_copy = _check_end(reading, n_lines, computed)
+    if reading.header is None and header_copy is not None:
+        reading.header = (f"{file}:1", header_copy)
+    return Inspection(file, reading.header, reading.rows, ids, reading.problems, computed)
 
 
 def _take(reading: _Reading, number: int, line: bytes, where: str) -> Mapping[str, Any] | None:

@@ -39,8 +39,8 @@ def read_inside(folder: Path, keys: Mapping[str, str], names: frozenset[str]) ->
         names: of the arrays.
     """
     with InsideStore(folder) as store:
-        found = {id: store.get(key, names) for id, key in keys.items()}
-    return {id: arrays for id, arrays in found.items() if arrays}
+        arrays_by_id = {id: store.get(key, names) for id, key in keys.items()}
+    return {id: arrays for id, arrays in arrays_by_id.items() if arrays}
 
 
 def bytes_kept(run: Run, folder: Path | None = None) -> dict[str, float]:
@@ -53,7 +53,7 @@ def bytes_kept(run: Run, folder: Path | None = None) -> dict[str, float]:
         for a in run.answer_sets:
             for name, size in store.bytes_of(_key(run, a)).items():
                 sizes.setdefault(name, []).append(size)
-    return {name: sum(of) / len(of) for name, of in sizes.items()}
+    return {name: sum(document_sizes) / len(document_sizes) for name, document_sizes in sizes.items()}
 
 
 def _key(run: Run, answers: AnswerSet) -> str:

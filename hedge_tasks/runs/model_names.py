@@ -36,14 +36,14 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
     for name in set(names.values()):
         alike = [model for model in distinct if names[model] == name]
         if len(alike) > 1:
-            told = [[*about, *named[:-1]] for named, about in map(_parts, alike)]
-            shared = set(told[0]).intersection(*told)
-            for model, parts in zip(alike, told, strict=True):
-                rest = ", ".join(part for part in parts if part not in shared)
-                names[model] = f"{name} ({rest})" if 0 < len(rest) <= _SHORT else name
-    known, counted = list(names.values()), dict[str, int]()
+            details = [[*arguments, *path[:-1]] for path, arguments in map(_parts, alike)]
+            shared = set(details[0]).intersection(*details)
+            for model, parts in zip(alike, details, strict=True):
+                distinguishing = ", ".join(part for part in parts if part not in shared)
+                names[model] = f"{name} ({distinguishing})" if 0 < len(distinguishing) <= _SHORT else name
+    all_names, counted = list(names.values()), dict[str, int]()
     for model, name in names.items():
-        if known.count(name) > 1:
+        if all_names.count(name) > 1:
             counted[name] = counted.get(name, 0) + 1
             names[model] = f"{name} [{counted[name]}]"
     return names
@@ -56,26 +56,26 @@ def plain_model(model: str) -> str:
         >>> plain_model("Q/Q (hedge_hf, alpha=0.5, decoding=vcd, dtype=bfloat16)")
         'Q/Q (hedge_hf, dtype=bfloat16)'
     """
-    about = _ABOUT.match(model)
-    told = about[2] if about else model
-    mark = "|" if "|" in told else ", "
-    parts = told.split(mark)
+    match = _ABOUT.match(model)
+    arguments = match[2] if match else model
+    mark = "|" if "|" in arguments else ", "
+    parts = arguments.split(mark)
     if not any(part.startswith(_CONTRASTS) for part in parts):
         return model
-    kept = mark.join(part for part in parts if part.partition("=")[0] not in _DECODING)
-    return f"{about[1]} ({kept})" if about else kept
+    others = mark.join(part for part in parts if part.partition("=")[0] not in _DECODING)
+    return f"{match[1]} ({others})" if match else others
 
 
 def _parts(model: str) -> tuple[list[str], list[str]]:
     """Of a model as runs call it, `folder/name (adapter, arguments)` or `adapter|argument|pretrained=folder/name`: the
     parts of its name, and what its adapter was told."""
-    if about := _ABOUT.match(model):
-        named, told = about[1], about[2].split(", ")
+    if match := _ABOUT.match(model):
+        name, arguments = match[1], match[2].split(", ")
     else:
-        told = model.split("|")
-        named = next((found[1] for part in told if (found := _NAMING.fullmatch(part))), model)
-        told = [part for part in told if not part.endswith(named) and "://" not in part]
-    return [part for part in re.split(r"[/\\]", named) if part.strip()] or ["unnamed model"], told
+        arguments = model.split("|")
+        name = next((naming[1] for part in arguments if (naming := _NAMING.fullmatch(part))), model)
+        arguments = [part for part in arguments if not part.endswith(name) and "://" not in part]
+    return [part for part in re.split(r"[/\\]", name) if part.strip()] or ["unnamed model"], arguments
 
 
 def _cut(name: str) -> str:
@@ -91,14 +91,14 @@ def named_like(model: str, names: Iterable[str]) -> str | None:
         'LLaVA-1.5-7B'
         >>> named_like("hedge_openai|model=gpt-4o-mini", ["GPT-4o"])
     """
-    given = _letters(model)
-    found = [name for name in names if _stands_in(_letters(name), given)]
-    return max(found, key=len, default=None)
+    letters = _letters(model)
+    matching = [name for name in names if _is_in_name(_letters(name), letters)]
+    return max(matching, key=len, default=None)
 
 
-def _stands_in(name: str, given: str) -> bool:
-    _, there, after = given.partition(name)
-    return bool(there) and not after.startswith(_SMALLER)
+def _is_in_name(name: str, model: str) -> bool:
+    _, match, after = model.partition(name)
+    return bool(match) and not after.startswith(_SMALLER)
 
 
 def _letters(text: str) -> str:

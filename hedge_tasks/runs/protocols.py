@@ -38,28 +38,30 @@ class Protocol:
     embed_with_question: Mapping[str, Any] | None = None
     question_position: str = "before"
 
-    def clustering(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def clustering(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a clustering with those that this protocol adds.
 
         Args:
-            given: `backend`, `with_question` and whatever options are there; those stay.
+            options: `backend`, `with_question` and whatever options are there; those stay.
 
         Example:
             >>> PROTOCOLS["paper"].clustering({"backend": "nli", "veto": False})
             {'rule': 'strict', 'veto': False, 'backend': 'nli'}
         """
-        backend, asked = given.get("backend"), bool(given.get("with_question"))
+        backend, with_question = options.get("backend"), bool(options.get("with_question"))
         added = dict(self.nli) if backend == "nli" else {}
         if backend == "embed":
-            added = dict(self.embed if not asked or self.embed_with_question is None else self.embed_with_question)
-            if "threshold" in given:
+            added = dict(
+                self.embed if not with_question or self.embed_with_question is None else self.embed_with_question
+            )
+            if "threshold" in options:
                 added = {key: value for key, value in added.items() if key not in ("threshold", "tuning")}
-            elif "tuning" in added and isinstance(given.get("tuning"), Mapping):
-                added["tuning"] = {**added.pop("tuning"), **given["tuning"]}
-                given = {key: value for key, value in given.items() if key != "tuning"}
-        if asked and self.question_position != "before":
+            elif "tuning" in added and isinstance(options.get("tuning"), Mapping):
+                added["tuning"] = {**added.pop("tuning"), **options["tuning"]}
+                options = {key: value for key, value in options.items() if key != "tuning"}
+        if with_question and self.question_position != "before":
             added["question_position"] = self.question_position
-        return {**added, **given}
+        return {**added, **options}
 
     def pipelines(self, filter_list: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """A task's `filter_list` with what this protocol adds to its clusterings."""
@@ -108,6 +110,6 @@ def protocol_of(name: str | None) -> Protocol:
     return PROTOCOLS[name]
 
 
-def asked_protocol(name: str | None) -> str | None:
+def chosen_protocol(name: str | None) -> str | None:
     """The protocol that the environment asks for, or the YAML's."""
     return os.environ.get(VARIABLE) or name

@@ -3,7 +3,7 @@
 A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", "model", "created", "settings",
 "documents"}`; the last one closes it; every other line is one answer set (`AnswerSet.to_dict`) with the judge's
 `verdict` beside it, the `columns` of its data set that the suite's numbers need (`hedge_tasks.measures.of_run`), and
-what models have said of the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its last field, and the
+the outputs of models for the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its last field, and the
 closing line a digest of all (`hedge_tasks.runs.integrity`). Everything that is computed later (sweeps, comparisons,
 reports) starts from here and needs no model.
 """
@@ -54,7 +54,7 @@ class Run:
         trusted: whether the user has said that what it names may be loaded; see `hedge_tasks.runs.trust`.
         digest: SHA-256 that the run file's closing line states; empty for a run that was not read from one.
         columns: by id: what the data set says of a document that the suite's own numbers need.
-        evidence: what models have said of the answers.
+        evidence: outputs of models for the answers.
     """
 
     task: str
@@ -70,13 +70,13 @@ class Run:
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
-    def said(self) -> ModelOutputs:
+    def outputs(self) -> ModelOutputs:
         """The evidence as clusterings look it up.
 
         Raises:
             DataError: it is damaged.
         """
-        return self.evidence.said(self.answer_sets, str(self.path or self.task))
+        return self.evidence.outputs(self.answer_sets, str(self.path or self.task))
 
     @property
     def title(self) -> str:
@@ -84,7 +84,7 @@ class Run:
 
 
 def now() -> str:
-    """The time for `Run.created`."""
+    """Return the time for `Run.created`."""
     return datetime.now(timezone.utc).isoformat(timespec="microseconds")
 
 
@@ -105,21 +105,21 @@ def save_run(run: Run, folder: Path) -> Path:
 
 
 def _text(run: Run) -> str:
-    about = {"task": run.task, "model": run.model, "created": run.created, "settings": run.settings}
-    header = {HEADER: FORMAT, **about, "documents": len(run.answer_sets)}
+    identity = {"task": run.task, "model": run.model, "created": run.created, "settings": run.settings}
+    header = {HEADER: FORMAT, **identity, "documents": len(run.answer_sets)}
     if run.evidence:
         header[FIELD] = run.evidence.header()
     return sealed_run(header, [_line(run, answers) for answers in run.answer_sets])
 
 
 def keep_evidence(run: Run) -> Path | None:
-    """Write into a run's file what models have said of its answers since it was read; None where nothing was said.
+    """Write outputs of models since the run was read into its file; None where there are no new ones.
 
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
     path = file_of(run)
-    evidence = keep(run.said, run.answer_sets)
+    evidence = keep(run.outputs, run.answer_sets)
     if evidence == run.evidence:
         return None
     write_whole(path, _text(replace(run, evidence=evidence)))
@@ -138,10 +138,10 @@ def file_of(run: Run) -> Path:
 
 
 def _line(run: Run, answers: AnswerSet) -> dict[str, Any]:
-    kept = run.evidence.line(answers.id) if run.evidence else None
+    evidence = run.evidence.line(answers.id) if run.evidence else None
     columns = run.columns.get(answers.id)
-    about = {"verdict": run.verdicts.get(answers.id), **({"columns": columns} if columns else {})}
-    return {**answers.to_dict(), **about, **({FIELD: kept} if kept else {})}
+    judged = {"verdict": run.verdicts.get(answers.id), **({"columns": columns} if columns else {})}
+    return {**answers.to_dict(), **judged, **({FIELD: evidence} if evidence else {})}
 
 
 def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
@@ -160,8 +160,8 @@ def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> li
     newest: dict[tuple[str, str], Run] = {}
     for file in run_paths(path):
         run = replace(read_run(file), trusted=trust)
-        known = newest.get((run.task, run.model))
-        if known is None or known.created <= run.created:
+        newest_so_far = newest.get((run.task, run.model))
+        if newest_so_far is None or newest_so_far.created <= run.created:
             newest[run.task, run.model] = run
     runs = [newest[key] for key in sorted(newest)]
     if task is None:
@@ -192,17 +192,17 @@ def read_run(file: Path) -> Run:
         DataError: names the file, the line and what is wrong. A damaged run file is refused as a whole.
     """
     if is_run_file(file):
-        found = inspect(file)
+        inspection = inspect(file)
         # A file of another format has no closing line either, and that is not what is wrong with it.
-        if found.header is not None:
-            _check_format(found.header)
-        if found.problems:
-            more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
+        if inspection.header is not None:
+            _check_format(inspection.header)
+        if inspection.problems:
+            others = f" (and {len(inspection.problems) - 1} more)" if len(inspection.problems) > 1 else ""
             raise DataError(
-                f"{found.problems[0]}{more}: the run file is damaged. What is sound of it is kept by: "
+                f"{inspection.problems[0]}{others}: the run file is damaged. What is sound of it is kept by: "
                 f"hedge verify {file} --repair"
             )
-        return _from_run_file(found)
+        return _from_run_file(inspection)
     rows = read_objects(file)
     if not rows:
         raise DataError(f"{file}: nothing in it")
@@ -228,7 +228,7 @@ class Repair:
     original: Path
 
 
-def repair_run(found: Inspection) -> Repair:
+def repair_run(inspection: Inspection) -> Repair:
     """Write a damaged run file anew with what is sound of it; the damaged one is kept beside it.
 
     The new file's settings say so under `repaired`.
@@ -236,20 +236,23 @@ def repair_run(found: Inspection) -> Repair:
     Raises:
         DataError: no document of it is sound, or the file cannot be written.
     """
-    file = found.file
-    rows = _sound_rows(found)
+    file = inspection.file
+    rows = _sound_rows(inspection)
     if not rows:
         raise DataError(f"{file}: no document in it is sound")
-    where, header = found.header or (f"{file}:1", {"task": _task_of(file), "model": "", "created": "", "settings": {}})
+    where, header = inspection.header or (
+        f"{file}:1",
+        {"task": _task_in_name(file), "model": "", "created": "", "settings": {}},
+    )
     _check_format((where, {HEADER: FORMAT, **header}))
-    there = {str(row["id"]) for _, row in rows}
-    lost = tuple(id for id in found.ids or () if id not in there)
-    written = header.get("documents") if found.ids is None else len(found.ids)
-    n_lost = max(written - len(rows), 0) if isinstance(written, int) else None
-    repaired = {"lost": n_lost, "header_lost": found.header is None}
+    sound_ids = {str(row["id"]) for _, row in rows}
+    lost = tuple(id for id in inspection.ids or () if id not in sound_ids)
+    n_written = header.get("documents") if inspection.ids is None else len(inspection.ids)
+    n_lost = max(n_written - len(rows), 0) if isinstance(n_written, int) else None
+    repaired = {"lost": n_lost, "header_lost": inspection.header is None}
     settings = header.get("settings")
     header = {**header, "settings": {**(settings if isinstance(settings, Mapping) else {}), "repaired": repaired}}
-    run = _from_run_file(replace(found, header=(where, {HEADER: FORMAT, **header}), rows=rows))
+    run = _from_run_file(replace(inspection, header=(where, {HEADER: FORMAT, **header}), rows=rows))
     original = file.with_name(f"{file.name}.damaged")
     try:
         shutil.copyfile(file, original)
@@ -259,9 +262,9 @@ def repair_run(found: Inspection) -> Repair:
     return Repair(run, lost, n_lost, original)
 
 
-def _sound_rows(found: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
+def _sound_rows(inspection: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
     rows: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    for where, row in found.rows:
+    for where, row in inspection.rows:
         try:
             [answer_set] = parse_answer_sets([(where, row)])
             RunRow.read(row, where)
@@ -271,7 +274,7 @@ def _sound_rows(found: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
     return list(rows.values())
 
 
-def _task_of(file: Path) -> str:
+def _task_in_name(file: Path) -> str:
     """The task as the name of a run file tells it."""
     return file.stem.split("-", 2)[-1]
 
@@ -306,24 +309,24 @@ def _check_format(header: tuple[str, Mapping[str, Any]]) -> None:
         raise DataError(f"{where}: format {fields.get(HEADER)!r}; this version reads format {FORMAT}")
 
 
-def _from_run_file(found: Inspection) -> Run:
-    assert found.header is not None
-    where, fields = found.header
+def _from_run_file(inspection: Inspection) -> Run:
+    assert inspection.header is not None
+    where, fields = inspection.header
     header = RunHeader.read(fields, where)
-    answer_sets = tuple(parse_answer_sets(found.rows))
-    about = {a.id: RunRow.read(row, at) for a, (at, row) in zip(answer_sets, found.rows, strict=True)}
-    raw = {a.id: row for a, (_, row) in zip(answer_sets, found.rows, strict=True)}
+    answer_sets = tuple(parse_answer_sets(inspection.rows))
+    rows = {a.id: RunRow.read(row, at) for a, (at, row) in zip(answer_sets, inspection.rows, strict=True)}
+    raw_rows = {a.id: row for a, (_, row) in zip(answer_sets, inspection.rows, strict=True)}
     return Run(
         task=header.task,
         model=header.model,
         answer_sets=answer_sets,
-        verdicts={id: row["verdict"] for id, row in raw.items() if row.get("verdict") is not None},
+        verdicts={id: row["verdict"] for id, row in raw_rows.items() if row.get("verdict") is not None},
         settings=fields["settings"],
         created=header.created,
-        path=found.file,
-        digest=found.digest,
-        columns={id: row["columns"] for id, row in raw.items() if row.get("columns")},
-        evidence=read_evidence(header, about, where),
+        path=inspection.file,
+        digest=inspection.digest,
+        columns={id: row["columns"] for id, row in raw_rows.items() if row.get("columns")},
+        evidence=read_evidence(header, rows, where),
     )
 
 

@@ -86,8 +86,8 @@ class RecordedVerdict(OpenRecord):
     objects: Items[Any] | None = None
 
 
-class RecordedTeller(Record):
-    """A model that said something of the answers; see `hedge_tasks.runs.evidence`."""
+class RecordedSource(Record):
+    """A model whose outputs for the answers are kept; see `hedge_tasks.runs.evidence`."""
 
     kind: Literal["cosines", "relations"]
     model: str
@@ -112,7 +112,7 @@ class RunHeader(Record):
     created: str
     settings: RunSettings
     documents: Count | None = None
-    evidence: Items[RecordedTeller] = ()
+    evidence: Items[RecordedSource] = ()
 
 
 class RunRow(OpenRecord):

@@ -33,15 +33,13 @@ _AGAINST: Mapping[str, tuple[str, ...]] = {
     ONE_MODEL: ("two models",),
     BASE: ("base 10",),
 }
-"""Deviations that the test of draws is told to have seen or not."""
+"""Deviations against which the power of the test of draws is stated, by setting."""
 
 _TOO_OFTEN = (TEMPERATURE, *NARROWEST, PENALTIES, BASE)
 _TOO_RARELY = (TEMPERATURE, PENALTIES, ONE_MODEL, BASE)
 """Settings that may be otherwise where draws repeat more and less often than their log-probabilities have it."""
 
 _POWER = Format(digits=2)
-
-_ONE_ANSWER = "all seeds gave one answer, which has the chance {} by its own probability"
 
 _SOME_POWER = 0.05
 """Of the test of draws, below which it is as good as none."""
@@ -52,13 +50,13 @@ _GREEDY = (10, 0.98)
 
 @dataclass(frozen=True)
 class SettingVerdict:
-    """On one setting of a run.
+    """Verdict on one setting of a run.
 
     Attributes:
         setting: one of `SETTINGS`.
         state: `verified` where nobody has to be believed; `not contradicted` where a test could have contradicted.
         evidence: what says so, or why nothing can.
-        asked: the value, where it is one.
+        asked: the value that was asked for, where it is a number.
         power: of the test of draws at its level, by deviation.
         unreliable: whether the run's numbers cannot be relied on because of it.
         by: the witness of a contradiction.
@@ -73,18 +71,24 @@ class SettingVerdict:
     by: Literal["draws", "probe", "replies"] | None = None
 
     def line(self) -> str:
-        """In words, such as "temperature 1: not contradicted (power 0.31 against T 0.7)"."""
-        asked = "" if self.asked is None else f" {self.asked:g}"
+        """Return it in words, such as "temperature 1: not contradicted (power 0.31 against T 0.7)"."""
+        value = "" if self.asked is None else f" {self.asked:g}"
         parts = [power_text(self.power)] if self.power else []
         parts += [self.evidence] if self.evidence else []
-        return f"{self.setting}{asked}: {self.state}" + (f" ({'; '.join(parts)})" if parts else "")
+        return f"{self.setting}{value}: {self.state}" + (f" ({'; '.join(parts)})" if parts else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if value is not None and value is not False}
 
 
 def power_text(power: Mapping[str, float]) -> str:
+    """Return the power of a test by deviation in words; powers are in [0, 1]."""
     return "power " + ", ".join(f"{_POWER(value)} against {name}" for name, value in power.items())
+
+
+def repeats_text(repeats: float, expected: float) -> str:
+    """Return in words how often draws repeat, and how often they were expected to by their log-probabilities."""
+    return f"a draw comes again {format_value(repeats)} times, expected {format_value(expected)}"
 
 
 def setting_verdicts(
@@ -104,12 +108,13 @@ def setting_verdicts(
     decoding = sampled.get("decoding") or {}
     if not decoding.get("asked"):
         return ()
-    case = _Case(sampled, draws, served, answer_sets)
-    found = [*case.verdicts()]
-    return tuple(sorted(found, key=lambda one: SETTINGS.index(one.setting)))
+    checks = _SettingChecks(sampled, draws, served, answer_sets)
+    return tuple(sorted(checks.verdicts(), key=lambda verdict: SETTINGS.index(verdict.setting)))
 
 
-class _Case:
+class _SettingChecks:
+    """Evidence of the draws, the probe and the replies about each setting of one run."""
+
     def __init__(
         self,
         sampled: Mapping[str, Any],
@@ -123,15 +128,15 @@ class _Case:
         self.draws, self.served, self.answer_sets = draws, served, answer_sets
         recorded = self.probe.get("behaviour")
         tried = recorded if isinstance(recorded, Mapping) else {}
-        self.tried = {name: SettingTried.of(one) for name, one in tried.items()}
+        self.tried = {name: SettingTried.of(trial) for name, trial in tried.items()}
         sent = self.decoding.get("sent")
         self.sent: Mapping[str, Any] = sent if isinstance(sent, Mapping) else {}
-        self.here = self.decoding.get("sampled_here") is True
+        self.sampled_here = self.decoding.get("sampled_here") is True
         names = self.sent.get("refused")
         self.refused = set(map(str, names)) if isinstance(names, list) else set()
 
     def verdicts(self) -> Iterator[SettingVerdict]:
-        by_witness = {one.setting: one for one in self._by_replies_and_probe()}
+        by_witness = {verdict.setting: verdict for verdict in self._by_replies_and_probe()}
         blamed = self._blamed(by_witness)
         for setting in SETTINGS:
             own = by_witness.get(setting)
@@ -146,44 +151,48 @@ class _Case:
 
     def _by_draws(self, setting: str, own: SettingVerdict | None) -> SettingVerdict:
         """Add the test of draws to the verdicts known otherwise."""
-        said = own.evidence if own else ""
+        evidence = own.evidence if own else ""
         power = {name: self.draws.power[name] for name in _AGAINST.get(setting, ()) if name in self.draws.power}
-        known = own is not None and own.state == "not contradicted"
+        not_contradicted = own is not None and own.state == "not contradicted"
         if self.draws.state == "not contradicted" and power:
             if not self.draws.two_sided:
                 one_sided = "end tokens are not known: too many repeats alone would show"
-                said = f"{said}; {one_sided}" if said else one_sided
+                evidence = f"{evidence}; {one_sided}" if evidence else one_sided
             # A test that hardly ever says no says nothing; and draws do not say whose they are.
-            told = max(power.values()) >= _SOME_POWER and (setting != ONE_MODEL or known)
-            return self._verdict(setting, "not contradicted" if told or known else "not verifiable", said, power=power)
-        if own is not None and known:
+            tests_setting = max(power.values()) >= _SOME_POWER and (setting != ONE_MODEL or not_contradicted)
+            return self._verdict(
+                setting,
+                "not contradicted" if tests_setting or not_contradicted else "not verifiable",
+                evidence,
+                power=power,
+            )
+        if own is not None and not_contradicted:
             return own
-        reasons = [said] if said else []
+        reasons = [evidence] if evidence else []
         if setting in _AGAINST and self.draws.state == "not verifiable" and self.draws.reason:
             reasons.append(f"of the draws: {self.draws.reason}")
         return self._verdict(setting, "not verifiable", "; ".join(reasons) or "no test tells")
 
-    def _blamed(self, known: Mapping[str, SettingVerdict]) -> tuple[str, ...]:
+    def _blamed(self, by_witness: Mapping[str, SettingVerdict]) -> tuple[str, ...]:
         """Settings one of which must be otherwise, by the test of draws; where all are sure, the log-probabilities."""
         if self.draws.state != "contradicted":
             return ()
         if self.draws.t is None and self.draws.p_value is None:
             return (BASE,)  # all log-probabilities are 0
         family = _TOO_OFTEN if self.draws.t is None or self.draws.t > 0 else _TOO_RARELY
-        open_ones = [name for name in family if name not in known or known[name].state != "verified"]
+        open_ones = [name for name in family if name not in by_witness or by_witness[name].state != "verified"]
         return tuple(open_ones) or (BASE,)
 
     def _deviation(self, blamed: Sequence[str]) -> str:
         if self.draws.repeats is None or self.draws.expected is None:
             return self.draws.reason or "the draws contradict their log-probabilities"
-        how = (
-            f"a draw comes again {format_value(self.draws.repeats)} times, expected {format_value(self.draws.expected)}"
-        )
         p = "" if self.draws.p_value is None else f", p {format_p(self.draws.p_value)}"
-        return f"{how}{p}" + (f": one of {', '.join(blamed)}" if len(blamed) > 1 else "")
+        return f"{repeats_text(self.draws.repeats, self.draws.expected)}{p}" + (
+            f": one of {', '.join(blamed)}" if len(blamed) > 1 else ""
+        )
 
     def _by_replies_and_probe(self) -> Iterator[SettingVerdict]:
-        if self.here:
+        if self.sampled_here:
             for setting in SETTINGS:
                 if setting not in (SEED, BATCH):
                     yield self._verdict(setting, "verified", "this package's own code chose the tokens")
@@ -199,43 +208,52 @@ class _Case:
         yield from self._batch()
 
     def _temperature(self) -> Iterator[SettingVerdict]:
-        tried, unlikely = self.tried.get(NEAR_ZERO), self.probe.get("certain")
+        tried, one_answer = self.tried.get(NEAR_ZERO), self._unlikely_single_answer()
         if tried is not None and tried.one is False:
-            said = f"{tried.draws} draws at a temperature near 0 gave {tried.distinct} answers"
-            yield self._verdict(TEMPERATURE, "contradicted", said, unreliable=True, by="probe")
-        elif self.probe.get("varied") is False and isinstance(unlikely, (int, float)) and unlikely < UNLIKELY:
-            said = f"{_ONE_ANSWER.format(_chance(unlikely))}: greedy decoding, or a cache"
-            yield self._verdict(TEMPERATURE, "contradicted", said, unreliable=True, by="probe")
+            evidence = f"{tried.draws} draws at a temperature near 0 gave {tried.distinct} answers"
+            yield self._verdict(TEMPERATURE, "contradicted", evidence, unreliable=True, by="probe")
+        elif one_answer is not None:
+            evidence = f"{one_answer}: greedy decoding, or a cache"
+            yield self._verdict(TEMPERATURE, "contradicted", evidence, unreliable=True, by="probe")
         elif self._is_greedy():
-            said = "the clean answers of nearly all documents are one and the same"
-            yield self._verdict(TEMPERATURE, "contradicted", said, unreliable=True, by="replies")
+            evidence = "the clean answers of nearly all documents are one and the same"
+            yield self._verdict(TEMPERATURE, "contradicted", evidence, unreliable=True, by="replies")
         elif tried is not None and tried.one:
-            said = f"{tried.draws} draws near 0 gave one answer, draws at {self._asked(TEMPERATURE):g} several"
-            yield self._verdict(TEMPERATURE, "not contradicted", f"{said}; a cap would not show there")
+            evidence = f"{tried.draws} draws near 0 gave one answer, draws at {self._requested(TEMPERATURE):g} several"
+            yield self._verdict(TEMPERATURE, "not contradicted", f"{evidence}; a cap would not show there")
         elif self.probe.get("varied") is False:
             yield self._verdict(TEMPERATURE, "not verifiable", "all seeds gave one answer in the probe")
         elif tried is not None and tried.failed:
             yield self._verdict(TEMPERATURE, "not verifiable", f"tried near 0: {tried.failed}")
 
+    def _unlikely_single_answer(self) -> str | None:
+        """That all seeds gave one answer in the probe, where that is unlikely by its own probability; else None."""
+        chance = self.probe.get("certain")
+        if self.probe.get("varied") is not False or not isinstance(chance, (int, float)) or chance >= UNLIKELY:
+            return None
+        return f"all seeds gave one answer, which has the chance {format_p(chance)} by its own probability"
+
     def _is_greedy(self) -> bool:
         distinct = [len({answer.text for answer in a.clean}) for a in self.answer_sets if len(a.clean) > 1]
         fewest, share = _GREEDY
-        return len(distinct) >= fewest and distinct.count(1) >= share * len(distinct) and self._asked(TEMPERATURE) != 0
+        return (
+            len(distinct) >= fewest and distinct.count(1) >= share * len(distinct) and self._requested(TEMPERATURE) != 0
+        )
 
     def _narrowing(self, name: str) -> Iterator[SettingVerdict]:
         tried = self.tried.get(name)
         narrow = f"{name} {NARROWEST[name]:g}"
-        asked = self._asked(name)
-        explicit = asked is not None and asked not in (-1, 0) and not (name == "top_p" and asked == 1)
+        requested = self._requested(name)
+        explicit = requested is not None and requested not in (-1, 0) and not (name == "top_p" and requested == 1)
         if name in self.refused:
             yield self._verdict(name, "not verifiable", "the server refuses it, what it has in its place is not known")
         elif tried is not None and tried.one is False:
-            said = f"ignored: {narrow} gave {tried.distinct} answers to {tried.draws} seeds"
+            evidence = f"ignored: {narrow} gave {tried.distinct} answers to {tried.draws} seeds"
             state: State = "contradicted" if explicit else "not verifiable"
-            rest = "" if explicit else "; what the server has in its place is not known"
-            yield self._verdict(name, state, said + rest, unreliable=explicit, by="probe" if explicit else None)
+            remark = "" if explicit else "; what the server has in its place is not known"
+            yield self._verdict(name, state, evidence + remark, unreliable=explicit, by="probe" if explicit else None)
         elif tried is not None and tried.one:
-            chance = "" if tried.chance is None else f" (chance {_chance(tried.chance)} if it were ignored)"
+            chance = "" if tried.chance is None else f" (chance {format_p(tried.chance)} if it were ignored)"
             yield self._verdict(name, "not contradicted", f"{narrow} gives one answer to {tried.draws} seeds{chance}")
         elif tried is not None and tried.failed:
             yield self._verdict(name, "not verifiable", f"tried with {narrow}: {tried.failed}")
@@ -252,44 +270,44 @@ class _Case:
     def _one_model(self) -> SettingVerdict:
         others = self.server.get("other_models")
         if isinstance(others, list) and others:
-            said = f"answers as {', '.join(map(str, others))}, which was not asked for"
-            return self._verdict(ONE_MODEL, "contradicted", said, by="replies")
+            evidence = f"answers as {', '.join(map(str, others))}, which was not asked for"
+            return self._verdict(ONE_MODEL, "contradicted", evidence, by="replies")
         several = {name: values for name, values in self.served.items() if len(values) > 1}
         if several:
-            said = "; ".join(f"{name} has {len(values)} values" for name, values in several.items())
+            evidence = "; ".join(f"{name} has {len(values)} values" for name, values in several.items())
             grave = "model" in several
-            return self._verdict(ONE_MODEL, "contradicted", said, unreliable=grave, by="replies")
+            return self._verdict(ONE_MODEL, "contradicted", evidence, unreliable=grave, by="replies")
         if not self.served:
             return self._verdict(ONE_MODEL, "not verifiable", "no answer says who gave it")
         n = max(sum(values.values()) for values in self.served.values())
         total = sum(len(a.answers) for a in self.answer_sets)
-        said = f"{', '.join(self.served)} the same in {n} of {total} answers"
-        return self._verdict(ONE_MODEL, "not contradicted" if n == total else "not verifiable", said)
+        evidence = f"{', '.join(self.served)} the same in {n} of {total} answers"
+        return self._verdict(ONE_MODEL, "not contradicted" if n == total else "not verifiable", evidence)
 
     def _base(self) -> Iterator[SettingVerdict]:
         raw = self.probe.get("raw_logprobs")
         if raw is False:
-            said = "they change with the temperature: not those of the raw distribution"
-            yield self._verdict(BASE, "contradicted", said, by="probe")
+            evidence = "they change with the temperature: not those of the raw distribution"
+            yield self._verdict(BASE, "contradicted", evidence, by="probe")
         elif raw is True:
             yield self._verdict(BASE, "not contradicted", "the same at two temperatures")
         elif self.probe.get("logprobs") is False:
             yield self._verdict(BASE, "not verifiable", "there are no log-probabilities, or not for every answer")
 
     def _cache(self) -> Iterator[SettingVerdict]:
-        tried, unlikely = self.tried.get(NO_SEED), self.probe.get("certain")
-        if self.probe.get("varied") is False and isinstance(unlikely, (int, float)) and unlikely < UNLIKELY:
-            said = f"{_ONE_ANSWER.format(_chance(unlikely))}: a cache, or greedy decoding"
-            yield self._verdict(CACHE, "contradicted", said, unreliable=True, by="probe")
+        tried, one_answer = self.tried.get(NO_SEED), self._unlikely_single_answer()
+        if one_answer is not None:
+            evidence = f"{one_answer}: a cache, or greedy decoding"
+            yield self._verdict(CACHE, "contradicted", evidence, unreliable=True, by="probe")
         elif tried is not None and tried.one is False:
-            said = f"{tried.draws} equal requests without a seed gave {tried.distinct} answers"
-            yield self._verdict(CACHE, "verified", said)
+            evidence = f"{tried.draws} equal requests without a seed gave {tried.distinct} answers"
+            yield self._verdict(CACHE, "verified", evidence)
         elif tried is not None and tried.one:
             chance = 1.0 if tried.chance is None else tried.chance
-            said = f"{tried.draws} equal requests without a seed gave one answer (chance {_chance(chance)})"
+            evidence = f"{tried.draws} equal requests without a seed gave one answer (chance {format_p(chance)})"
             caught = chance < UNLIKELY
             yield self._verdict(
-                CACHE, "contradicted" if caught else "not verifiable", said, by="probe" if caught else None
+                CACHE, "contradicted" if caught else "not verifiable", evidence, by="probe" if caught else None
             )
         elif self.probe.get("varied") is True:
             yield self._verdict(CACHE, "not contradicted", "other seeds gave other answers")
@@ -310,23 +328,19 @@ class _Case:
         if tried is None or tried.one is None:
             yield self._verdict(BATCH, "not verifiable", "not tried" if tried is None else "the answers failed")
         elif tried.one:
-            said = "the same answer alone and beside a long prompt"
-            yield self._verdict(BATCH, "not contradicted", said)
+            evidence = "the same answer alone and beside a long prompt"
+            yield self._verdict(BATCH, "not contradicted", evidence)
         else:
-            said = "another answer beside a long prompt than alone, near temperature 0"
-            yield self._verdict(BATCH, "contradicted", said, by="probe")
+            evidence = "another answer beside a long prompt than alone, near temperature 0"
+            yield self._verdict(BATCH, "contradicted", evidence, by="probe")
 
-    def _asked(self, setting: str) -> float | None:
+    def _requested(self, setting: str) -> float | None:
         value = self.decoding.get("temperature") if setting == TEMPERATURE else self.sent.get(setting)
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
-    def _verdict(self, setting: str, state: State, evidence: str, **more: Any) -> SettingVerdict:
-        asked = self._asked(setting) if setting in (TEMPERATURE, *NARROWEST) else None
-        return SettingVerdict(setting, state, evidence, asked, **more)
-
-
-def _chance(value: float) -> str:
-    return format_p(value)
+    def _verdict(self, setting: str, state: State, evidence: str, **details: Any) -> SettingVerdict:
+        requested = self._requested(setting) if setting in (TEMPERATURE, *NARROWEST) else None
+        return SettingVerdict(setting, state, evidence, requested, **details)
 
 
 _LONGEST_METHOD = 80
@@ -342,12 +356,12 @@ def mitigation_line(decoding: Mapping[str, Any]) -> str | None:
     method = decoding.get("method")
     if not isinstance(method, Mapping):
         return None
-    told = [f"{key} {_written(value)}" for key, value in method.items() if key != "name"]
-    text = f"{method.get('name')} ({', '.join(told)})".replace("_", " ")
+    options = [f"{key} {_value_text(value)}" for key, value in method.items() if key != "name"]
+    text = f"{method.get('name')} ({', '.join(options)})".replace("_", " ")
     return "".join(filter(str.isprintable, text))[:_LONGEST_METHOD]
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list):
         return "/".join(map(str, value))
     return f"{value:g}" if isinstance(value, int | float) else str(value)
@@ -357,9 +371,10 @@ def summary_of(verdicts: Sequence[SettingVerdict]) -> str | None:
     """Settings by state on one line, the gravest first; None where there are none."""
     parts = []
     for state in STATES:
-        of = [one for one in verdicts if one.state == state]
+        in_state = [verdict for verdict in verdicts if verdict.state == state]
         named = ", ".join(
-            one.setting + (f" ({power_text(dict([next(iter(one.power.items()))]))})" if one.power else "") for one in of
+            verdict.setting + (f" ({power_text(dict([next(iter(verdict.power.items()))]))})" if verdict.power else "")
+            for verdict in in_state
         )
-        parts += [f"{state}: {named}"] if of else []
+        parts += [f"{state}: {named}"] if in_state else []
     return "; ".join(parts) or None

@@ -76,15 +76,21 @@ def check_models(filters: Mapping[str, Any], where: str) -> None:
         Untrusted: names the model and how to load it nevertheless.
     """
     for name, settings in filters.items():
-        for option, of_revision in MODEL_OPTIONS.items():
-            model, revision = settings.get(option), settings.get(of_revision)
-            if isinstance(model, str) and not is_trusted(model, revision):
+        for model, revision in named_models(settings):
+            if not is_trusted(model, revision):
                 at = f" at revision {revision!r}" if revision is not None else ""
                 raise Untrusted(
                     f"{where}: its filter {name!r} names the model {model!r}{at}, which is none of installed tasks; "
                     "if you know where the file comes from, --trust-run loads it (or choose your own with --clustering "
                     f"and --model, or {' and '.join(VARIABLES)})"
                 )
+
+
+def named_models(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the (model, revision) that a clustering's settings name."""
+    for option, revision_option in MODEL_OPTIONS.items():
+        if isinstance(model := settings.get(option), str):
+            yield model, settings.get(revision_option)
 
 
 def installed_tasks() -> list[Mapping[str, Any]]:
@@ -130,23 +136,20 @@ def _installed(folders: tuple[Path, ...]) -> tuple[Mapping[str, Any], ...]:
 @cache
 def _models(folders: tuple[Path, ...]) -> frozenset[tuple[str, object]]:
     """(model, revision) of the installed tasks' clusterings."""
-    return frozenset(_of_tasks(folders))
-
-
-def _of_tasks(folders: tuple[Path, ...]) -> Iterator[tuple[str, object]]:
-    for config in _installed(folders):
-        for pipeline in config.get("filter_list") or ():
-            for step in pipeline.get("filter") or ():
-                for option, of_revision in MODEL_OPTIONS.items():
-                    if isinstance(step.get(option), str):
-                        yield step[option], step.get(of_revision)
+    return frozenset(
+        model
+        for config in _installed(folders)
+        for pipeline in config.get("filter_list") or ()
+        for step in pipeline.get("filter") or ()
+        for model in named_models(step)
+    )
 
 
 def default_models() -> Iterator[tuple[str, object]]:
     """Yield the (model, revision) that clusterings use where nobody names another one."""
     for _, backend in BACKENDS.each():
         parameters = inspect.signature(backend).parameters
-        for option, of_revision in MODEL_OPTIONS.items():
+        for option, revision_option in MODEL_OPTIONS.items():
             if option in parameters and isinstance(parameters[option].default, str):
-                revision = parameters[of_revision].default if of_revision in parameters else None
+                revision = parameters[revision_option].default if revision_option in parameters else None
                 yield parameters[option].default, revision

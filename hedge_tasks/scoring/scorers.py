@@ -39,7 +39,7 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
 
 def knowing(scorer: Scorer, run: Run) -> Scorer:
     """The same scorer for a run: what is kept of its answers, of their claims and of the model is not asked again."""
-    return scorer.with_outputs(run.said).with_claims(_claims_of(run)).with_inside(inside_source(run))
+    return scorer.with_outputs(run.outputs).with_claims(_claims_of(run)).with_inside(inside_source(run))
 
 
 def _claims_of(run: Run) -> ClaimSource:

@@ -74,7 +74,7 @@ class HttpClient:
         self._proxy = _proxy(self.url)
 
     async def get(self, path: str) -> HttpReply:
-        """See `post`."""
+        """Send a GET request; raises as `post`."""
         return await self._request("GET", path, None)
 
     async def post(self, path: str, body: bytes) -> HttpReply:
@@ -197,13 +197,13 @@ def _certificates() -> ssl.SSLContext:
 def _proxy(url: str) -> str | None:
     """The environment's proxy for an address."""
     parts = urlsplit(url)
-    known = getproxies()
-    found = known.get(parts.scheme) or known.get("all")
-    if not found or proxy_bypass(parts.netloc):
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.netloc):
         return None
-    found = found if "://" in found else f"http://{found}"
-    if urlsplit(found).scheme not in ("http", "https"):
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if urlsplit(proxy).scheme not in ("http", "https"):
         raise ConfigError(
-            f"{parts.scheme.upper()}_PROXY: only http and https proxies are known, got {urlsplit(found).scheme!r}"
+            f"{parts.scheme.upper()}_PROXY: only http and https proxies are known, got {urlsplit(proxy).scheme!r}"
         )
-    return found
+    return proxy

@@ -26,7 +26,7 @@ from hedge_tasks.serving.event_loop import run
 from hedge_tasks.serving.failures import Kind, RequestFailed, ServerRefuses, reason_in, retry_after_s
 from hedge_tasks.serving.secrets import NO_KEY, Redactor
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -119,7 +119,7 @@ class ChatClient:
         self._retried: set[Kind] = {"unreachable", "busy", "garbled", *(("empty",) if retry_empty else ())}
         self._lists_models = api_version is None  # Azure lists models, and is asked for deployments
         self._http, self._of_model = _connect(url, key, api_version, timeout, model)
-        self._said: set[str] = set()
+        self._logged_topics: set[str] = set()
         self._lock = threading.Lock()
         self._n_replies = 0  # of any status but those that say that nobody is there
         self._away_since: float | None = None
@@ -185,10 +185,10 @@ class ChatClient:
         """
 
         def read(body: Any) -> list[Completion | RequestFailed]:
-            found = read_choices(body, settings.get("stop") or ())
+            choices = read_choices(body, settings.get("stop") or ())
             return [
-                RequestFailed(self.redact.shown(one), one.kind) if isinstance(one, RequestFailed) else one
-                for one in found[:n]
+                RequestFailed(self.redact.shown(choice), choice.kind) if isinstance(choice, RequestFailed) else choice
+                for choice in choices[:n]
             ]
 
         return await self._until_read(self._sender(messages), read, {**settings, "n": n}, (*optional, "n"), stop)
@@ -208,11 +208,11 @@ class ChatClient:
     async def _until_read(
         self,
         send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
-        read: Callable[[Any], Found],
+        read: Callable[[Any], Result],
         settings: Mapping[str, Any],
         optional: Collection[str],
         stop: threading.Event | None,
-    ) -> Found | RequestFailed:
+    ) -> Result | RequestFailed:
         """Ask until there is something to read, or the retries are used up.
 
         Args:
@@ -227,8 +227,8 @@ class ChatClient:
             except RequestFailed as failure:
                 if failure.kind not in self._retried or stop.is_set() or has_tried_enough(failure, attempt):
                     return failure
-                said = f"{self.name}: {failure}; failed requests are made again after a pause"
-                self.say_once("retries", said)
+                warning = f"{self.name}: {failure}; failed requests are made again after a pause"
+                self.say_once("retries", warning)
                 pause = self.pause_s(failure, attempt)
             await _pause(pause, stop)
         raise AssertionError("unreachable")
@@ -250,7 +250,7 @@ class ChatClient:
             time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
 
     def _is_reached(self) -> bool:
-        """Whether somebody is there, whatever is said."""
+        """Whether the server answers, whatever it says."""
         try:
             return run(self._http.get("/models")).status not in _AWAY
         except RequestFailed as failure:
@@ -329,9 +329,9 @@ class ChatClient:
     def say_once(self, topic: str, message: str, level: str = "WARNING") -> None:
         """Log a message, unless something was said on the same topic before."""
         with self._lock:
-            if topic in self._said:
+            if topic in self._logged_topics:
                 return
-            self._said.add(topic)
+            self._logged_topics.add(topic)
         logger.log(level, "{}", message)
 
     def pause_s(self, failure: RequestFailed, attempt: int) -> float:
@@ -347,10 +347,10 @@ class ChatClient:
     async def _ask_once(
         self,
         send: Callable[[Mapping[str, Any]], Awaitable[HttpReply]],
-        read: Callable[[Any], Found],
+        read: Callable[[Any], Result],
         settings: Mapping[str, Any],
         optional: Collection[str],
-    ) -> Found:
+    ) -> Result:
         while True:
             levels = self._dialect.levels
             try:
@@ -393,8 +393,8 @@ class ChatClient:
         if error.code == "insufficient_quota":
             return ServerRefuses(f"{self.name}: the account has no credit left ({reason})")
         if status in _BUSY or status >= 500:
-            wanted = retry_after_s(error.headers)
-            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=wanted, away=status in _AWAY)
+            pause_s = retry_after_s(error.headers)
+            return RequestFailed(f"status {status}: {reason}", "busy", retry_after_s=pause_s, away=status in _AWAY)
         if status in (401, 403):
             return ServerRefuses(
                 f"{self.name} refuses the API key ({status}: {reason}). Set {self._key_variable} to one that may use "
@@ -416,7 +416,7 @@ class ChatClient:
 
 
 def encoded(value: object) -> bytes:
-    """As JSON, without blanks. Everything but ASCII is escaped: half a character would be no UTF-8."""
+    """Return a value as JSON, without blanks. Everything but ASCII is escaped: half a character would be no UTF-8."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 

@@ -86,7 +86,7 @@ class Completion:
     Attributes:
         text: What was written, surrounding whitespace removed; of a model that refuses, its refusal. A thought is part
             of it where the server has no parser that takes it out.
-        answer: What the model said, without its thought, as a sampled answer without its tokens.
+        answer: The answer without its thought, as a sampled answer without its tokens.
         model: The model that answered, as the server names it; None where it does not.
         usage: None where the server does not tell.
         prompt: tokens of the prompt, where they were asked for (vLLM's `prompt_logprobs`) and told.
@@ -137,13 +137,13 @@ def read_choices(body: object, until: Sequence[str] = ()) -> list[Completion | R
     """
     _first_choice(body)
     assert isinstance(body, Mapping)
-    found: list[Completion | RequestFailed] = []
+    completions: list[Completion | RequestFailed] = []
     for choice in sorted(body["choices"], key=_index_of):
         try:
-            found.append(read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
+            completions.append(read_choice(body, choice if isinstance(choice, Mapping) else {}, until))
         except RequestFailed as failure:
-            found.append(failure)
-    return found
+            completions.append(failure)
+    return completions
 
 
 def _index_of(choice: object) -> int:
@@ -166,16 +166,16 @@ def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = 
     finish = _finish(choice)
     entries = _entries(choice)
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-    said, found = _divided(entries, text, reasoning, whole=not until, finished=finish == "stop")
-    answer = replace(_answer(entries, said, found, body), finish=finish, served=_served(body))
+    answer_text, parts = _split_answer(entries, text, reasoning, whole=not until, finished=finish == "stop")
+    answer = replace(_answer(entries, answer_text, parts, body), finish=finish, served=_served(body))
     if finish == "length":
         answer = replace(answer, end_logprob=None)  # a control token that it was cut behind
-    spelled = None if found in (None, NO_END) else isinstance(found, Parts)
-    told = _in_tokens(entries, found) if isinstance(found, Parts) else (None, None)
-    return Completion(text.strip(), answer, _named(body), _usage(body), _prompt(body), spelled, *told)
+    spelled = None if parts in (None, NO_END) else isinstance(parts, Parts)
+    written = _in_tokens(entries, parts) if isinstance(parts, Parts) else (None, None)
+    return Completion(text.strip(), answer, _named(body), _usage(body), _prompt(body), spelled, *written)
 
 
-def _divided(
+def _split_answer(
     entries: Sequence[_Entry], text: str, reasoning: str | None, *, whole: bool, finished: bool
 ) -> tuple[str, Parts | str | None]:
     """The answer's text, and its tokens, or why these are not known; None where there are none at all.
@@ -184,32 +184,32 @@ def _divided(
         whole: no text has ended the answer, whose tokens would follow.
         finished: the model itself ended the answer.
     """
-    said = answer_of(text)
+    answer = answer_of(text)
     if not entries:
-        return said, None
+        return answer, None
     strict, loose = ([_token(entry, like) for entry in entries] for like in (_SPECIAL, _LIKE_CONTROL))
     if finished and not (entries[-1].text or entries[-1].spelled):
         # llama.cpp spells its end token as nothing. Elsewhere an empty token is part of a character.
         strict[-1], loose[-1] = strict[-1]._replace(control=True), loose[-1]._replace(control=True)
-    found = split_tokens(strict, said, reasoning=reasoning, whole=whole)
-    if found == OTHER_TOKENS and loose != strict:
-        found = split_tokens(loose, said, reasoning=reasoning, whole=whole)
-    if isinstance(found, str) and reasoning is None and not has_thought(text) and spell(loose, text, whole=whole):
+    parts = split_tokens(strict, answer, reasoning=reasoning, whole=whole)
+    if parts == OTHER_TOKENS and loose != strict:
+        parts = split_tokens(loose, answer, reasoning=reasoning, whole=whole)
+    if isinstance(parts, str) and reasoning is None and not has_thought(text) and spell(loose, text, whole=whole):
         # Where the marks are control tokens, a server without a parser leaves them out, and thought and answer are one.
-        found = split_tokens(loose)
-        said = "".join(texts_of(found.counted if isinstance(found, Parts) else loose)).strip()
-    return said, found
+        parts = split_tokens(loose)
+        answer = "".join(texts_of(parts.counted if isinstance(parts, Parts) else loose)).strip()
+    return answer, parts
 
 
-def _answer(entries: Sequence[_Entry], said: str, found: Parts | str | None, body: object) -> Answer:
+def _answer(entries: Sequence[_Entry], text: str, parts: Parts | str | None, body: object) -> Answer:
     """The answer's text, with its log-probability or why there is none."""
-    if isinstance(found, Parts):
-        end = found.answer[-1].logprob if found.answer[-1].control else None
-        thought = found.thoughts or _counted_thought(body)
-        return Answer(said, found.mean_logprob, len(found.counted), end_logprob=end, thought=thought)
-    open_thought = thought_of([_token(entry, _SPECIAL) for entry in entries]) if found == NO_END else None
+    if isinstance(parts, Parts):
+        end = parts.answer[-1].logprob if parts.answer[-1].control else None
+        thought = parts.thoughts or _counted_thought(body)
+        return Answer(text, parts.mean_logprob, len(parts.counted), end_logprob=end, thought=thought)
+    open_thought = thought_of([_token(entry, _SPECIAL) for entry in entries]) if parts == NO_END else None
     thought = open_thought or _counted_thought(body)
-    return Answer(said, thought=thought, no_logprob=found)
+    return Answer(text, thought=thought, no_logprob=parts)
 
 
 def _finish(choice: Mapping[str, Any]) -> Finish | None:
@@ -253,7 +253,7 @@ def _text(content: object) -> str | None:
 
 
 class _Entry(NamedTuple):
-    """A token as the server tells it; `others` are the likeliest ones in its place."""
+    """A token as the server sends it; `others` are the likeliest ones in its place."""
 
     text: str
     spelled: bytes
@@ -264,16 +264,24 @@ class _Entry(NamedTuple):
 def _entries(choice: Mapping[str, Any]) -> list[_Entry]:
     """Tokens of the answer, none where a single one of them has no usable log-probability."""
     logprobs = choice.get("logprobs")
-    told = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
+    tokens = (logprobs.get("content") or logprobs.get("refusal")) if isinstance(logprobs, Mapping) else None
     entries = []
-    for entry in told if isinstance(told, list) else ():
+    for entry in tokens if isinstance(tokens, list) else ():
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             return []
-        value = entry.get("logprob")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
+        logprob = _usable_logprob(entry)
+        if logprob is None:
             return []
-        entries.append(_Entry(entry["token"], _bytes(entry), min(float(value), 0.0), _others(entry)))
+        entries.append(_Entry(entry["token"], _bytes(entry), logprob, _others(entry)))
     return entries
+
+
+def _usable_logprob(token: Mapping[str, Any]) -> float | None:
+    """Log-probability of a token in nats; None where it is missing, clamped or above 0."""
+    value = token.get("logprob")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
+        return None
+    return min(float(value), 0.0)
 
 
 def _token(entry: _Entry, control: re.Pattern[str]) -> Token:
@@ -282,18 +290,16 @@ def _token(entry: _Entry, control: re.Pattern[str]) -> Token:
 
 
 def _others(entry: Mapping[str, Any]) -> Written:
-    """The likeliest tokens in one's place; those that are not told as they should be are left out."""
-    told = entry.get("top_logprobs")
-    found = []
-    for other in told if isinstance(told, list) else ():
-        if not isinstance(other, Mapping) or not isinstance(other.get("token"), str):
+    """The likeliest tokens in place of an answer's token; malformed ones are left out."""
+    alternatives = entry.get("top_logprobs")
+    pieces = []
+    for alternative in alternatives if isinstance(alternatives, list) else ():
+        if not isinstance(alternative, Mapping) or not isinstance(alternative.get("token"), str):
             continue
-        value = other.get("logprob")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _CLAMPED < value <= _ROUNDING:
-            continue
-        if not _SPECIAL.fullmatch(other["token"]):
-            found.append((clean(_bytes(other).decode("utf-8", "replace")), min(float(value), 0.0)))
-    return tuple(found[:_MOST_OTHERS])
+        logprob = _usable_logprob(alternative)
+        if logprob is not None and not _SPECIAL.fullmatch(alternative["token"]):
+            pieces.append((clean(_bytes(alternative).decode("utf-8", "replace")), logprob))
+    return tuple(pieces[:_MOST_OTHERS])
 
 
 def _in_tokens(entries: Sequence[_Entry], parts: Parts) -> tuple[Written, tuple[Written, ...] | None]:
@@ -330,11 +336,11 @@ def _named(body: object) -> str | None:
 
 
 def _served(body: object) -> Served | None:
-    """Who answered. A path on the server's disk is nobody's business: of a model's the last part is kept."""
+    """Which model and server answered. Of a model's path on the server's disk only the last part is kept."""
     if not isinstance(body, Mapping):
         return None
-    told = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
-    texts = {name: clean(value[:_LONGEST_NAME]) for name, value in told.items() if isinstance(value, str) and value}
+    values = {name: body.get(name) for name in ("model", "provider", "system_fingerprint")}
+    texts = {name: clean(value[:_LONGEST_NAME]) for name, value in values.items() if isinstance(value, str) and value}
     if texts.get("model", "").startswith(("/", "\\", "~", ".")) or re.match(r"[A-Za-z]:[\\/]", texts.get("model", "")):
         texts["model"] = re.split(r"[\\/]", texts["model"].rstrip("\\/"))[-1]
     return Served(**texts) if texts else None
@@ -353,16 +359,14 @@ def _prompt(body: object) -> tuple[PromptToken, ...]:
     table = body.get("prompt_logprobs") if isinstance(body, Mapping) else None
     tokens: list[PromptToken] = []
     for entry in table if isinstance(table, list) else []:
-        number, told = next(iter(entry.items()), ("", None)) if isinstance(entry, Mapping) else ("", None)
-        if not isinstance(told, Mapping):
+        number, token = next(iter(entry.items()), ("", None)) if isinstance(entry, Mapping) else ("", None)
+        if not isinstance(token, Mapping):
             tokens.clear()  # what comes after a gap is not joined to what came before
             continue
-        piece, logprob = told.get("decoded_token"), told.get("logprob")
-        if not isinstance(piece, str) or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
+        piece, logprob = token.get("decoded_token"), _usable_logprob(token)
+        if not isinstance(piece, str) or logprob is None or not number.isdecimal():
             return ()
-        if not _CLAMPED < logprob <= _ROUNDING or not number.isdecimal():
-            return ()
-        tokens.append(PromptToken(int(number), clean(piece), min(float(logprob), 0.0)))
+        tokens.append(PromptToken(int(number), clean(piece), logprob))
     return tuple(tokens)
 
 

@@ -97,7 +97,7 @@ class _Dropped(Exception):
 
 
 class _Calls(Generic[T]):
-    """Calls on the event loop, and what came of those that nobody has looked at yet.
+    """Calls on the event loop, and the outcomes that are not read yet.
 
     Attributes:
         open: Number of calls whose results have not been looked at.

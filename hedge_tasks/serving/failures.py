@@ -74,12 +74,12 @@ def reason_in(body: object) -> str | None:
     OpenAI's `message`, FastAPI's `detail` (a text, or a list of `{"loc", "msg"}`), plain text, HTML without its tags.
     """
     if isinstance(body, Mapping):
-        found = next((said for key in _REASON_KEYS if (said := reason_in(body.get(key)))), None)
+        reason = next((text for key in _REASON_KEYS if (text := reason_in(body.get(key)))), None)
         place = body.get("loc")
         where = ".".join(map(str, place[:_MOST_REASONS])) if isinstance(place, list) else ""
-        return f"{where}: {found}" if found and where else found
+        return f"{where}: {reason}" if reason and where else reason
     if isinstance(body, list):
-        return "; ".join(found for part in body[:_MOST_REASONS] if (found := reason_in(part))) or None
+        return "; ".join(reason for part in body[:_MOST_REASONS] if (reason := reason_in(part))) or None
     if isinstance(body, str):
         text = body[:_LONGEST_BODY]
         if re.search(r"<(?:!doctype|html|head|body)\b", text, re.IGNORECASE):

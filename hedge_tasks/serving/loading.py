@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io import options
 from hedge_tasks.io.sources import PACKAGE_SCHEME, package_folder, split_address, why_hub_unreachable
 
 Model = TypeVar("Model")
@@ -88,14 +89,14 @@ def hub_commit(model: str, revision: str | None, file: str) -> str | None:
     if Path(resolve_model(model)).is_dir():
         return None
     try:
-        found = try_to_load_from_cache(model, file, revision=revision)
-        if not isinstance(found, str):
+        path = try_to_load_from_cache(model, file, revision=revision)
+        if not isinstance(path, str):
             if why_hub_unreachable():
                 return None
-            found = hf_hub_download(model, file, revision=revision)
+            path = hf_hub_download(model, file, revision=revision)
     except (HFValidationError, OSError):  # no hub id, no such model, no access
         return None
-    return Path(found).parent.name  # snapshots/COMMIT/FILE
+    return Path(path).parent.name  # snapshots/COMMIT/FILE
 
 
 def default_device(device: str | None) -> str:
@@ -120,17 +121,7 @@ def check_model_options(model: object, batch_size: object, *, key: str = "model"
     """
     if not isinstance(model, str) or not model:
         raise ConfigError(f"{key} must be a name or a folder, got {model!r}")
-    check_count("batch_size", batch_size)
-
-
-def check_count(key: str, value: object) -> None:
-    """Refuse what is no positive whole number.
-
-    Raises:
-        ConfigError: If it is not; names the option `key`.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{key} must be a whole number of at least 1, got {value!r}")
+    options.count("batch_size", batch_size, at_least=1)
 
 
 def custom_name(function: Callable[..., Any]) -> str:

@@ -28,14 +28,14 @@ def to_openai(messages: Sequence[Mapping[str, Any]], *, max_image_side: int | No
 
 
 def without_system(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Messages in OpenAI's form for those who take no system turn: it goes in front of what the user says first."""
+    """Return messages in OpenAI's form without a system turn: its text goes in front of the first user turn."""
     turns = [dict(turn) for turn in messages]
     if not turns or turns[0]["role"] != "system":
         return turns
-    system, user, *rest = turns
-    said = user["content"]
-    parts = [{"type": "text", "text": system["content"]}, *([_text(said)] if isinstance(said, str) else said)]
-    return [{"role": "user", "content": _joined(parts)}, *rest]
+    system, user, *later_turns = turns
+    content = user["content"]
+    parts = [{"type": "text", "text": system["content"]}, *([_text(content)] if isinstance(content, str) else content)]
+    return [{"role": "user", "content": _joined(parts)}, *later_turns]
 
 
 def _content(content: Any, max_image_side: int | None) -> Any:
