@@ -25,6 +25,17 @@ class DrawsFailed(HedgeError, RuntimeError):
     """The model did not answer some draws, even after retries. Finished draws are kept."""
 
 
+def first_line(error: Exception) -> str:
+    """Return the kind of an error and the first line of its text, at most 300 characters of it.
+
+    Example:
+        >>> first_line(OSError("no space\\non the disk")), first_line(KeyError())
+        ('OSError: no space', 'KeyError')
+    """
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
 def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
     """Error for a name that is not one of `valid`, with the nearest valid one.
 
@@ -36,5 +47,5 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
     nearest = difflib.get_close_matches(str(name), options, n=1, cutoff=0.5)
     hint = f", did you mean {nearest[0]!r}?" if nearest else "."
     listed = ", ".join(options[:_LISTED])
-    more = f" and {len(options) - _LISTED} more" if len(options) > _LISTED else ""
-    return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {listed}{more}")
+    others = f" and {len(options) - _LISTED} more" if len(options) > _LISTED else ""
+    return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {listed}{others}")

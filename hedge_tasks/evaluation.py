@@ -90,12 +90,12 @@ def included_file(path: str) -> str:
         return path
     if Path(path).name == TEMPLATE:
         return str(own_folder(TEMPLATE_FILE))
-    _, scheme, rest = path.rpartition(PACKAGE_SCHEME)
+    _, scheme, address = path.rpartition(PACKAGE_SCHEME)
     if not scheme:
         return path
-    file = package_file(scheme + rest)
+    file = package_file(scheme + address)
     if file is None:
-        raise ConfigError(f"include: {scheme}{rest}: there is no such file in an installed package")
+        raise ConfigError(f"include: {scheme}{address}: there is no such file in an installed package")
     return str(file)
 
 
@@ -105,7 +105,7 @@ def evaluations() -> dict[str, tuple[Evaluation, str]]:
 
     What cannot be loaded is warned about and left out.
     """
-    found: dict[str, tuple[Evaluation, str]] = {}
+    by_name: dict[str, tuple[Evaluation, str]] = {}
     for name, entry in [_OURS, *read_entry_points(GROUP)]:
         try:
             declared = list(_declared(entry.load()))
@@ -115,23 +115,23 @@ def evaluations() -> dict[str, tuple[Evaluation, str]]:
             logger.warning("evaluation {!r} of {} is left out: {}: {}", name, entry.source, type(error).__name__, error)
             continue
         for evaluation in declared:
-            taken, by = found.setdefault(evaluation.name, (evaluation, entry.source))
+            taken, by = by_name.setdefault(evaluation.name, (evaluation, entry.source))
             if taken is not evaluation:
                 logger.warning("evaluation {!r} of {} is left out: {} has it", evaluation.name, entry.source, by)
-    return found
+    return by_name
 
 
 def _declared(target: Any) -> Iterator[Evaluation]:
     """An entry point names an `Evaluation`, several, or a function that gives them."""
-    given = target() if callable(target) else target
-    for evaluation in given if isinstance(given, Iterable) else [given]:
+    declared = target() if callable(target) else target
+    for evaluation in declared if isinstance(declared, Iterable) else [declared]:
         if not isinstance(evaluation, Evaluation):
             raise TypeError(f"expected an Evaluation, got {type(evaluation).__name__}")
         yield evaluation
 
 
 def brought(what: str) -> Callable[[], list[tuple[str, Registration]]]:
-    """Reads the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
+    """Return a reader of the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
 
     def read() -> list[tuple[str, Registration]]:
         return [
@@ -161,15 +161,15 @@ def brought_measures(name: str) -> list[Any]:
     Raises:
         ConfigError: there is no such evaluation; names the nearest one.
     """
-    known = evaluations()
-    if name not in known:
-        raise unknown("evaluation", name, known)
-    evaluation, source = known[name]
+    installed = evaluations()
+    if name not in installed:
+        raise unknown("evaluation", name, installed)
+    evaluation, source = installed[name]
     return [measure for target in evaluation.measures for measure in Registration(target, source).load()]
 
 
 def installed_measures(name: str) -> list[Any]:
-    """The same of what a file names; none where the evaluation is not installed, or its code is broken."""
+    """Return the measures of an evaluation that a file names; none where it is not installed or its code is broken."""
     if name not in evaluations():
         return []
     try:

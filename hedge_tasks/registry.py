@@ -46,10 +46,10 @@ class Registration:
         if not isinstance(self.target, str):
             return self.target
         module, _, attribute = self.target.partition(":")
-        found = importlib.import_module(module)
+        target = importlib.import_module(module)
         for name in filter(None, attribute.split(".")):
-            found = getattr(found, name)
-        return found
+            target = getattr(target, name)
+        return target
 
 
 class Registry(Generic[Product]):
@@ -122,13 +122,13 @@ class Registry(Generic[Product]):
         """Name and thing of all; what cannot be loaded is left out with one warning."""
         for name in self.names():
             try:
-                found = self.get(name)
+                target = self.get(name)
             except ConfigError as error:
                 if name not in self._warned:
                     self._warned.add(name)
                     logger.warning("{}; it is left out", error)
                 continue
-            yield name, found
+            yield name, target
 
     def build(self, name: str, /, **options: Any) -> Product:
         """Call what a name stands for.
@@ -169,8 +169,8 @@ class Registry(Generic[Product]):
 
 def read_entry_points(group: str) -> list[tuple[str, Registration]]:
     """Names and targets of a group, without importing any."""
-    found = sorted(entry_points(group=group), key=lambda point: (_package(point) != "hedge-tasks", point.name))
-    return [(point.name, Registration(point.value, _source(point))) for point in found]
+    points = sorted(entry_points(group=group), key=lambda point: (_package(point) != "hedge-tasks", point.name))
+    return [(point.name, Registration(point.value, _source(point))) for point in points]
 
 
 def _package(point: Any) -> str:

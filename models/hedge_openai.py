@@ -21,7 +21,7 @@ import torch
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, Draw, Refused
-from hedge_tasks.data.option_order import MOST, written
+from hedge_tasks.data.option_order import MOST, spellings
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import (
@@ -411,7 +411,7 @@ class HedgeOpenAI(ChatAdapter):
 
         async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
             # "(A)" and "A." are other spellings of "A", and none of one token.
-            other_forms = {form for option in groups[i].options for form in written(option)[1:]}
+            other_forms = {form for option in groups[i].options for form in spellings(option)[1:]}
             options = [option for option in groups[i].options if option not in other_forms]
             others = {form: f"{form!r} is no single token" for form in groups[i].options if form in other_forms}
             told = await self._first_token(groups[i], stop)

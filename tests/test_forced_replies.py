@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from openai_server import Response, Script, completion, serve
 
 from hedge_tasks.data.answers import REVERSED, Answer, AnswerSet, option_logprobs
-from hedge_tasks.data.option_order import lettered, reversed_letters, reversed_question, written
+from hedge_tasks.data.option_order import lettered, reversed_letters, reversed_question, spellings
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
@@ -210,9 +210,9 @@ def two_orders(conversation: Conversation | None = None) -> tuple[AnswerSet, Pla
 def test_a_liking_for_places_is_averaged_out_and_told() -> None:
     answers, model = two_orders()
     assert [(said, text) for _, said, text in model.asked] == [
-        *(("Which? (A) red (B) blue", form) for letter in "AB" for form in written(letter)),
+        *(("Which? (A) red (B) blue", form) for letter in "AB" for form in spellings(letter)),
         # By what they mean: red, blue.
-        *(("Which? (A) blue (B) red", form) for letter in "BA" for form in written(letter)),
+        *(("Which? (A) blue (B) red", form) for letter in "BA" for form in spellings(letter)),
     ]
     assert answers.n_forced == len(model.asked)
     assert len({number for number, *_ in model.asked}) == 2  # each order is read once

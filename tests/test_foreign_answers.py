@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.foreign.answers import ReadAnswers, read_answers
+from hedge_tasks.data.foreign.answers import ImportedAnswers, read_answers
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.runs.from_answers import run_from_answers
 from hedge_tasks.runs.run_files import load_run
@@ -190,7 +190,7 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     assert "baseline: of 2 documents the first answer, for nothing says which it is" in read.notes
 
 
-def labelled(scores: Any, folder: Path) -> ReadAnswers:
+def labelled(scores: Any, folder: Path) -> ImportedAnswers:
     (folder / "log.json").write_text(json.dumps({"version": 2, "status": "", "eval": {}, "samples": scores}))
     return read_answers([folder / "log.json"])
 

@@ -19,7 +19,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.data import cells
 from hedge_tasks.data.columns import ColumnSettings, find_roles
 from hedge_tasks.data.media import PictureFiles
-from hedge_tasks.data.own_data import look_at, write_data
+from hedge_tasks.data.own_data import inspect_rows, write_data
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError, DataError
 
@@ -174,7 +174,7 @@ def test_one_name_without_an_ending_does_not_make_a_task_of_texts(here: Path) ->
     table = table_of(here, **rows(mixed=[*names()[:5], "b"]))
     roles = find_roles(table, ColumnSettings())
     assert roles.images == ("mixed",)
-    assert look_at(table, roles, PictureFiles(here)).faults == {
+    assert inspect_rows(table, roles, PictureFiles(here)).faults == {
         5: f"the picture 'b' (from {here}) cannot be had: No such file or directory"
     }
 
@@ -263,7 +263,7 @@ def test_pictures_groups_and_repetitions_are_counted(here: Path) -> None:
     columns = rows(image=names())
     columns["question"][1], columns["answer"][1] = columns["question"][0], columns["answer"][0]  # and the same picture
     table = table_of(here, **columns)
-    found = look_at(table, find_roles(table, ColumnSettings()), PictureFiles(here))
+    found = inspect_rows(table, find_roles(table, ColumnSettings()), PictureFiles(here))
     assert (found.faults, found.pictures, found.groups, found.repeated) == ({}, 3, 3, 1)
 
 
@@ -305,7 +305,7 @@ def test_a_video_is_shown_as_frames_from_all_of_it(here: Path, fails: Callable[.
     assert "--frames: expected a number from 1 to 256, got 0" in fails("t", "t.csv", "--frames", "0")
     table = read_table("t.csv")
     roles = find_roles(table, ColumnSettings(frames=4))
-    found = look_at(table, roles, PictureFiles(here))
+    found = inspect_rows(table, roles, PictureFiles(here))
     assert list(found.faults) == [2]
     assert found.faults[2].startswith("cannot be read as a video")
     write_data(table, roles, PictureFiles(here), [2], here / "out" / "test.parquet")

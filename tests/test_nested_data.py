@@ -14,7 +14,7 @@ from hedge_tasks.data.cells import is_question
 from hedge_tasks.data.columns import ColumnSettings, find_roles
 from hedge_tasks.data.media import PictureFiles
 from hedge_tasks.data.nested import flat_rows, joined
-from hedge_tasks.data.own_data import look_at, texts_of
+from hedge_tasks.data.own_data import inspect_rows, texts_of
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError, DataError
 
@@ -98,7 +98,7 @@ def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:
     files = PictureFiles(tmp_path)
     roles = find_roles(table, ColumnSettings(), files)
     assert (roles.question, roles.answer, roles.images) == ("question", "answers", ("image_id",))
-    found = look_at(table, roles, files)
+    found = inspect_rows(table, roles, files)
     assert (found.faults, found.pictures, found.groups) == ({}, 2, 2)
     references = [texts_of(row, roles)["answers"].split("\n") for row in table.rows(None)]
     # VQA accuracy calls an answer right that three people gave; where no three agree, the commonest ones.

@@ -22,7 +22,7 @@ from hedge_tasks.data.columns import ColumnSettings, Roles, find_roles
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.manifests import Data
 from hedge_tasks.data.media import PictureFiles, medium_of
-from hedge_tasks.data.own_data import look_at, picture_columns, write_data
+from hedge_tasks.data.own_data import inspect_rows, picture_columns, write_data
 from hedge_tasks.data.tables import StoredTable, read_table, table_of_frame
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.medhallu import documents as medhallu
@@ -45,7 +45,7 @@ def made(table: StoredTable, folder: Path, settings: ColumnSettings | None = Non
     """What is written of a table, pictures as their widths."""
     files = PictureFiles(folder)
     roles = find_roles(table, settings or ColumnSettings(), files)
-    assert look_at(table, roles, files).faults == {}
+    assert inspect_rows(table, roles, files).faults == {}
     write_data(table, roles, files, (), folder / "made.parquet")
     rows = pq.read_table(folder / "made.parquet").to_pylist()
     for row in rows:
@@ -61,7 +61,7 @@ def refused(table: StoredTable, settings: ColumnSettings | None = None) -> str:
         roles = find_roles(table, settings or ColumnSettings())
     except ConfigError as error:
         return str(error)
-    faults = look_at(table, roles, PictureFiles(table.folder)).faults
+    faults = inspect_rows(table, roles, PictureFiles(table.folder)).faults
     assert faults
     return next(iter(faults.values()))
 
@@ -125,7 +125,7 @@ def test_names_that_lead_out_of_the_folder_are_refused(
         table = frame(pictures, answer=list("abcd"), image=[name] * 4)
         assert "lies outside of" in refused(table)
         roles = find_roles(table, ColumnSettings())
-        assert look_at(table, roles, PictureFiles(pictures, outside=True)).faults == {}
+        assert inspect_rows(table, roles, PictureFiles(pictures, outside=True)).faults == {}
 
 
 def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
@@ -300,7 +300,7 @@ def test_several_references_in_a_cell_are_asked_about(tmp_path: Path) -> None:
 
 def test_a_row_that_answers_nothing_is_named(tmp_path: Path) -> None:
     table = frame(tmp_path, answer=["red", "N/A", None, "none"])
-    faults = look_at(table, find_roles(table, ColumnSettings()), PictureFiles(tmp_path)).faults
+    faults = inspect_rows(table, find_roles(table, ColumnSettings()), PictureFiles(tmp_path)).faults
     assert faults == {1: "no answer", 2: "no answer"}
 
 

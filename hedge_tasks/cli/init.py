@@ -79,7 +79,7 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.columns import find_roles
     from hedge_tasks.data.media import PictureFiles
-    from hedge_tasks.data.own_data import look_at, write_data
+    from hedge_tasks.data.own_data import inspect_rows, write_data
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, prompt_of, write_files
     from hedge_tasks.lmms.own_task.names import check_free
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     prompt = arguments.prompt or prompt_of(roles)
     load_prompt(prompt)
     say("\n".join(_plan(table, roles, arguments.task, out)), sys.stderr)
-    findings = look_at(table, roles, files)
+    findings = inspect_rows(table, roles, files)
     facts = [*_facts(table, roles), *_found(roles, findings)]
     say("\n".join(f"  {fact}" for fact in _found(roles, findings)), sys.stderr)
     left_out = _left_out(findings, table, arguments.drop)

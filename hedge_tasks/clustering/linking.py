@@ -15,9 +15,9 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from hedge_tasks.clustering.base import UnionFind
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.clustering.relations import Classifier, Pair, Relation, Relations, Rule
+from hedge_tasks.data.union_find import UnionFind
 
 # How many pairs are asked before it is known that they matter. Asking early saves rounds, that is, fills the batches
 # when there are few answer sets; asking late saves forward passes.

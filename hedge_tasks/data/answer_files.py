@@ -1,4 +1,4 @@
-"""Sampled answers as files that somebody has."""
+"""Files of sampled answers."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ def cleaned(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
     Args:
         name: where they are from, for the warning.
     """
-    found: list[str] = []
+    changed: list[str] = []
 
     def clean(answer: Answer) -> Answer:
         text = without_template_tokens(answer.text)
         if text == answer.text:
             return answer
-        found.append(answer.text)
+        changed.append(answer.text)
         return replace(answer, text=text)
 
-    made = []
+    result = []
     for a in answer_sets:
         baseline, clean_draws, noisy = clean(a.baseline), tuple(map(clean, a.clean)), tuple(map(clean, a.noisy))
-        same = baseline is a.baseline and all(map(operator.is_, (*clean_draws, *noisy), (*a.clean, *a.noisy)))
-        made.append(a if same else replace(a, baseline=baseline, clean=clean_draws, noisy=noisy))
-    if found:
+        unchanged = baseline is a.baseline and all(map(operator.is_, (*clean_draws, *noisy), (*a.clean, *a.noisy)))
+        result.append(a if unchanged else replace(a, baseline=baseline, clean=clean_draws, noisy=noisy))
+    if changed:
         total = sum(len(a.answers) for a in answer_sets)
         logger.warning(
             "{}: {} of {} answers have tokens of a chat template around them, such as {}; they are taken away",
-            *(name, len(found), total, shown(found[0])),
+            *(name, len(changed), total, shown(changed[0])),
         )
-    return made
+    return result
 
 
 def parse_answer_sets(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[AnswerSet]:

@@ -49,7 +49,7 @@ def normal_rows(rows: Iterable[Row], *, allow_unknown: bool = False) -> list[Row
     Raises:
         DataError: names the place and the field.
     """
-    return [(where, _normal(row, where, allow_unknown)) for where, row in rows]
+    return [(where, _normal_row(row, where, allow_unknown)) for where, row in rows]
 
 
 def rows_of_table(rows: Sequence[Row], *, allow_unknown: bool = False) -> list[Row]:
@@ -69,13 +69,13 @@ def rows_of_table(rows: Sequence[Row], *, allow_unknown: bool = False) -> list[R
         if not (id := cells.text(row["id"], f"{where}: id")):
             raise DataError(f"{where}: there is no id")
         documents.setdefault(id, []).append((where, row))
-    return [(of[0][0], _document(id, of)) for id, of in documents.items()]
+    return [(rows_of_id[0][0], _document(id, rows_of_id)) for id, rows_of_id in documents.items()]
 
 
-def _normal(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[str, Any]:
+def _normal_row(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[str, Any]:
     if "answers" in row:
         _check_keys(row, _PLAIN, where, "key", allow_unknown)
-        return _of_plain(row, where, allow_unknown)
+        return _plain_answers(row, where, allow_unknown)
     _check_keys(row, (*_SET, *_OURS), where, "key", allow_unknown)
     normal = dict(row)
     if "baseline" in row:
@@ -85,20 +85,20 @@ def _normal(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[
             normal[name] = _answers(row[name], f"{where}: {name}", allow_unknown)
     if isinstance(row.get("follow_ups"), list):
         normal["follow_ups"] = [
-            _normal(inner, f"{where}: follow_ups[{i}]", allow_unknown) if isinstance(inner, Mapping) else inner
+            _normal_row(inner, f"{where}: follow_ups[{i}]", allow_unknown) if isinstance(inner, Mapping) else inner
             for i, inner in enumerate(row["follow_ups"])
         ]
     return normal
 
 
-def _of_plain(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[str, Any]:
+def _plain_answers(row: Mapping[str, Any], where: str, allow_unknown: bool) -> Mapping[str, Any]:
     if not isinstance(row["answers"], list):
         raise DataError(f"{where}: answers: expected a list, got {outside.shown(row['answers'])}")
-    about = {key: row[key] for key in (*_DOCUMENT, "claims") if key in row}
+    document = {key: row[key] for key in (*_DOCUMENT, "claims") if key in row}
     answers = _answers(row["answers"], f"{where}: answers", allow_unknown)
     if "baseline" in row:
-        return {**about, "baseline": _answer(row["baseline"], f"{where}: baseline", allow_unknown), "clean": answers}
-    return {**about, **_first_is_baseline(answers, where)}
+        return {**document, "baseline": _answer(row["baseline"], f"{where}: baseline", allow_unknown), "clean": answers}
+    return {**document, **_first_is_baseline(answers, where)}
 
 
 def _first_is_baseline(answers: Sequence[Any], where: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
     _check_keys(value, _ANSWER, where, "key", allow_unknown)
     if value.get("logprobs") is None:
         if value.get("tokens") is not None:
-            return _of_tokens(value, where)
+            return _with_token_mean(value, where)
         return {key: item for key, item in value.items() if key != "logprobs"}
     for key in ("mean_logprob", "n_tokens"):
         if value.get(key) is not None:
@@ -130,56 +130,52 @@ def _answer(value: Any, where: str, allow_unknown: bool) -> Any:
     tokens = value["logprobs"]
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}.logprobs: expected a list of numbers, got {outside.shown(tokens)}")
-    numbers = [_token(token, f"{where}.logprobs[{i}]") for i, token in enumerate(tokens)]
-    rest = {key: item for key, item in value.items() if key != "logprobs"}
+    numbers = [cells.log_probability(token, f"{where}.logprobs[{i}]") for i, token in enumerate(tokens)]
+    others = {key: item for key, item in value.items() if key != "logprobs"}
     mean = "-inf" if -math.inf in numbers else math.fsum(numbers) / len(numbers)
-    return {**rest, "mean_logprob": mean, "n_tokens": len(numbers)}
+    return {**others, "mean_logprob": mean, "n_tokens": len(numbers)}
 
 
-def _of_tokens(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _with_token_mean(value: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """`tokens` as `Answer.read` checks them, with the mean over them where nothing says it."""
     if value.get("mean_logprob") is not None or not isinstance(value["tokens"], list):
         return value
     pairs = value["tokens"]
     if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise DataError(f"{where}.tokens: expected a list of [text, log-probability]")
-    told = {"logprobs": [logprob for _, logprob in pairs]}
-    rest = {key: item for key, item in value.items() if key not in ("tokens", "mean_logprob", "n_tokens")}
-    return {**_answer({**rest, **told}, where, False), "tokens": pairs}
-
-
-def _token(value: object, where: str) -> float:
-    if value in ("-inf", -math.inf):
-        return -math.inf
-    found = outside.number(value, where)
-    if found > 0:
-        raise DataError(f"{where}: {found} is no log-probability, which is at most 0")
-    return found
+    logprobs = {"logprobs": [logprob for _, logprob in pairs]}
+    others = {key: item for key, item in value.items() if key not in ("tokens", "mean_logprob", "n_tokens")}
+    return {**_answer({**others, **logprobs}, where, False), "tokens": pairs}
 
 
 def _document(id: str, rows: Sequence[Row]) -> Mapping[str, Any]:
     where = rows[0][0]
-    about: dict[str, Any] = {"id": id}
+    fields: dict[str, Any] = {"id": id}
     for column in _DOCUMENT[1:]:
         read = cells.label if column == "label" else cells.text
-        given = {read(row[column], f"{at}: {column}"): at for at, row in rows if cells.text(row.get(column))}
-        if len(given) > 1:
-            at = list(given.values())[1]
+        values = {read(row[column], f"{at}: {column}"): at for at, row in rows if cells.text(row.get(column))}
+        if len(values) > 1:
+            at = list(values.values())[1]
             raise DataError(f"{at}: another {column} than in an earlier row of the id {id!r}")
-        if given:
-            about[column] = next(iter(given))
+        if values:
+            fields[column] = next(iter(values))
     answers = [_cell_answer(row, at) for at, row in rows]
     if "condition" not in rows[0][1]:
-        return {**about, **_first_is_baseline(answers, where)}
-    of: dict[str, list[Any]] = {name: [] for name in _CONDITIONS}
+        return {**fields, **_first_is_baseline(answers, where)}
+    by_condition: dict[str, list[Any]] = {name: [] for name in _CONDITIONS}
     for (at, row), answer in zip(rows, answers, strict=True):
         condition = cells.text(row["condition"]).lower()
-        if condition not in of:
+        if condition not in by_condition:
             raise DataError(f"{at}: {unknown('condition', condition, _CONDITIONS)}")
-        of[condition].append(answer)
-    if len(of["baseline"]) != 1:
-        raise DataError(f"{where}: the id {id!r} has {len(of['baseline'])} baseline answers, expected one")
-    return {**about, "baseline": of["baseline"][0], "clean": of["clean"], "noisy": of["noisy"]}
+        by_condition[condition].append(answer)
+    if len(by_condition["baseline"]) != 1:
+        raise DataError(f"{where}: the id {id!r} has {len(by_condition['baseline'])} baseline answers, expected one")
+    return {
+        **fields,
+        "baseline": by_condition["baseline"][0],
+        "clean": by_condition["clean"],
+        "noisy": by_condition["noisy"],
+    }
 
 
 def _cell_answer(row: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -191,10 +187,10 @@ def _cell_answer(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {"text": text, "mean_logprob": mean, "n_tokens": n_tokens}
 
 
-def _check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, kind: str, allow_unknown: bool) -> None:
+def _check_keys(fields: Mapping[str, Any], valid: Sequence[str], where: str, kind: str, allow_unknown: bool) -> None:
     if allow_unknown:
         return
-    for key in given:
-        if key not in known:
+    for key in fields:
+        if key not in valid:
             hint = "; hedge score --allow-unknown passes over such keys"
-            raise DataError(f"{where}: {unknown(kind, str(key)[:100], set(known) - set(_OURS))}{hint}")
+            raise DataError(f"{where}: {unknown(kind, str(key)[:100], set(valid) - set(_OURS))}{hint}")

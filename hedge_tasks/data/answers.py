@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo
 
-from hedge_tasks.data.option_order import written
+from hedge_tasks.data.option_order import spellings
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
@@ -64,7 +64,7 @@ def _spans(value: object, info: ValidationInfo) -> tuple[LabelledSpan, ...]:
     return read_spans(value, info.data["baseline"].text) if "baseline" in info.data else ()
 
 
-def _one_an_answer(value: tuple[int, ...] | None, info: ValidationInfo) -> tuple[int, ...] | None:
+def _one_per_answer(value: tuple[int, ...] | None, info: ValidationInfo) -> tuple[int, ...] | None:
     n_clean, n_noisy = len(info.data.get("clean", ())), len(info.data.get("noisy", ()))
     if value is not None and len(value) != 1 + n_clean + n_noisy:
         raise DataError(
@@ -112,13 +112,13 @@ class Thought:
     mean_logprob: LogProbability | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        mean = {} if self.mean_logprob is None else {"mean_logprob": _written_logprob(self.mean_logprob)}
+        mean = {} if self.mean_logprob is None else {"mean_logprob": _json_logprob(self.mean_logprob)}
         return {"n_tokens": self.n_tokens, **mean}
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Who answered, as the server's reply says.
+    """Model and server that answered, as the server's reply says.
 
     Attributes:
         model: name of the model; of a path its last part.
@@ -151,7 +151,7 @@ class Answer:
         end_logprob: log-probability of the end token (nats), where the model ended the answer and tells.
         thought: what it thought before; None without a thought, or where nothing is known of it.
         no_logprob: why the answer has no log-probability although the model told some.
-        served: who answered, where a server says so. Says nothing about the answer itself.
+        served: model and server that answered, where a server says so. Says nothing about the answer itself.
     """
 
     text: Text
@@ -173,17 +173,17 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"text": self.text}
         if self.mean_logprob is not None:
-            fields["mean_logprob"] = _written_logprob(self.mean_logprob)
+            fields["mean_logprob"] = _json_logprob(self.mean_logprob)
         if self.n_tokens is not None:
             fields["n_tokens"] = self.n_tokens
         if self.finish is not None:
             fields["finish"] = self.finish
         if self.tokens is not None:
-            fields["tokens"] = _written_tokens(self.tokens)
+            fields["tokens"] = _json_tokens(self.tokens)
         if self.alternatives is not None:
-            fields["alternatives"] = [_written_tokens(of) for of in self.alternatives]
+            fields["alternatives"] = [_json_tokens(alternatives) for alternatives in self.alternatives]
         if self.end_logprob is not None:
-            fields["end_logprob"] = _written_logprob(self.end_logprob)
+            fields["end_logprob"] = _json_logprob(self.end_logprob)
         if self.thought is not None:
             fields["thought"] = self.thought.to_dict()
         if self.no_logprob is not None:
@@ -266,10 +266,10 @@ def option_logprobs(forced: Mapping[str, Answer], prefix: str = OPTION) -> dict[
     }
 
 
-def _passes(name: str, answer: Answer) -> int:
+def _n_passes(name: str, answer: Answer) -> int:
     """Of one forced text: a letter as the whole reply is read in every way to write it."""
     whole = name.startswith((OPTION, REVERSED, READ, NOISY)) and answer.finish != "length"
-    return len(written(answer.text)) if whole else 1
+    return len(spellings(answer.text)) if whole else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class AnswerSet:
     label: Annotated[int | None, BeforeValidator(_label)] = None
     group: Id | None = None
     question_type: Id | None = None
-    cluster_ids: Annotated[tuple[Annotated[int, Strict()], ...] | None, AfterValidator(_one_an_answer)] = None
+    cluster_ids: Annotated[tuple[Annotated[int, Strict()], ...] | None, AfterValidator(_one_per_answer)] = None
     follow_ups: Annotated[tuple[AnswerSet, ...], _none_is(()), AfterValidator(_without_follow_ups)] = ()
     held_out: Annotated[bool, Strict(), _none_is(False)] = False
     choice_errors: Mapping[str, float] = field(default_factory=dict)
@@ -338,7 +338,7 @@ class AnswerSet:
     @property
     def n_forced(self) -> int:
         """Forced passes behind it, those of its follow-ups included."""
-        own = sum(_passes(name, answer) for name, answer in self.forced.items())
+        own = sum(_n_passes(name, answer) for name, answer in self.forced.items())
         return own + sum(further.n_forced for further in self.follow_ups)
 
     def with_label(self, label: int | None) -> AnswerSet:
@@ -346,8 +346,8 @@ class AnswerSet:
 
     def with_choice(self, held_out: bool, errors: Mapping[str, float]) -> AnswerSet:
         """Return what the choice of a clustering's threshold means for the AUROCs of this document's scores."""
-        same = (self.held_out, self.choice_errors) == (held_out, errors)
-        return self if same else replace(self, held_out=held_out, choice_errors=dict(errors))
+        unchanged = (self.held_out, self.choice_errors) == (held_out, errors)
+        return self if unchanged else replace(self, held_out=held_out, choice_errors=dict(errors))
 
     def with_follow_ups(self, follow_ups: Sequence[AnswerSet]) -> AnswerSet:
         return replace(self, follow_ups=tuple(follow_ups))
@@ -461,10 +461,10 @@ def _json(fields: dict[str, Any], report: Mapping[str, Any] | None) -> str:
     return json.dumps(fields | ({_REPORT: report} if report else {}), ensure_ascii=False)
 
 
-def _written_logprob(value: float) -> float | str:
+def _json_logprob(value: float) -> float | str:
     """JSON has no infinity; what is impossible (probability 0) is written as the string "-inf"."""
     return "-inf" if value == -math.inf else value
 
 
-def _written_tokens(tokens: Sequence[tuple[str, float]]) -> list[list[Any]]:
-    return [[text, _written_logprob(p)] for text, p in tokens]
+def _json_tokens(tokens: Sequence[tuple[str, float]]) -> list[list[Any]]:
+    return [[text, _json_logprob(p)] for text, p in tokens]

@@ -1,4 +1,4 @@
-"""Cells of a table that somebody has, whichever program wrote it: as texts, numbers and labels."""
+"""Cells of a user's table, whichever program wrote it: as texts, numbers and labels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.io import outside
 from hedge_tasks.io.outside import clean, shown
 
 QUESTIONS = (
@@ -55,9 +56,9 @@ def named(value: object, where: str) -> str:
     Raises:
         DataError: there is nothing, or no text.
     """
-    if isinstance(value, bool) or not (found := text(value, where)):
+    if isinstance(value, bool) or not (name := text(value, where)):
         raise DataError(f"{where}: expected a text, got {shown(value)}")
-    return found
+    return name
 
 
 def number(value: object, where: str) -> float | None:
@@ -76,16 +77,30 @@ def number(value: object, where: str) -> float | None:
     raise DataError(f"{where}: expected a number, got {shown(value)}")
 
 
+def log_probability(value: object, where: str) -> float:
+    """Return a log-probability in nats: a number of at most 0, or minus infinity (also written "-inf").
+
+    Raises:
+        DataError: it is something else.
+    """
+    if value in ("-inf", -math.inf):
+        return -math.inf
+    result = outside.number(value, where)
+    if result > 0:
+        raise DataError(f"{where}: {result} is no log-probability, which is at most 0")
+    return result
+
+
 def whole(value: object, where: str) -> int | None:
     """A whole number, also one that pandas has made a float of; None where there is none.
 
     Raises:
         DataError: it is something else.
     """
-    found = number(value, where)
-    if found is not None and not found.is_integer():
+    result = number(value, where)
+    if result is not None and not result.is_integer():
         raise DataError(f"{where}: expected a whole number, got {shown(value)}")
-    return None if found is None else int(found)
+    return None if result is None else int(result)
 
 
 def label(value: object, where: str) -> int | None:
@@ -109,8 +124,8 @@ def without_decimals(value: object) -> object:
     """1 for 1.0 and "1.0": pandas makes floats of a column of labels where one is missing."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and (found := _WHOLE.fullmatch(value.strip())):
-        return found[1]
+    if isinstance(value, str) and (match := _WHOLE.fullmatch(value.strip())):
+        return match[1]
     return value
 
 

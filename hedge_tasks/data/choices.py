@@ -22,7 +22,7 @@ _MORE_LISTS = ("选项", "選択肢", "optionen", "opciones", "opzioni", "opcoes
 _ONE_EACH = re.compile(r"(?:(?:option|choice|opt|opcion|antwort)_?)?(?P<which>[a-z]|[1-9])")
 _LETTER = re.compile(r"\(?(?P<letter>[A-Za-z])(?:[).:]|\s*$)\s*(?P<text>.*)", re.DOTALL)
 _AT_FRONT = re.compile(r"\(?([A-Z])[).:]\s+")
-_LOOKED_AT = 50
+_ROWS_CHECKED = 50
 
 Naming = Literal["letter", "number", "text"]
 """How the column of answers names the right option."""
@@ -58,9 +58,9 @@ class OptionColumns:
         elif len(self.columns) == 1:
             options = _parsed(row[self.columns[0]])
         else:
-            given = _bare([_option(row[column]) for column in self.columns])
-            options = [text for text in given if text]
-            if given[: len(options)] != options:
+            texts = _bare([_option(row[column]) for column in self.columns])
+            options = [text for text in texts if text]
+            if texts[: len(options)] != options:
                 raise DataError("an option is missing between others")
         if not 2 <= len(options) <= MOST:
             raise DataError("no options" if not options else f"{len(options)} options; expected 2 to {MOST}")
@@ -131,7 +131,7 @@ class OptionColumns:
 
     def fits(self, table: StoredTable, question: str, answer: str) -> bool:
         """Whether options in the questions are named by letter or text in the first answers."""
-        answers, questions = table.values(answer, _LOOKED_AT), table.values(question, _LOOKED_AT)
+        answers, questions = table.values(answer, _ROWS_CHECKED), table.values(question, _ROWS_CHECKED)
         pairs = [(a, [o.text for o in lettered(str(q))]) for a, q in zip(answers, questions, strict=True)]
         ways = (replace(self, naming="letter"), replace(self, naming="text"))
         return any(all(options and _number_of(v, options, way) is not None for v, options in pairs) for way in ways)
@@ -139,14 +139,18 @@ class OptionColumns:
 
 def _bare(options: list[str]) -> list[str]:
     """Options without the letters that each of them has in front (PMC-VQA's "A: purple" in the column Choice A)."""
-    found = [_LETTER.match(text) for text in options]
+    matches = [_LETTER.match(text) for text in options]
     letters = _letters(options)
-    bare = [one["text"].strip() for one, letter in zip(found, letters, strict=True) if one and one["letter"] == letter]
+    bare = [
+        match["text"].strip()
+        for match, letter in zip(matches, letters, strict=True)
+        if match and match["letter"] == letter
+    ]
     return bare if len(bare) == len(options) and all(bare) else options
 
 
 def find_choices(
-    table: StoredTable, columns: Sequence[str], asked: Sequence[str], question: str | None
+    table: StoredTable, columns: Sequence[str], chosen: Sequence[str], question: str | None
 ) -> OptionColumns | None:
     """The options of a table: as the user says, else by names and values; None without.
 
@@ -156,14 +160,14 @@ def find_choices(
     Raises:
         ConfigError: a column has the name of options, and its values cannot be read as such.
     """
-    if asked:
-        return OptionColumns(tuple(asked))
+    if chosen:
+        return OptionColumns(tuple(chosen))
     named = [column for column in columns if plain_name(column) in (*LISTS, *_MORE_LISTS)]
     for column in named:
-        there = table.there(column, _LOOKED_AT)
-        if there:
+        values = table.present_values(column, _ROWS_CHECKED)
+        if values:
             try:
-                for value in there:
+                for value in values:
                     _parsed(value)
             except DataError as error:
                 raise ConfigError(
@@ -172,17 +176,17 @@ def find_choices(
                 ) from None
             return OptionColumns((column,))
     for which in ("abcdefghijklmnopqrstuvwxyz", "123456789"):
-        found: dict[str, str] = {}
+        by_option: dict[str, str] = {}
         for column in columns:
             if (match := _ONE_EACH.fullmatch(plain_name(column))) and match["which"] in which:
                 if len(column) == 1 and not column.isupper():
                     continue
-                found.setdefault(match["which"], column)
-        run = [found[one] for one in which[: len(found)] if one in found]
-        if len(run) >= 2 and len(run) == len(found):
-            return OptionColumns(tuple(run))
+                by_option.setdefault(match["which"], column)
+        option_columns = [by_option[option] for option in which[: len(by_option)] if option in by_option]
+        if len(option_columns) >= 2 and len(option_columns) == len(by_option):
+            return OptionColumns(tuple(option_columns))
     if question is not None:
-        texts = table.values(question, _LOOKED_AT)
+        texts = table.values(question, _ROWS_CHECKED)
         if texts and all(isinstance(text, str) and lettered(text) for text in texts):
             return OptionColumns(())
     return None
@@ -214,17 +218,17 @@ def _number_of(answer: object, options: Sequence[str], choices: OptionColumns) -
     text = cells.text(answer)
     if choices.naming == "letter":
         match = _LETTER.fullmatch(text)
-        if match is None or (match["text"].strip() and not _same(match["text"], options, match["letter"])):
+        number = len(options) if match is None else ord(match["letter"].upper()) - ord("A")
+        if match is None or number >= len(options):
             return None
-        number = ord(match["letter"].upper()) - ord("A")
-        return number if number < len(options) else None
-    found = [i for i, option in enumerate(options) if option.casefold() == " ".join(text.casefold().split())]
-    return found[0] if len(found) == 1 else None
+        return number if not match["text"].strip() or _is_option(match["text"], options[number]) else None
+    matching = [i for i, option in enumerate(options) if _is_option(text, option)]
+    return matching[0] if len(matching) == 1 else None
 
 
-def _same(text: str, options: Sequence[str], letter: str) -> bool:
-    number = ord(letter.upper()) - ord("A")
-    return number < len(options) and options[number].casefold() == " ".join(text.casefold().split())
+def _is_option(text: str, option: str) -> bool:
+    """Whether a text is that of an option, but for case and white space."""
+    return option.casefold() == " ".join(text.casefold().split())
 
 
 def _whole(value: object) -> int | None:
@@ -251,8 +255,8 @@ def _parsed(value: object) -> list[str]:
                 return _parsed(ast.literal_eval(plain))
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 raise DataError(f"its value {shown(value)} is no list") from None
-        if found := lettered(value):
-            return [option.text for option in found]
+        if options := lettered(value):
+            return [option.text for option in options]
         if plain:
             raise DataError(f"its value {shown(value)} is no list")
         return []
@@ -262,9 +266,9 @@ def _parsed(value: object) -> list[str]:
         keys = [str(key).strip() for key in value if value[key] is not None]
         if keys != _letters(keys):
             raise DataError("its keys are not the letters from A on")
-        return [_option(one) for one in value.values() if one is not None]
+        return [_option(item) for item in value.values() if item is not None]
     if isinstance(value, (list, tuple)):
-        texts = [_option(one) for one in value]
+        texts = [_option(item) for item in value]
         if len(texts) > 1 and [m[1] if (m := _AT_FRONT.match(t)) else "" for t in texts] == _letters(texts):
             texts = [_AT_FRONT.sub("", text, count=1) for text in texts]
         if not all(texts):

@@ -1,4 +1,4 @@
-"""Which column of a table is what. Told by names and values, never between two that both could be: then it is asked."""
+"""The role of each column of a table, from names and values. Where two columns could be meant, the user is asked."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ MEDIA = {
 MOST_TYPES = 50
 """More kinds than this are no kinds: too few questions of each could be compared."""
 
-_LOOKED_AT = 50
+_ROWS_CHECKED = 50
 _NAME_LIKE = re.compile(r"[^\s?][^\n?]{0,200}")
 _MAYBE_NAMES = ("image_id", "img_id", "file_name", "filename", "file", "path", "image_name", "img_name")
 
@@ -166,76 +166,93 @@ class Roles:
         return [column for column in table.columns if column not in self.used()]
 
 
-def find_roles(table: StoredTable, asked: ColumnSettings, files: PictureFiles | None = None) -> Roles:
-    """Which column is what: as the user says, else by names and values.
+def find_roles(table: StoredTable, settings: ColumnSettings, files: PictureFiles | None = None) -> Roles:
+    """Return which column is what: as the user says, else by names and values.
 
     Args:
+        settings: columns as the user names them.
         files: the pictures that names may mean; None for those of the table's folder.
 
     Raises:
         ConfigError: the user names a column that is not there, several or no columns could be it, or a column of
             pictures, video, sound or options would stay unread; says which option answers that.
     """
-    named = (asked.question, asked.answer, asked.group, asked.id, asked.question_type, *asked.images, *asked.options)
-    for name in (*named, *asked.ignore):
+    named = (
+        settings.question,
+        settings.answer,
+        settings.group,
+        settings.id,
+        settings.question_type,
+        *settings.images,
+        *settings.options,
+    )
+    for name in (*named, *settings.ignore):
         if name not in (None, NONE, *table.columns):
             raise unknown(f"column of {table.name}", str(name), table.columns)
     files = files or PictureFiles(table.folder)
-    columns = [column for column in table.columns if column not in asked.ignore]
-    pictures = _images(table, columns, asked, files)
+    columns = [column for column in table.columns if column not in settings.ignore]
+    pictures = _images(table, columns, settings, files)
     texts = [column for column in columns if column not in pictures]
-    if (talk := next((c for c in texts if plain_name(c) in CONVERSATIONS), None)) and not (asked.question):
+    if (turns := next((c for c in texts if plain_name(c) in CONVERSATIONS), None)) and not settings.question:
         raise ConfigError(
-            f"{table.name}: the column {talk!r} holds conversations that are not all one question and one answer; "
+            f"{table.name}: the column {turns!r} holds conversations that are not all one question and one answer; "
             "write a table with the columns question and answer"
         )
-    question = asked.question or _by_name(table, texts, QUESTIONS, "questions", "--question")
+    question = settings.question or _column_named(table, texts, QUESTIONS, "questions", "--question")
     if question == NONE:
         raise ConfigError("--question: a task needs one; answers that are labelled already are for `hedge score`")
-    offered = NONE not in asked.options
-    found = find_choices(table, [c for c in texts if c != question], asked.options, question) if offered else None
-    rest = [c for c in texts if c != question and not (found and c in found.columns)]
-    told = found is None or any(plain_name(column) in ANSWERS for column in rest)
-    names = ANSWERS if told else (*ANSWERS, *WHICH_OPTION)
-    answer = asked.answer or _by_name(table, rest, names, "right answers", "--answer", ", or --answer none (no labels)")
+    has_options = NONE not in settings.options
+    options = (
+        find_choices(table, [c for c in texts if c != question], settings.options, question) if has_options else None
+    )
+    remaining = [c for c in texts if c != question and not (options and c in options.columns)]
+    has_answers = options is None or any(plain_name(column) in ANSWERS for column in remaining)
+    names = ANSWERS if has_answers else (*ANSWERS, *WHICH_OPTION)
+    answer = settings.answer or _column_named(
+        table, remaining, names, "right answers", "--answer", ", or --answer none (no labels)"
+    )
     if question == answer:
         raise ConfigError(f"--question and --answer are both {question!r}")
     answer_column = None if answer == NONE else answer
-    choices = _with_answers(table, found, answer_column, question, asked)
-    rest = [column for column in rest if column != answer]
-    id_ = asked.id or next((c for c in rest if c in IDS and _distinct(table, c) == table.n_rows), None)
-    group = asked.group or _group(table, [column for column in rest if column != id_])
-    kind = asked.question_type or next((c for c in rest if c not in (id_, group) and _is_kind(table, c)), None)
+    choices = _with_answers(table, options, answer_column, question, settings)
+    remaining = [column for column in remaining if column != answer]
+    id_ = settings.id or next((c for c in remaining if c in IDS and _distinct(table, c) == table.n_rows), None)
+    group = settings.group or _group(table, [column for column in remaining if column != id_])
+    kind = settings.question_type or next(
+        (c for c in remaining if c not in (id_, group) and _is_question_type(table, c)), None
+    )
     if id_ not in (None, NONE) and _distinct(table, str(id_)) < table.n_rows:
         raise ConfigError(f"--id {id_}: rows share a value of it, or have none; --id none numbers them")
     group, id_, kind = (None if column == NONE else column for column in (group, id_, kind))
-    listed = len(pictures) > 1 or any(isinstance(v, list) for c in pictures for v in table.there(c, _LOOKED_AT))
+    listed = len(pictures) > 1 or any(
+        isinstance(v, list) for c in pictures for v in table.present_values(c, _ROWS_CHECKED)
+    )
     optional = len(pictures) > 1 and _numbered(pictures)
-    filmed = asked.frames if any(_medium(table, column) == "video" for column in pictures) else None
+    filmed = settings.frames if any(_medium(table, column) == "video" for column in pictures) else None
     listed = listed or (filmed or 0) > 1
     shape = {"listed": listed, "optional": optional, "frames": filmed}
     roles = Roles(question, answer_column, pictures, group, id_, kind, choices, **shape)  # type: ignore[arg-type]
-    return roles if answer_column is None or choices else _with_references(table, roles, asked)
+    return roles if answer_column is None or choices else _with_references(table, roles, settings)
 
 
 def _with_answers(
-    table: StoredTable, found: OptionColumns | None, answer: str | None, question: str, asked: ColumnSettings
+    table: StoredTable, options: OptionColumns | None, answer: str | None, question: str, settings: ColumnSettings
 ) -> OptionColumns | None:
-    if found is None or answer is None:
-        return found
-    if found.in_text and not found.fits(table, question, answer):
+    if options is None or answer is None:
+        return options
+    if options.in_text and not options.fits(table, question, answer):
         return None
-    return found.answered_by(table, answer, question, asked.first_option)
+    return options.answered_by(table, answer, question, settings.first_option)
 
 
-def _with_references(table: StoredTable, roles: Roles, asked: ColumnSettings) -> Roles:
-    """How references stand in the cells: one, a list, or several in one text."""
+def _with_references(table: StoredTable, roles: Roles, settings: ColumnSettings) -> Roles:
+    """Return the roles with the way in which references stand in the cells: one, a list, or several in one text."""
     answer = str(roles.answer)
-    values = table.there(answer, table.n_rows)
+    values = table.present_values(answer, table.n_rows)
     if any(isinstance(value, (list, tuple)) for value in values):
         return replace(roles, several=True)
-    if asked.separator is not None:
-        return roles if asked.separator == NONE else replace(roles, separator=asked.separator)
+    if settings.separator is not None:
+        return roles if settings.separator == NONE else replace(roles, separator=settings.separator)
     texts = [str(value) for value in values]
     for separator in ("||", "|", ";"):
         if sum(separator in text for text in texts) * 2 > len(texts):
@@ -256,45 +273,49 @@ def _with_references(table: StoredTable, roles: Roles, asked: ColumnSettings) ->
 
 
 def _asks_yes_or_no(table: StoredTable, question: str) -> bool:
-    first = [str(value).strip().lower().split(" ")[0] for value in table.there(question, _LOOKED_AT)]
+    first = [str(value).strip().lower().split(" ")[0] for value in table.present_values(question, _ROWS_CHECKED)]
     polar = {"is", "are", "was", "were", "do", "does", "did", "can", "has", "have", "ist", "sind", "hat", "gibt", "any"}
     return sum(word in polar for word in first) * 2 > len(first)
 
 
-def _images(table: StoredTable, columns: Sequence[str], asked: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
+def _images(
+    table: StoredTable, columns: Sequence[str], settings: ColumnSettings, files: PictureFiles
+) -> tuple[str, ...]:
     media = {column: medium for column in columns if (medium := _medium(table, column))}
     for column, medium in media.items():
-        if medium != "pictures" and not (medium == "video" and asked.frames):
+        if medium != "pictures" and not (medium == "video" and settings.frames):
             frames = "Show frames of it with --frames 8, or leave" if medium == "video" else "Leave"
             raise ConfigError(
                 f"{table.name}: the column {column!r} holds {medium}, which is not read; a task without it would ask "
                 f"about something that is not shown. {frames} it out knowingly with --ignore {column}"
             )
-    found = list(media)
-    if NONE in asked.images:
+    image_columns = list(media)
+    if NONE in settings.images:
         return ()
-    if asked.images:
-        if left := [column for column in found if column not in asked.images]:
+    if settings.images:
+        if left := [column for column in image_columns if column not in settings.images]:
             raise ConfigError(
                 f"{table.name}: the column {left[0]!r} holds pictures as well; show it with --image {left[0]}, or "
                 f"leave it out knowingly with --ignore {left[0]}"
             )
-        return tuple(dict.fromkeys(asked.images))
-    if not found and (maybe := _by_file(table, columns, files)):
-        found = [maybe]
-    local = [column for column in found if not _are_addresses(table, column)]
-    found = local if len(local) == 1 else found  # the others say where the same pictures were
-    if len(found) > 1 and not _belong_together(found):
-        both = " ".join(f"--image {column}" for column in found)
+        return tuple(dict.fromkeys(settings.images))
+    if not image_columns and (by_file := _column_of_file_names(table, columns, files)):
+        image_columns = [by_file]
+    local = [column for column in image_columns if not _are_addresses(table, column)]
+    image_columns = local if len(local) == 1 else image_columns  # the others say where the same pictures were
+    if len(image_columns) > 1 and not _are_a_sequence(image_columns):
+        both = " ".join(f"--image {column}" for column in image_columns)
         raise ConfigError(
-            f"{table.name}: the columns {_listed(found)} all hold pictures. Which are shown, and in which order? "
-            f"{both}, or one of them and --ignore for the others; or --image none"
+            f"{table.name}: the columns {_listed(image_columns)} all hold pictures. Which are shown, and in which "
+            f"order? {both}, or one of them and --ignore for the others; or --image none"
         )
-    return tuple(sorted(found, key=_number_in) if len(found) > 1 and _numbered(found) else found)
+    return tuple(
+        sorted(image_columns, key=_number_in) if len(image_columns) > 1 and _numbered(image_columns) else image_columns
+    )
 
 
 def _are_addresses(table: StoredTable, column: str) -> bool:
-    return all(isinstance(value, str) and "://" in value for value in table.there(column, _LOOKED_AT))
+    return all(isinstance(value, str) and "://" in value for value in table.present_values(column, _ROWS_CHECKED))
 
 
 def _medium(table: StoredTable, column: str) -> str | None:
@@ -303,32 +324,33 @@ def _medium(table: StoredTable, column: str) -> str | None:
     Raises:
         ConfigError: some of its rows hold pictures and most do not, or its name says pictures and its values do not.
     """
-    there = table.there(column, _LOOKED_AT)
-    kinds = [medium_of(value) for value in there]
-    known = [kind for kind in kinds if kind]
+    values = table.present_values(column, _ROWS_CHECKED)
+    kinds = [medium_of(value) for value in values]
+    media = [kind for kind in kinds if kind]
     name = plain_name(column)
     by_name = re.sub(r"_?\d+$", "", name)
-    if known and 2 * len(known) >= len(there):
-        return max(known, key=known.count)
-    if not there:
+    if media and 2 * len(media) >= len(values):
+        return max(media, key=media.count)
+    if not values:
         return None
-    if known and name not in (*QUESTIONS, *ANSWERS):
+    if media and name not in (*QUESTIONS, *ANSWERS):
         raise ConfigError(
-            f"{table.name}: the column {column!r} holds {known[0]} in {len(known)} of the first {len(there)} rows that "
-            f"have something in it; show it with --image {column} once all do, or leave it out with --ignore {column}"
+            f"{table.name}: the column {column!r} holds {media[0]} in {len(media)} of the first {len(values)} rows "
+            f"that have something in it; show it with --image {column} once all do, or leave it out with "
+            f"--ignore {column}"
         )
-    if any(isinstance(value, (bytes, bytearray)) for value in there) or any(map(_is_file_record, there)):
+    if any(isinstance(value, (bytes, bytearray)) for value in values) or any(map(_is_file_record, values)):
         raise ConfigError(
             f"{table.name}: the column {column!r} holds files that are no pictures; leave it out with --ignore {column}"
         )
     if by_name in MEDIA:
         return MEDIA[by_name]
     if by_name in PICTURES:
-        if all(isinstance(value, str) and _NAME_LIKE.fullmatch(value) for value in there):
+        if all(isinstance(value, str) and _NAME_LIKE.fullmatch(value) for value in values):
             return "pictures"  # names without an ending, some of which may be missing: the rows will say
         raise ConfigError(
-            f"{table.name}: by its name the column {column!r} holds pictures, and by its values ({shown(there[0])}) it "
-            f"does not; leave it out with --ignore {column}"
+            f"{table.name}: by its name the column {column!r} holds pictures, and by its values ({shown(values[0])}) "
+            f"it does not; leave it out with --ignore {column}"
         )
     return None
 
@@ -337,7 +359,7 @@ def _is_file_record(value: object) -> bool:
     return isinstance(value, Mapping) and {"bytes", "path"} <= value.keys()
 
 
-def _by_file(table: StoredTable, columns: Sequence[str], files: PictureFiles) -> str | None:
+def _column_of_file_names(table: StoredTable, columns: Sequence[str], files: PictureFiles) -> str | None:
     """The column that names the pictures of the folder without their endings.
 
     Raises:
@@ -345,7 +367,7 @@ def _by_file(table: StoredTable, columns: Sequence[str], files: PictureFiles) ->
     """
     if not table.in_folder or not files.any():
         return None
-    naming = [column for column in columns if _names_files(table.there(column, _LOOKED_AT), files)]
+    naming = [column for column in columns if _names_files(table.present_values(column, _ROWS_CHECKED), files)]
     sure = [column for column in naming if plain_name(column) in _MAYBE_NAMES]
     if len(sure) == 1:
         return sure[0]
@@ -365,7 +387,7 @@ def _names_files(values: Sequence[object], files: PictureFiles) -> bool:
     )
 
 
-def _belong_together(columns: Sequence[str]) -> bool:
+def _are_a_sequence(columns: Sequence[str]) -> bool:
     """Whether columns of pictures are meant to be shown together: numbered, or before and after."""
     names = [plain_name(column) for column in columns]
     return _numbered(columns) or names in (["before", "after"], ["prior", "current"])
@@ -377,35 +399,37 @@ def _numbered(columns: Sequence[str]) -> bool:
 
 
 def _number_in(column: str) -> int:
-    found = re.search(r"(\d+)$", column)
-    return int(found[1]) if found else 0
+    match = re.search(r"(\d+)$", column)
+    return int(match[1]) if match else 0
 
 
-def _by_name(
+def _column_named(
     table: StoredTable, columns: Sequence[str], names: Sequence[str], what: str, option: str, also: str = ""
 ) -> str:
-    found = [column for column in columns if plain_name(column) in names]
-    first = [column for column in found if plain_name(column) == names[0]]
-    if len(first or found) == 1:
-        return (first or found)[0]
-    if found:
-        raise ConfigError(f"{table.name}: which column holds the {what}, {_listed(found, 'or')}? Say {option} COLUMN")
+    matching = [column for column in columns if plain_name(column) in names]
+    first = [column for column in matching if plain_name(column) == names[0]]
+    if len(first or matching) == 1:
+        return (first or matching)[0]
+    if matching:
+        raise ConfigError(
+            f"{table.name}: which column holds the {what}, {_listed(matching, 'or')}? Say {option} COLUMN"
+        )
     raise ConfigError(
         f"{table.name}: which column holds the {what}? Say {option} COLUMN{also}; there are {_examples(table)}"
     )
 
 
 def _group(table: StoredTable, columns: Sequence[str]) -> str | None:
-    found = [c for c in columns if plain_name(c) in GROUPS and 1 < _distinct(table, c) < table.n_rows]
-    if len(found) > 1:
+    candidates = [c for c in columns if plain_name(c) in GROUPS and 1 < _distinct(table, c) < table.n_rows]
+    if len(candidates) > 1:
         raise ConfigError(
-            f"{table.name}: which questions belong together, those that share {_listed(found, 'or')}? Say --group "
+            f"{table.name}: which questions belong together, those that share {_listed(candidates, 'or')}? Say --group "
             "COLUMN (the larger groups, such as patients, where both do), or --group none"
         )
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
-def _is_kind(table: StoredTable, column: str) -> bool:
+def _is_question_type(table: StoredTable, column: str) -> bool:
     if column not in QUESTION_TYPES:
         return False
     n = _distinct(table, column)

@@ -27,7 +27,7 @@ def in_turns(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Mapping
     column = next((c for c in COLUMNS if rows and all(_is_conversation(row.get(c)) for row in rows)), None)
     if column is None or any({"question", "answer"} & row.keys() for row in rows):
         return list(rows), False
-    made: list[Mapping[str, Any]] = []
+    flat: list[Mapping[str, Any]] = []
     for number, row in enumerate(rows, start=1):
         turns = [turn for turn in row[column] if _role(turn) != "system"]
         if [_kind(turn) for turn in turns] != ["asks", "answers"]:
@@ -35,12 +35,12 @@ def in_turns(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Mapping
                 f"{name}: row {number}: the column {column!r} holds {len(turns)} turns, and only one question with one "
                 "answer makes a document. Which turn is meant? Write a table with the columns question and answer"
             )
-        asked, pictures = _content(turns[0], f"{name}: row {number}")
-        answered, _ = _content(turns[1], f"{name}: row {number}")
-        rest = {key: value for key, value in row.items() if key != column}
-        shown = {"image": pictures[0] if len(pictures) == 1 else pictures} if pictures else {}
-        made.append({**rest, **shown, "question": asked, "answer": answered})
-    return made, True
+        question, pictures = _content(turns[0], f"{name}: row {number}")
+        answer, _ = _content(turns[1], f"{name}: row {number}")
+        others = {key: value for key, value in row.items() if key != column}
+        images = {"image": pictures[0] if len(pictures) == 1 else pictures} if pictures else {}
+        flat.append({**others, **images, "question": question, "answer": answer})
+    return flat, True
 
 
 def without_mark(text: str) -> str:

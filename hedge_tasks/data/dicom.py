@@ -48,9 +48,9 @@ def as_png(content: bytes, name: str) -> bytes:
         values = windowed(values, *window)
         if data.get("PhotometricInterpretation") == "MONOCHROME1":
             values = 255 - values
-    made = io.BytesIO()
-    Image.fromarray(values.astype(np.uint8)).save(made, "PNG")
-    return made.getvalue()
+    png = io.BytesIO()
+    Image.fromarray(values.astype(np.uint8)).save(png, "PNG")
+    return png.getvalue()
 
 
 def windowed(values: np.ndarray, centre: float, width: float) -> np.ndarray:

@@ -14,6 +14,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedge_tasks.data.union_find import UnionFind
+
 ROTATION = 10**6
 """CircularEval's step in the number of an item with every rotation of its options (MMBench, Liu et al. 2023)."""
 
@@ -52,12 +54,12 @@ def count_groups(groups: Sequence[str | None]) -> int:
     return len({group for group in groups if group is not None}) + sum(group is None for group in groups)
 
 
-def find_groups(declared: Sequence[str | None] | None, *found: Sequence[str | None]) -> Grouping:
+def find_groups(declared: Sequence[str | None] | None, *keys: Sequence[str | None]) -> Grouping:
     """Join the documents that share any of several keys, directly or through others.
 
     Args:
-        declared: what a column says of each document; None for no such column.
-        found: keys of each document, such as the digest of its picture; None where it has none.
+        declared: the group of each document by a column; None for no such column.
+        keys: keys of each document, such as the digest of its picture; None where it has none.
 
     Returns:
         The groups, each named by the first of its documents' first key.
@@ -66,22 +68,15 @@ def find_groups(declared: Sequence[str | None] | None, *found: Sequence[str | No
         >>> find_groups(["p1", "p2", "p3"], ["x", "x", "y"]).groups
         ('p1', 'p1', 'p3')
     """
-    columns = [*([] if declared is None else [declared]), *found]
+    columns = [*([] if declared is None else [declared]), *keys]
     n = len(columns[0]) if columns else 0
-    parent = list(range(n))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = i = parent[parent[i]]
-        return i
-
+    components = UnionFind(n)
     for column in columns:
         first: dict[str, int] = {}
         for i, key in enumerate(column):
             if key is not None:
-                one, other = sorted((root(i), root(first.setdefault(key, i))))
-                parent[other] = one
-    names = _names([root(i) for i in range(n)], columns)
+                components.union(i, first.setdefault(key, i))
+    names = _names([components.find(i) for i in range(n)], columns)
     return Grouping(tuple(names), None if declared is None else count_groups(declared))
 
 
@@ -90,14 +85,14 @@ def _names(roots: Sequence[int], columns: Sequence[Sequence[str | None]]) -> lis
     named: dict[int, str] = {}
     taken: set[str] = set()
     for column in columns:
-        for at, key in zip(roots, column, strict=True):
-            if key is not None and at not in named:
+        for root, key in zip(roots, column, strict=True):
+            if key is not None and root not in named:
                 name = key
                 while name in taken:
                     name += "'"
                 taken.add(name)
-                named[at] = name
-    return [named.get(at) for at in roots]
+                named[root] = name
+    return [named.get(root) for root in roots]
 
 
 def rotated_items(names: Sequence[str | None], questions: Sequence[str | None]) -> list[str | None]:
@@ -116,20 +111,22 @@ def rotated_items(names: Sequence[str | None], questions: Sequence[str | None]) 
         ['x/7', 'x/7', None]
     """
     placed = [_numbered(name) for name in names]
-    asked: dict[tuple[str, int], str | None] = {
+    question_of_item: dict[tuple[str, int], str | None] = {
         (stem, number): question
-        for found, question in zip(placed, questions, strict=True)
-        if found is not None
-        for stem, number in [found]
+        for numbered, question in zip(placed, questions, strict=True)
+        if numbered is not None
+        for stem, number in [numbered]
         if number < ROTATION
     }
-    large = [found for found in placed if found is not None and found[1] >= ROTATION]
-    complete = all((stem, number % ROTATION) in asked for stem, number in large)
+    large = [numbered for numbered in placed if numbered is not None and numbered[1] >= ROTATION]
+    complete = all((stem, number % ROTATION) in question_of_item for stem, number in large)
     items: list[str | None] = []
-    for found, question in zip(placed, questions, strict=True):
-        base = None if found is None else (found[0], found[1] % ROTATION)
-        same = base in asked and asked[base] == question and (question is not None or complete)
-        items.append(f"{base[0]}{base[1]}" if base is not None and same else None)
+    for numbered, question in zip(placed, questions, strict=True):
+        base = None if numbered is None else (numbered[0], numbered[1] % ROTATION)
+        is_rotation = (
+            base in question_of_item and question_of_item[base] == question and (question is not None or complete)
+        )
+        items.append(f"{base[0]}{base[1]}" if base is not None and is_rotation else None)
     sizes = Counter(items)
     return [item if item is not None and sizes[item] > 1 else None for item in items]
 

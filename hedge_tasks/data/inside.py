@@ -1,4 +1,4 @@
-"""A model from inside, as it reads a question and an answer: arrays of numbers by name."""
+"""Arrays from inside a model as it reads a question and an answer, by name."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Inside = Mapping[str, npt.NDArray[Any]]
 """Arrays by name, as in `ARRAYS`."""
 
 
-def parts_of(asked: str | bool) -> frozenset[str]:
+def parts_of(setting: str | bool) -> frozenset[str]:
     """The parts that a setting asks for.
 
     Raises:
@@ -71,9 +71,9 @@ def parts_of(asked: str | bool) -> frozenset[str]:
         >>> sorted(parts_of("states+logits")), parts_of(False), parts_of(True) == parts_of("all") == set(PARTS)
         (['logits', 'states'], frozenset(), True)
     """
-    if isinstance(asked, bool):
-        return frozenset(PARTS) if asked else frozenset()
-    names = [name.strip() for name in str(asked).split("+") if name.strip()]
+    if isinstance(setting, bool):
+        return frozenset(PARTS) if setting else frozenset()
+    names = [name.strip() for name in str(setting).split("+") if name.strip()]
     for name in names:
         if name not in (*PARTS, "all"):
             raise unknown("part to be kept from inside the model", name, (*PARTS, "all"))

@@ -42,10 +42,10 @@ class ImageFolder:
         Raises:
             DataError: several files fit and differ.
         """
-        found = self._files.get(_key(name), [])
-        contents = {path: path.read_bytes() for path in found}
+        files = self._files.get(_key(name), [])
+        contents = {path: path.read_bytes() for path in files}
         if len(set(contents.values())) > 1:
-            places = ", ".join(map(str, found[:3]))
+            places = ", ".join(map(str, files[:3]))
             raise DataError(f"the image {name!r} may be one of several that differ: {places}")
         return next(iter(contents.values()), None)
 
@@ -146,24 +146,24 @@ def build(
     """
     from datasets import Image, List, Value
 
-    found = look_at_images(items, read_image)
+    images = look_at_images(items, read_image)
     kinds = {"bool": Value("bool"), "texts": List(Value("string"))}
     files, n_rows = {}, {}
-    for part, rows in rows_of(found.usable).items():
+    for part, rows in rows_of(images.usable).items():
         if not rows:
             continue
         columns = {name: kinds[types[name]] if name in types else Value("string") for name in rows[0]}
         files[part] = out / dataset.replace("/", "__") / f"{part}.parquet"
         n_rows[part] = len(rows)
-        shown = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)
-        write_rows(files[part], shown, {**columns, "image": Image()})
-    return BuiltSet(files, n_rows, len(items), len(found.usable), found.missing, found.unreadable)
+        rows_with_bytes = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)
+        write_rows(files[part], rows_with_bytes, {**columns, "image": Image()})
+    return BuiltSet(files, n_rows, len(items), len(images.usable), images.missing, images.unreadable)
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Names for a message, not all of them where there are many."""
-    more = f" and {len(names) - most} more (--json lists all)" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    others = f" and {len(names) - most} more (--json lists all)" if len(names) > most else ""
+    return ", ".join(names[:most]) + others
 
 
 def write_rows(file: Path, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:

@@ -106,7 +106,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
         DataError: the file cannot be written.
     """
     head = {_KEY: FORMAT, "tasks": list(manifest.tasks), "data": asdict(manifest.data)}
-    rows = ",\n".join(json.dumps([id, *asdict(of).values()]) for id, of in manifest.documents.items())
+    rows = ",\n".join(json.dumps([id, *asdict(digests).values()]) for id, digests in manifest.documents.items())
     write_whole(path, f'{json.dumps(head)[:-1]}, "documents": [\n{rows}\n]}}\n')
 
 
@@ -116,11 +116,11 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         DataError: it is none; names the file and the place.
     """
-    found = _File.read(read_json(path, largest=_LARGEST, constants=False), str(path))
-    documents = {id: Digests(*digests) for id, *digests in found.documents}
-    if len(documents) < len(found.documents):
+    file = _File.read(read_json(path, largest=_LARGEST, constants=False), str(path))
+    documents = {id: Digests(*digests) for id, *digests in file.documents}
+    if len(documents) < len(file.documents):
         raise DataError(f"{path}: two documents have one id")
-    return Manifest(found.tasks, found.data, documents)
+    return Manifest(file.tasks, file.data, documents)
 
 
 def manifests_of(task: str, folders: Iterable[Path] | None = None) -> list[Manifest]:

@@ -1,4 +1,4 @@
-"""Pictures, videos and sounds as the cells of somebody's table name or hold them, and the files behind their names."""
+"""Pictures, videos and sounds in the cells of a table, and the files behind their names."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _NUMBER = re.compile(r"[0-9]{1,18}$")
 def medium_of(value: object) -> Medium | None:
     """Medium of a cell, by its bytes or the end of its name; of a list by its first; None for other cells."""
     if isinstance(value, (list, tuple)):
-        return next((found for one in value if (found := medium_of(one))), None)
+        return next((medium for item in value if (medium := medium_of(item))), None)
     if isinstance(value, Mapping):
         if not {"bytes", "path"} & value.keys():
             return None
         return medium_of(value.get("bytes")) or medium_of(value.get("path"))
     if isinstance(value, (bytes, bytearray)):
-        return _of_bytes(bytes(value))
-    return _of_text(value) if isinstance(value, str) else None
+        return _medium_of_bytes(bytes(value))
+    return _medium_of_text(value) if isinstance(value, str) else None
 
 
-def _of_text(text: str) -> Medium | None:
-    if found := _DATA_URI.match(text):
-        return {"image": "pictures", "video": "video", "audio": "audio"}[found[1]]  # type: ignore[return-value]
+def _medium_of_text(text: str) -> Medium | None:
+    if match := _DATA_URI.match(text):
+        return {"image": "pictures", "video": "video", "audio": "audio"}[match[1]]  # type: ignore[return-value]
     if len(text) > _LONGEST_NAME or "\n" in text.strip():
         return "pictures" if _base64(text) is not None else None
     plain = text.strip().lower().split("?")[0] if "://" in text else text.strip().lower()
@@ -58,7 +58,7 @@ def _of_text(text: str) -> Medium | None:
     return named or ("pictures" if _base64(text) is not None else None)
 
 
-def _of_bytes(content: bytes) -> Medium | None:
+def _medium_of_bytes(content: bytes) -> Medium | None:
     if (content[4:8] == b"ftyp" and content[8:12] not in _STILL) or content[:4] == b"\x1aE\xdf\xa3":
         return "video"
     if (content[:4] in (b"RIFF", b"OggS", b"fLaC") and content[8:12] != b"WEBP") or content[:3] == b"ID3":
@@ -81,7 +81,7 @@ def _base64(text: str) -> bytes | None:
         content = base64.b64decode(coded, validate=False)
     except (binascii.Error, ValueError):
         return None
-    return content if _of_bytes(content) == "pictures" else None
+    return content if _medium_of_bytes(content) == "pictures" else None
 
 
 class PictureFiles:
@@ -123,10 +123,10 @@ class PictureFiles:
             raise DataError(f"{shown(name)} is no name of a file")
         direct = self.folder / plain
         try:
-            there = direct.is_file()
+            exists = direct.is_file()
         except OSError:
-            there = False
-        if not there and not PurePosixPath(plain).is_absolute() and ".." not in PurePosixPath(plain).parts:
+            exists = False
+        if not exists and not PurePosixPath(plain).is_absolute() and ".." not in PurePosixPath(plain).parts:
             fitting = self._fitting(PurePosixPath(plain))
             if len(fitting) > 1:
                 raise DataError(f"the picture {shown(name)} may be one of several: {', '.join(map(str, fitting[:3]))}")
@@ -141,16 +141,16 @@ class PictureFiles:
             return []
         with_ending = any(parts[-1].endswith(endings) for endings in _ENDINGS.values())
         stem = parts[-1].rpartition(".")[0] if with_ending else parts[-1]
-        found = []
+        matching = []
         for file in self._index().get(stem, ()):
             own = tuple(_plain(part) for part in file.parts)
             last = own[-1] if with_ending else own[-1].rpartition(".")[0]
             if (*own[:-1], last)[-len(parts) :] == parts:
-                found.append(file)
-        if not found and len(parts) == 1 and stem.isdecimal():
+                matching.append(file)
+        if not matching and len(parts) == 1 and stem.isdecimal():
             self._by_number = self._by_number or self._numbered()
             return self._by_number.get(int(stem), [])
-        return found
+        return matching
 
     def _numbered(self) -> dict[int, list[PurePosixPath]]:
         """Files by the number that their names end in."""
@@ -200,11 +200,11 @@ def content_of(value: object, files: PictureFiles) -> bytes:
     elif not isinstance(value, str):
         raise DataError(f"expected a picture, got {shown(value)}")
     else:
-        content = _named(value, files)
+        content = _read_named(value, files)
     return dicom.as_png(content, shown(value)) if dicom.is_dicom(content) else content
 
 
-def _named(value: str, files: PictureFiles) -> bytes:
+def _read_named(value: str, files: PictureFiles) -> bytes:
     if (content := _base64(value)) is not None:
         return content
     try:

@@ -31,56 +31,56 @@ def flat_rows(rows: Sequence[Row], asks: Callable[[str], bool]) -> tuple[list[Ro
     opened: list[tuple[dict[tuple[str, ...], Any], ...]] = []
     ways: dict[str, None] = {}
     for row in rows:
-        found = tuple(_opened(row, (), asks, ways, _DEEPEST))
-        if not found:
+        row_parts = tuple(_open_record(row, (), asks, ways, _DEEPEST))
+        if not row_parts:
             return list(rows), ""
-        opened.append(found)
-    paths = list(dict.fromkeys(path for of in opened for one in of for path in one))
+        opened.append(row_parts)
+    paths = list(dict.fromkeys(path for parts in opened for part in parts for path in part))
     if not any(asks(path[-1]) for path in paths) or not ways:
         return list(rows), ""
     times = Counter(path[-1] for path in paths)
     names = {path: path[-1] if times[path[-1]] == 1 else ".".join(path) for path in paths}
-    flat: list[Row] = [{names[path]: value for path, value in one.items()} for of in opened for one in of]
+    flat: list[Row] = [{names[path]: value for path, value in part.items()} for parts in opened for part in parts]
     return flat, f"rows were opened along {', '.join(ways)}: {len(flat)} questions out of {len(rows)} records"
 
 
-def _opened(
+def _open_record(
     row: Row, way: tuple[str, ...], asks: Callable[[str], bool], ways: dict[str, None], depth: int
 ) -> Iterator[dict[tuple[str, ...], Any]]:
     """The rows in a record: its plain cells beside those of the records it leads to; none where it leads two ways."""
     plain: dict[tuple[str, ...], Any] = {}
     lists = []
     for key, value in row.items():
-        here = (*way, key)
+        path = (*way, key)
         if _is_record(value) and depth:
-            inner = list(_opened(value, here, asks, {}, depth - 1))
+            inner = list(_open_record(value, path, asks, {}, depth - 1))
             if len(inner) != 1:
                 return
             plain |= inner[0]
-            ways[".".join(here)] = None
-        elif _are_records(value) and depth and _leads(value, asks, depth):
-            lists.append((here, value))
+            ways[".".join(path)] = None
+        elif _are_records(value) and depth and _leads_to_questions(value, asks, depth):
+            lists.append((path, value))
         else:
-            plain[here] = value
+            plain[path] = value
     if not lists:
         yield plain
         return
     if len(lists) > 1:
         return
-    [(here, records)] = lists
-    ways[f"{'.'.join(here)}[]"] = None
+    [(path, records)] = lists
+    ways[f"{'.'.join(path)}[]"] = None
     for record in records:
-        for inner_row in _opened(record, here, asks, ways, depth - 1):
+        for inner_row in _open_record(record, path, asks, ways, depth - 1):
             yield {**plain, **inner_row}
 
 
-def _leads(records: Sequence[Row], asks: Callable[[str], bool], depth: int) -> bool:
+def _leads_to_questions(records: Sequence[Row], asks: Callable[[str], bool], depth: int) -> bool:
     """Whether questions are found in records or deeper."""
     first = records[0]
     if any(asks(key) for key in first):
         return True
     lists = [value if isinstance(value, list) else [value] for value in first.values()]
-    return depth > 0 and any(_are_records(of) and _leads(of, asks, depth - 1) for of in lists)
+    return depth > 0 and any(_are_records(values) and _leads_to_questions(values, asks, depth - 1) for values in lists)
 
 
 def _is_record(value: object) -> bool:
@@ -94,15 +94,15 @@ def _are_records(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_record, value))
 
 
-def joined(one: Sequence[Row], other: Sequence[Row], asks: Callable[[str], bool]) -> tuple[list[Row], str] | None:
+def joined(left: Sequence[Row], right: Sequence[Row], asks: Callable[[str], bool]) -> tuple[list[Row], str] | None:
     """Two tables as one, questions first: by the only column whose values name the same rows in both.
 
     None where the questions are not in one of them alone, or no column or several could join them.
     """
-    with_question = [any(asks(key) for key in rows[0]) for rows in (one, other) if rows]
+    with_question = [any(asks(key) for key in rows[0]) for rows in (left, right) if rows]
     if with_question not in ([True, False], [False, True]):
         return None
-    first, second = (one, other) if with_question[0] else (other, one)
+    first, second = (left, right) if with_question[0] else (right, left)
     keys = [key for key in first[0] if key in second[0] and _same_rows(first, second, key)]
     if len(keys) != 1:
         return None
@@ -111,11 +111,11 @@ def joined(one: Sequence[Row], other: Sequence[Row], asks: Callable[[str], bool]
     return [{**beside[row[key]], **row} for row in first], f"two files, joined by {key!r}"
 
 
-def _same_rows(one: Sequence[Row], other: Sequence[Row], key: str) -> bool:
-    values = [[row.get(key) for row in rows] for rows in (one, other)]
-    if any(not isinstance(value, (str, int)) for of in values for value in of):
+def _same_rows(left: Sequence[Row], right: Sequence[Row], key: str) -> bool:
+    values = [[row.get(key) for row in rows] for rows in (left, right)]
+    if any(not isinstance(value, (str, int)) for column in values for value in column):
         return False
-    return len(set(values[0])) == len(one) == len(other) and set(values[0]) == set(values[1])
+    return len(set(values[0])) == len(left) == len(right) and set(values[0]) == set(values[1])
 
 
 def with_images(lists: Sequence[list[dict[str, Any]]], asks: Callable[[str], bool]) -> list[dict[str, Any]] | None:
@@ -123,8 +123,8 @@ def with_images(lists: Sequence[list[dict[str, Any]]], asks: Callable[[str], boo
 
     None where there are not one list of each, or an image is not there.
     """
-    asking = [of for of in lists if any(map(asks, of[0]))]
-    images = [of for of in lists if "id" in of[0] and {"file_name", "image", "path"} & of[0].keys()]
+    asking = [records for records in lists if any(map(asks, records[0]))]
+    images = [records for records in lists if "id" in records[0] and {"file_name", "image", "path"} & records[0].keys()]
     if len(asking) != 1 or len(images) != 1 or asking[0] is images[0]:
         return None
     by_id = {image.get("id"): image for image in images[0]}

@@ -107,14 +107,14 @@ def read_options(
     if file.suffix.lower() == ".npz":
         if questions is None:
             raise DataError(f"{file}: its questions are missing; give the file that has them with --questions")
-        return _grouped(_of_arrays(file, questions, group), group)
+        return _grouped(_read_arrays(file, questions, group), group)
     if questions is not None:
         raise DataError(f"{file}: its rows are questions already; --questions belongs to an .npz file")
     if group not in (None, NONE, "group", "image"):
         raise unknown(f"column of groups of {file}", group, ("group", "image", NONE))
     rows = read_rows(file)
-    in_columns = [(where, _of_columns(row, where)) for where, row in rows] if kind_of(file) == "CSV" else rows
-    return _grouped(_of_rows(in_columns, str(file)), group)
+    in_columns = [(where, _fields_of_columns(row, where)) for where, row in rows] if kind_of(file) == "CSV" else rows
+    return _grouped(_questions_by_model(in_columns, str(file)), group)
 
 
 def _grouped(models: Mapping[str, list[OptionQuestion]], group: str | None) -> dict[str, list[OptionQuestion]]:
@@ -123,26 +123,26 @@ def _grouped(models: Mapping[str, list[OptionQuestion]], group: str | None) -> d
 
 def _with_groups(questions: Sequence[OptionQuestion], group: str | None) -> list[OptionQuestion]:
     """The questions with the groups that are found, or those that the user asks for."""
-    asked, images = [q.question for q in questions], [q.image for q in questions]
+    texts, images = [q.question for q in questions], [q.image for q in questions]
     groups: Sequence[str | None]
     if group == NONE:
         groups = [None] * len(questions)
     elif group is not None:
         groups = images if group == "image" else [q.group for q in questions]
     else:
-        rotated = [rotated_items(names, asked) for names in (images, [q.id for q in questions])]
+        rotated = [rotated_items(names, texts) for names in (images, [q.id for q in questions])]
         declared = [q.group for q in questions]
         groups = find_groups(declared if any(declared) else None, images, *rotated).groups
-    return [replace(question, group=of) for question, of in zip(questions, groups, strict=True)]
+    return [replace(question, group=group_name) for question, group_name in zip(questions, groups, strict=True)]
 
 
-def _of_rows(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
+def _questions_by_model(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
     if not rows:
         raise DataError(f"{name}: no questions in it")
     models: dict[str, list[OptionQuestion]] = {}
     places: dict[tuple[str, str], str] = {}
     for where, row in rows:
-        model, question = _of_harness(row, where) if _HARNESS in row else _of_row(row, where)
+        model, question = _read_harness_row(row, where) if _HARNESS in row else _read_row(row, where)
         if (model, question.id) in places:
             line = places[model, question.id].rpartition(":")[2]
             raise DataError(f"{where}: id {outside.shown(question.id)} is already on line {line}")
@@ -151,14 +151,14 @@ def _of_rows(rows: Sequence[Row], name: str) -> dict[str, list[OptionQuestion]]:
     return models
 
 
-def _of_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
+def _read_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     for key in row:
         if key not in _KEYS:
             raise DataError(f"{where}: {unknown('key', key[:100], _KEYS)}")
-    given = [name for name in _WEIGHTS if row.get(name) is not None]
-    if len(given) != 1:
-        raise DataError(f"{where}: expected one of {', '.join(_WEIGHTS)}, got {' and '.join(given) or 'none'}")
-    [kind] = given
+    kinds = [name for name in _WEIGHTS if row.get(name) is not None]
+    if len(kinds) != 1:
+        raise DataError(f"{where}: expected one of {', '.join(_WEIGHTS)}, got {' and '.join(kinds) or 'none'}")
+    [kind] = kinds
     weights = {
         label: _weight(value, kind, f"{where}: {kind}[{outside.shown(label)}]")
         for label, value in _labelled(row[kind], f"{where}: {kind}").items()
@@ -176,23 +176,23 @@ def _of_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     return model, _question(where, id=id, answer=answer, logits=weights, options=options, **texts)
 
 
-def _of_columns(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _fields_of_columns(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """The row in the shape of JSON lines. An empty cell is nothing."""
-    made: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for column, cell in row.items():
         kind, colon, label = column.partition(":")
         if not colon:
             if cell.strip():
-                made[column] = cell
+                fields[column] = cell
         elif kind not in _COLUMNS:
             raise DataError(f"{where}: {unknown('column', column[:100], [f'{name}:A' for name in _COLUMNS])}")
         elif cell.strip():
             value = cell if kind == "option" else cells.number(cell.strip(), f"{where}: {outside.shown(column)}")
-            made.setdefault(_COLUMNS[kind], {})[label] = value
-    return made
+            fields.setdefault(_COLUMNS[kind], {})[label] = value
+    return fields
 
 
-def _of_harness(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
+def _read_harness_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     """A row of lm-evaluation-harness: pairs of log-likelihood and "is greedy", which it writes as texts."""
     replies, target = row[_HARNESS], row.get("target")
     if not isinstance(replies, list) or not all(isinstance(reply, list) and len(reply) == 2 for reply in replies):
@@ -227,12 +227,12 @@ def _continuations(arguments: object) -> list[str]:
     return [text.strip() if isinstance(text, str) else "" for text in texts]
 
 
-def _of_arrays(file: Path, questions: Path, group: str | None) -> dict[str, list[OptionQuestion]]:
+def _read_arrays(file: Path, questions: Path, group: str | None) -> dict[str, list[OptionQuestion]]:
     rows = _question_rows(questions)
     if group not in (None, NONE, "image") and not any(group in row for _, row in rows):
         raise unknown(f"column of {questions}", str(group), {key for _, row in rows for key in row})
     models: dict[str, list[OptionQuestion]] = {}
-    for model, array in _arrays(file).items():
+    for model, array in _load_arrays(file).items():
         at = f"{file}: array {outside.shown(model)}"
         if len(array) != len(rows):
             raise DataError(f"{at} has {len(array)} rows for the {len(rows)} questions of {questions}")
@@ -240,13 +240,13 @@ def _of_arrays(file: Path, questions: Path, group: str | None) -> dict[str, list
         if not models:
             _check_ids(rows)
         models[outside.clean(model)] = [
-            _of_table_row(row, where, labels, [float(value) for value in logits], f"{at}, row {i}", group)
+            _read_array_row(row, where, labels, [float(value) for value in logits], f"{at}, row {i}", group)
             for i, ((where, row), logits) in enumerate(zip(rows, array, strict=True))
         ]
     return models
 
 
-def _of_table_row(
+def _read_array_row(
     row: Mapping[str, Any], where: str, labels: Sequence[str], logits: Sequence[float], at: str, group: str | None
 ) -> OptionQuestion:
     # The first column of groups that there is: names of patients come before those of their studies.
@@ -267,7 +267,7 @@ def _of_table_row(
     )
 
 
-def _arrays(file: Path) -> dict[str, Any]:
+def _load_arrays(file: Path) -> dict[str, Any]:
     """The arrays of an NPZ file, of two dimensions and numbers only.
 
     Raises:
@@ -281,7 +281,7 @@ def _arrays(file: Path) -> dict[str, Any]:
         if size > _LARGEST_ARRAYS:
             raise DataError(f"{file}: its arrays are larger than {_LARGEST_ARRAYS >> 30} GiB")
         with np.load(file, allow_pickle=False) as loaded:
-            found = {name: loaded[name] for name in loaded.files}
+            arrays = {name: loaded[name] for name in loaded.files}
     except DataError:
         raise
     except OSError as error:
@@ -289,13 +289,13 @@ def _arrays(file: Path) -> dict[str, Any]:
     # What damaged archives and headers end in is the business of two libraries, and nowhere written down.
     except Exception as error:
         raise DataError(f"{file}: no NPZ file of numbers ({type(error).__name__}: {str(error)[:200]})") from error
-    if not found:
+    if not arrays:
         raise DataError(f"{file}: no arrays in it")
-    for name, array in found.items():
+    for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "fiu":
             shape = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "something else"
             raise DataError(f"{file}: array {outside.shown(name)}: expected numbers (questions, options), got {shape}")
-    return found
+    return arrays
 
 
 def _question_rows(file: Path) -> list[Row]:
@@ -341,18 +341,16 @@ def _list_labels(count: int, where: str) -> str:
 
 def _weight(value: object, kind: str, where: str) -> float:
     """A log-weight in nats."""
-    if value in ("-inf", -math.inf) and kind != "probabilities":
-        return -math.inf
-    found = outside.number(value, where)
-    if kind == "logits":
-        return found
     if kind == "logprobs":
-        if found > 0:
-            raise DataError(f"{where}: {found} is no log-probability, which is at most 0")
-        return found
-    if not 0 <= found <= 1:
-        raise DataError(f"{where}: {found} is no probability")
-    return math.log(found) if found else -math.inf
+        return cells.log_probability(value, where)
+    if kind == "logits" and value in ("-inf", -math.inf):
+        return -math.inf
+    number = outside.number(value, where)
+    if kind == "logits":
+        return number
+    if not 0 <= number <= 1:
+        raise DataError(f"{where}: {number} is no probability")
+    return math.log(number) if number else -math.inf
 
 
 def _optional_text(value: object, where: str) -> str | None:

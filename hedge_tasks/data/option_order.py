@@ -30,18 +30,20 @@ def lettered(question: str) -> tuple[Option, ...]:
         ()
     """
     for form in (_ON_LINES, _IN_BRACKETS):
-        found = tuple(Option(m["letter"], m["text"], *m.span("text")) for m in form.finditer(question))
+        options = tuple(Option(m["letter"], m["text"], *m.span("text")) for m in form.finditer(question))
         # Of examples in the prompt, or letters in sentences, nobody knows which ones are meant.
-        if len(found) >= 2 and [option.letter for option in found] == [chr(ord("A") + i) for i in range(len(found))]:
-            return found
+        if len(options) >= 2 and [option.letter for option in options] == [
+            chr(ord("A") + i) for i in range(len(options))
+        ]:
+            return options
     return ()
 
 
-def written(option: str) -> tuple[str, ...]:
+def spellings(option: str) -> tuple[str, ...]:
     """Ways to write an offered answer as the whole reply, itself first: a letter may have brackets, or a full stop.
 
     Example:
-        >>> written("A"), written("yes")
+        >>> spellings("A"), spellings("yes")
         (('A', '(A)', 'A.'), ('yes',))
     """
     is_letter = len(option) == 1 and option.isascii() and option.isupper()
@@ -61,8 +63,8 @@ def reversed_question(question: str) -> str | None:
     if not options:
         return None
     parts, done = [], 0
-    for option, other in zip(options, reversed(options), strict=True):
-        parts += [question[done : option.start], other.text]
+    for option, opposite in zip(options, reversed(options), strict=True):
+        parts += [question[done : option.start], opposite.text]
         done = option.end
     return "".join([*parts, question[done:]])
 

@@ -82,25 +82,25 @@ def _references(value: object, roles: Roles) -> list[str]:
     or else the commonest ones.
     """
     several = value if isinstance(value, (list, tuple)) else [value]
-    texts = [cells.text(text) for one in several for text in _answers_in(one)]
+    texts = [cells.text(text) for item in several for text in _answers_in(item)]
     if roles.separator:
         texts = [part.strip() for text in texts for part in text.split(roles.separator)]
-    kept = [text for text in texts if text.lower() not in _NO_ANSWERS]
+    answers = [text for text in texts if text.lower() not in _NO_ANSWERS]
     if roles.several or roles.separator:
-        kept = [" ".join(text.split()) for text in kept]
-    if len(kept) >= MANY_PEOPLE:
-        times = Counter(kept)
+        answers = [" ".join(text.split()) for text in answers]
+    if len(answers) >= MANY_PEOPLE:
+        times = Counter(answers)
         least = min(_AGREEING, max(times.values()))
-        kept = [text for text in kept if times[text] >= least]
-    return list(dict.fromkeys(kept))
+        answers = [text for text in answers if times[text] >= least]
+    return list(dict.fromkeys(answers))
 
 
 def _answers_in(value: object) -> Sequence[object]:
     """The answers in a record: a person's (VQAv2's `{"answer": ..., "answer_id": 1}`), or SQuAD's `{"text": [...]}`."""
     if not isinstance(value, Mapping):
         return [value]
-    found = next((value[key] for key in ("answer", "text") if key in value), value)
-    return found if isinstance(found, (list, tuple)) else [found]
+    answers = next((value[key] for key in ("answer", "text") if key in value), value)
+    return answers if isinstance(answers, (list, tuple)) else [answers]
 
 
 def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
@@ -109,17 +109,17 @@ def pictures_of(row: Mapping[str, Any], roles: Roles) -> list[Any]:
     Raises:
         DataError: one is missing that should be there.
     """
-    found: list[Any] = []
+    pictures: list[Any] = []
     for column in roles.images:
         value = row[column]
         several = list(value) if isinstance(value, (list, tuple)) else [value]
-        there = [one for one in several if not _empty(one)]
-        if len(there) < len(several) and not roles.optional:
+        present = [cell for cell in several if not _empty(cell)]
+        if len(present) < len(several) and not roles.optional:
             raise DataError("no picture" if len(roles.images) == 1 else f"no picture in {column!r}")
-        found += there
-    if roles.images and not found:
+        pictures += present
+    if roles.images and not pictures:
         raise DataError("no picture")
-    return found
+    return pictures
 
 
 def contents_of(value: object, files: PictureFiles, frames: int | None) -> list[bytes]:
@@ -138,13 +138,13 @@ def _empty(value: object) -> bool:
     return value is None or value != value or (isinstance(value, (str, bytes)) and not value.strip())
 
 
-def look_at(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFindings:
-    """Read every row and every picture.
+def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFindings:
+    """Read every row and every picture, and return what is wrong with them.
 
     Args:
-        files: what names of pictures mean.
+        files: the pictures that names in the table mean.
     """
-    found = RowFindings()
+    findings = RowFindings()
     pictures = _Pictures(files, roles.frames)
     seen: set[str] = set()
     shown_before: set[str] = set()
@@ -155,25 +155,25 @@ def look_at(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFinding
             texts = texts_of(values, roles)
             digests = [pictures.digest(value) for value in pictures_of(values, roles)]
         except DataError as error:
-            found.faults[row] = str(error)
+            findings.faults[row] = str(error)
             continue
         picture = "".join(digests)
         key = f"{texts[roles.question]}\0{texts[roles.answer] if roles.answer else ''}\0{picture}"
-        found.repeated += key in seen
+        findings.repeated += key in seen
         seen.add(key)
         shown_before.update(digests)
         declared.append(texts[roles.group] or None if roles.group else None)
         pictured.append(picture or f"text {texts[roles.question]}")
-    found.pictures = len(shown_before)
-    found.groups = find_groups(declared, pictured).found
-    return found
+    findings.pictures = len(shown_before)
+    findings.groups = find_groups(declared, pictured).found
+    return findings
 
 
 def describe(faults: Mapping[int, str], n_rows: int) -> str:
     """The first rows that cannot be used, with the reasons."""
     first = "; ".join(f"row {row + 1}: {why}" for row, why in list(faults.items())[:_SHOWN])
-    more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-    return f"{len(faults)} of {n_rows} rows cannot be used: {first}{more}"
+    others = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+    return f"{len(faults)} of {n_rows} rows cannot be used: {first}{others}"
 
 
 def picture_columns(roles: Roles) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
     """Write the columns that are used as a parquet file, pictures as they are in their files.
 
     Args:
-        files: what names of pictures mean.
+        files: the pictures that names in the table mean.
         without: rows that are left out.
 
     Raises:
@@ -208,8 +208,8 @@ def write_data(table: StoredTable, roles: Roles, files: PictureFiles, without: S
             if row not in left_out:
                 files_shown: list[Any] = [
                     {"bytes": content, "path": None}
-                    for one in pictures_of(values, roles)
-                    for content in contents_of(one, files, roles.frames)
+                    for picture in pictures_of(values, roles)
+                    for content in contents_of(picture, files, roles.frames)
                 ]
                 held: Any = files_shown if roles.listed else next(iter(files_shown), None)
                 yield {**texts_of(values, roles), **dict.fromkeys(picture_columns(roles), held)}
@@ -237,10 +237,10 @@ class _Pictures:
                 self._known[value] = self._digest(value)
             except DataError as error:
                 self._known[value] = error
-        found = self._known[value]
-        if isinstance(found, DataError):
-            raise DataError(str(found))
-        return found
+        cached = self._known[value]
+        if isinstance(cached, DataError):
+            raise DataError(str(cached))
+        return cached
 
     def _digest(self, value: object) -> str:
         digest = hashlib.sha256()

@@ -36,15 +36,15 @@ def split_files(folder: Path, config: str | None, split: str) -> list[Path]:
     """
     declared = configs(folder)
     chosen = declared.get(config or DEFAULT) or (next(iter(declared.values())) if len(declared) == 1 else None)
-    if chosen and (found := chosen.get(split)):
-        return found
+    if chosen and (matching := chosen.get(split)):
+        return matching
     own = re.compile(re.escape(split) + _SHARD)
     for place in _places(folder, config):
         for ending in (".parquet", ".jsonl"):
             files = sorted(place.glob(f"*{ending}"))
             within = [file for file in files if own.fullmatch(file.stem)] or sorted(place.glob(f"{split}/*{ending}"))
-            if found := within or [file for file in files if file.name.startswith(split)]:
-                return found
+            if matching := within or [file for file in files if file.name.startswith(split)]:
+                return matching
     return []
 
 
@@ -64,24 +64,24 @@ def splits_of(folder: Path, config: str | None = None) -> dict[str, list[Path]]:
         return declared[name]
     for place in _places(folder, config):
         files = [file for file in sorted(place.iterdir()) if file.suffix.lower() in TABLES and _is_table(file)]
-        if found := _by_split(files):
-            return found
-        if found := {
+        if by_split := _by_split(files):
+            return by_split
+        if by_split := {
             inner.name: tables
             for inner in sorted(place.iterdir())
             if inner.is_dir() and inner.name.lower() in SPLITS and (tables := _tables_in(inner))
         }:
-            return found
+            return by_split
     return {}
 
 
 def configs(folder: Path) -> dict[str, dict[str, list[Path]]]:
     """The configs that a README declares, with the files of their splits; those without files are left out."""
-    found = {}
+    by_config = {}
     for entry in _front_matter(folder).get("configs") or ():
         if isinstance(entry, Mapping) and (splits := _declared(folder, entry.get("data_files"))):
-            found[str(entry.get("config_name", DEFAULT))] = splits
-    return found
+            by_config[str(entry.get("config_name", DEFAULT))] = splits
+    return by_config
 
 
 def repository(root: Path, name: str) -> Path | None:
@@ -119,10 +119,10 @@ def _by_split(files: Sequence[Path]) -> dict[str, list[Path]]:
     named = [(_NAMED.fullmatch(file.stem.lower()), file) for file in files]
     if len(kinds) != 1 or not all(match for match, _ in named):
         return {"": list(files)} if files else {}
-    found: dict[str, list[Path]] = {}
+    by_split: dict[str, list[Path]] = {}
     for match, file in named:
-        found.setdefault(match[1] if match else "", []).append(file)
-    return found
+        by_split.setdefault(match[1] if match else "", []).append(file)
+    return by_split
 
 
 def _declared(folder: Path, files: Any) -> dict[str, list[Path]]:
@@ -133,9 +133,11 @@ def _declared(folder: Path, files: Any) -> dict[str, list[Path]]:
         patterns = entry.get("path") if isinstance(entry, Mapping) else None
         patterns = [patterns] if isinstance(patterns, str) else patterns or []
         inside = [str(p) for p in patterns if not str(p).startswith("/") and ".." not in Path(str(p)).parts]
-        found = sorted({file for pattern in inside for file in folder.glob(pattern) if file.suffix.lower() in TABLES})
-        if found:
-            splits[str(entry.get("split", "train"))] = found
+        matching = sorted(
+            {file for pattern in inside for file in folder.glob(pattern) if file.suffix.lower() in TABLES}
+        )
+        if matching:
+            splits[str(entry.get("split", "train"))] = matching
     return splits
 
 
@@ -147,7 +149,7 @@ def _front_matter(folder: Path) -> Mapping[str, Any]:
     if not text.startswith("---\n") or (end := text.find("\n---", 4)) < 0:
         return {}
     try:
-        found = yaml.safe_load(text[4:end])
+        fields = yaml.safe_load(text[4:end])
     except yaml.YAMLError:
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return fields if isinstance(fields, Mapping) else {}

@@ -88,19 +88,19 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         >>> [text[start:end] for start, end in sentence_spans(text)]
         ['Cyst in the\\nliver.', 'No effusion']
     """
-    words = [(found.start(), found.end()) for found in _WORD.finditer(text)]
+    words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     spans, at = [], 0
     for sentence in split_sentences(text):
         # A sentence is a run of whole words: what lies between two of them is white space, headings and markers.
-        wanted = sentence.split()
-        while text[slice(*words[at])] != wanted[0] or (
-            [text[start:end] for start, end in words[at : at + len(wanted)]] != wanted
+        sentence_words = sentence.split()
+        while text[slice(*words[at])] != sentence_words[0] or (
+            [text[start:end] for start, end in words[at : at + len(sentence_words)]] != sentence_words
         ):
             at += 1
-            if at + len(wanted) > len(words):
+            if at + len(sentence_words) > len(words):
                 raise AssertionError(f"{sentence!r} is no part of its text")
-        spans.append((words[at][0], words[at + len(wanted) - 1][1]))
-        at += len(wanted)
+        spans.append((words[at][0], words[at + len(sentence_words) - 1][1]))
+        at += len(sentence_words)
     return spans
 
 
@@ -158,11 +158,11 @@ def _split_block(block: str, *, whole: bool = False) -> Iterator[str]:
 def _commas(block: str) -> list[re.Match[str]]:
     """Commas that stand where a stop should: before "The", "No" and their like, or, without stops, any capital."""
     pattern = _OPENED if _STOP_INSIDE.search(block) else _CAPITAL
-    found = list(pattern.finditer(block))
-    following = [comma.start() for comma in found[1:]] + [len(block)] * bool(found)
+    commas = list(pattern.finditer(block))
+    following = [comma.start() for comma in commas[1:]] + [len(block)] * bool(commas)
     whole = [
         comma
-        for comma, until in zip(found, following, strict=True)
+        for comma, until in zip(commas, following, strict=True)
         if _is_clause(re.split(r"[,;]", block[comma.end() : until], maxsplit=1)[0].split())
     ]
     return whole if pattern is _OPENED or len(whole) > 1 else [c for c in whole if _OPENED.match(block, c.start())]

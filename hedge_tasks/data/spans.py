@@ -41,8 +41,8 @@ class LabelledSpan:
         fields: dict[str, Any] = {"start": self.start, "end": self.end}
         if self.silent or self.label is not None:
             fields["label"] = SILENT if self.silent else self.label
-        more = {"severity": self.severity, "correction": self.correction}
-        return fields | {key: value for key, value in more.items() if value is not None}
+        optional = {"severity": self.severity, "correction": self.correction}
+        return fields | {key: value for key, value in optional.items() if value is not None}
 
 
 class _Span(Record):
@@ -80,14 +80,14 @@ def read_spans(value: object, text: str, where: str = "") -> tuple[LabelledSpan,
     """
     if not isinstance(value, (list, tuple, type(None))):
         raise DataError(f"{where}: expected a list of spans, got {shown(value)}".removeprefix(": "))
-    found: list[LabelledSpan] = []
+    spans: list[LabelledSpan] = []
     for i, fields in enumerate(value or ()):
         at = f"{where}[{i}]"
         span = _Span.read(fields, at)
-        start, end = _place(span, text, found[-1].end if found else 0, at)
+        start, end = _place(span, text, spans[-1].end if spans else 0, at)
         label = span.label if isinstance(span.label, int) else None
-        found.append(LabelledSpan(start, end, label, span.label == SILENT, span.severity, span.correction))
-    return tuple(found)
+        spans.append(LabelledSpan(start, end, label, span.label == SILENT, span.severity, span.correction))
+    return tuple(spans)
 
 
 def joined_label(spans: Sequence[LabelledSpan]) -> LabelledSpan | None:
@@ -114,7 +114,7 @@ def _place(span: _Span, text: str, after: int, where: str) -> tuple[int, int]:
     quoted = span.text
     if span.start is None or span.end is None:
         assert quoted is not None
-        start = found if (found := text.find(quoted, after)) >= 0 else text.find(quoted)
+        start = position if (position := text.find(quoted, after)) >= 0 else text.find(quoted)
         if start < 0 or not quoted.strip():
             raise DataError(f"{where}.text: {shown(quoted)} does not stand in the baseline answer")
         return start, start + len(quoted)

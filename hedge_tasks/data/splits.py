@@ -17,7 +17,7 @@ from loguru import logger
 
 from hedge_tasks.data.pictures import PICTURE_FORMS, TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.repositories import repository, split_files
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import DataError, first_line
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.progress import shows_progress
 from hedge_tasks.io.sources import PACKAGE_SCHEME, hub_or_cache, package_folder, split_address
@@ -101,10 +101,10 @@ def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
     if folder is None:
         return None
     if not (files := split_files(folder, name, split)):
-        there = ", ".join(sorted(str(p.relative_to(folder)) for p in islice(folder.rglob("*.parquet"), _LISTED)))
+        available = ", ".join(sorted(str(p.relative_to(folder)) for p in islice(folder.rglob("*.parquet"), _LISTED)))
         part = f"config {name!r}, split {split!r}" if name else f"split {split!r}"
         raise DataError(
-            f"{path}: no file of {part} in {folder} (there: {there or 'no parquet file'}); expected "
+            f"{path}: no file of {part} in {folder} (there: {available or 'no parquet file'}); expected "
             f"{split}*.parquet, data/{split}-00000-of-00001.parquet or {split}{LINES}"
         )
     if not path.startswith(PACKAGE_SCHEME):
@@ -123,9 +123,9 @@ def local_copy(path: str) -> Path | None:
         return None
     if not Path(root).is_dir():
         raise DataError(f"{DATA_DIR}={root} is not a folder")
-    if (found := repository(Path(root), path)) is None:
+    if (folder := repository(Path(root), path)) is None:
         logger.info("{} is not in {}={}; trying the hub", path, DATA_DIR, root)
-    return found
+    return folder
 
 
 def how_to_provide(path: str, name: str | None, split: str) -> str:
@@ -141,8 +141,8 @@ def how_to_provide(path: str, name: str | None, split: str) -> str:
 def loaded_revision(dataset: Dataset) -> str | None:
     """The commit that a data set came from, as its builder recorded it; None for local files."""
     for address in dataset.info.download_checksums or {}:
-        if found := _COMMIT.search(address):
-            return found[1]
+        if match := _COMMIT.search(address):
+            return match[1]
     return None
 
 
@@ -194,8 +194,8 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {_shape(feature)}; a process_docs of the "
             "task can make a column of pictures out of it"
         )
-    found = _fetch_all(names, source, what)
-    images = [{"bytes": found[name], "path": name} if name else row for name, row in zip(names, stored, strict=True)]
+    contents = _fetch_all(names, source, what)
+    images = [{"bytes": contents[name], "path": name} if name else row for name, row in zip(names, stored, strict=True)]
     at = dataset.column_names.index(column)
     order = [*dataset.column_names[:at], column, *dataset.column_names[at + 1 :]]
     return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
@@ -220,16 +220,16 @@ def _fetch_all(names: Iterable[str | None], source: _Source, what: str) -> dict[
     """Read or download files, several at a time."""
     from tqdm.contrib.concurrent import thread_map
 
-    wanted = sorted({name for name in names if name})
+    distinct_names = sorted({name for name in names if name})
 
     def fetch(name: str) -> bytes:
         try:
             return _fetch(name, source)
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
-            raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {_first_line(error)}") from error
+            raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": not shows_progress()}
-    return dict(zip(wanted, thread_map(fetch, wanted, max_workers=_DOWNLOADS, **bar), strict=True))
+    return dict(zip(distinct_names, thread_map(fetch, distinct_names, max_workers=_DOWNLOADS, **bar), strict=True))
 
 
 def _fetch(name: str, source: _Source) -> bytes:
@@ -258,8 +258,8 @@ def _beside_data(source: _Source, file: PurePosixPath) -> Path | None:
         return _package_folder(path) / file
     root = os.environ.get(DATA_DIR)
     folder = repository(Path(root), path) if root else None
-    found = folder / file if folder is not None else None
-    return found if found is not None and found.is_file() else None
+    copy = folder / file if folder is not None else None
+    return copy if copy is not None and copy.is_file() else None
 
 
 def download_picture(address: str) -> bytes:
@@ -335,12 +335,12 @@ def image_faults(dataset: Dataset, image_columns: Sequence[str]) -> dict[int, st
 
 def describe_faults(faults: Mapping[int, str], n_documents: int) -> str:
     """One line about documents whose images cannot be shown; see `image_faults`."""
-    said = []
+    lines = []
     for fault in ("no image", UNREADABLE, TOO_LARGE):
-        if rows := [i for i, found in sorted(faults.items()) if found == fault]:
-            shown = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
-            said.append(f"{len(rows)} of {n_documents} documents have {fault} (rows {shown})")
-    return "; ".join(said)
+        if rows := [i for i, row_fault in sorted(faults.items()) if row_fault == fault]:
+            row_list = ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
+            lines.append(f"{len(rows)} of {n_documents} documents have {fault} (rows {row_list})")
+    return "; ".join(lines)
 
 
 def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
@@ -358,7 +358,7 @@ def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
 
 def _image_bytes(image: object) -> bytes:
     if isinstance(image, list):
-        return b"".join(hashlib.sha256(_image_bytes(one)).digest() for one in image)
+        return b"".join(hashlib.sha256(_image_bytes(part)).digest() for part in image)
     if isinstance(image, Mapping):
         if image.get("bytes") is not None:
             return bytes(image["bytes"])
@@ -371,7 +371,7 @@ def _image_bytes(image: object) -> bytes:
 def _image_fault(image: object, *, decode: bool) -> str | None:
     """Return what is wrong with a stored image, or the first of several that something is wrong with."""
     if isinstance(image, list) and image:
-        return next((fault for one in image if (fault := _image_fault(one, decode=decode))), None)
+        return next((fault for part in image if (fault := _image_fault(part, decode=decode))), None)
     if not image or (isinstance(image, Mapping) and not (image.get("bytes") or image.get("path"))):
         return "no image"
     if isinstance(image, Mapping) and image.get("bytes"):
@@ -401,7 +401,7 @@ def _read_local(files: Sequence[Path], what: str) -> Dataset:
 def cannot_read(what: str, files: Sequence[Path], error: Exception) -> DataError:
     """Return what is said of local files that are damaged."""
     names = ", ".join(file.name for file in files)
-    return DataError(f"{what}: cannot read {names} in {files[0].parent}: {_first_line(error)}")
+    return DataError(f"{what}: cannot read {names} in {files[0].parent}: {first_line(error)}")
 
 
 def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:
@@ -419,7 +419,7 @@ def _read_files(kind: str, split: str, files: DataFiles | None) -> Dataset:
     try:
         return load_dataset(kind, data_files={split: paths}, split=split)
     except Exception as error:  # pandas, pyarrow and datasets raise many kinds; all mean the same to the user
-        raise DataError(f"cannot read {', '.join(paths)} as {kind}: {_first_line(error)}") from error
+        raise DataError(f"cannot read {', '.join(paths)} as {kind}: {first_line(error)}") from error
 
 
 def _paths(files: DataFiles | None, split: str) -> list[str]:
@@ -444,10 +444,5 @@ def _load_from_hub(path: str, name: str | None, split: str, revision: str | None
     except Exception as error:  # network, authorisation, missing repository: told apart by the text, helped alike
         part = f"config {name}, split {split}" if name else f"split {split}"
         raise DataError(
-            f"data set {path} ({part}) cannot be loaded: {_first_line(error)}. {how_to_provide(path, name, split)}"
+            f"data set {path} ({part}) cannot be loaded: {first_line(error)}. {how_to_provide(path, name, split)}"
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

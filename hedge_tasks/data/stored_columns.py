@@ -80,17 +80,17 @@ class _Parquet:
 
     def _rows(self, rows: Sequence[int], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Some rows, a part of the file in memory at a time: pictures are large."""
-        wanted, start = list(rows), 0
+        row_numbers, start = list(rows), 0
         for file in self._files:
             for batch in file.iter_batches(batch_size=64, columns=list(columns)):
-                here = (row - start for row in wanted if start <= row < start + batch.num_rows)
+                in_batch = (row - start for row in row_numbers if start <= row < start + batch.num_rows)
                 # One by one: `take` would import pandas to see whether it was given one of its columns.
-                yield from (row for place in here for row in batch.slice(place, 1).to_pylist())
+                yield from (row for place in in_batch for row in batch.slice(place, 1).to_pylist())
                 start += batch.num_rows
 
-    def _read(self, of: Callable[[], Result]) -> Result:
+    def _read(self, read: Callable[[], Result]) -> Result:
         try:
-            return of()
+            return read()
         except Exception as error:  # pyarrow raises many kinds; all mean the same to the user
             raise splits.cannot_read(self._path, self._paths, error) from error
 
@@ -117,8 +117,8 @@ class _Loaded:
 
 
 def _files(row: Mapping[str, Any]) -> list[bytes]:
-    found = (image.get("bytes") if isinstance(image, Mapping) else image for image in row.values())
-    return [file for file in found if isinstance(file, bytes) and file]
+    contents = (image.get("bytes") if isinstance(image, Mapping) else image for image in row.values())
+    return [file for file in contents if isinstance(file, bytes) and file]
 
 
 def _name(image: object) -> str | None:

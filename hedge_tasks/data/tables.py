@@ -1,4 +1,4 @@
-"""A table as somebody has it: CSV, TSV, JSON lines, JSON or parquet, alone or in a folder with pictures.
+"""Tables of users: CSV, TSV, JSON lines, JSON or parquet, alone or in a folder with pictures.
 
 The one reader of such files: answers, labels, weights of options, questions. What its cells say is in
 `hedge_tasks.data.cells`, which column is what in `hedge_tasks.data.columns`.
@@ -24,7 +24,7 @@ from hedge_tasks.data.cells import is_question
 from hedge_tasks.data.conversations import in_turns
 from hedge_tasks.data.nested import flat_rows, joined, with_images
 from hedge_tasks.data.pictures import PICTURE_FILES
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError, first_line, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row, parse_objects
 from hedge_tasks.io.tables import parse_csv
@@ -45,7 +45,7 @@ STDIN = Path("-")
 _BOOKS = {".xlsx", ".xlsm"}
 _RUNS_CODE = {".pkl", ".pickle", ".pt", ".pth", ".joblib"}
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_LOOKED_AT = 10_000
+_MOST_FILES = 10_000
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ROWS_AT_ONCE = 64
@@ -82,18 +82,18 @@ class StoredTable:
         """The values of a column, of the first rows only where a number is given."""
         return [row[column] for row in islice(self.rows([column]), most)]
 
-    def there(self, column: str, most: int) -> list[Any]:
+    def present_values(self, column: str, most: int) -> list[Any]:
         """The first values of a column that are not empty."""
-        found = (row[column] for row in self.rows([column]))
-        return list(islice((value for value in found if not _nothing(value)), most))
+        values = (row[column] for row in self.rows([column]))
+        return list(islice((value for value in values if not _is_empty(value)), most))
 
 
-def _nothing(value: object) -> bool:
+def _is_empty(value: object) -> bool:
     """Whether a cell is null, blank, or a record or list of nothing else."""
     if isinstance(value, Mapping):
-        return all(map(_nothing, value.values()))
+        return all(map(_is_empty, value.values()))
     if isinstance(value, (list, tuple)):
-        return all(map(_nothing, value))
+        return all(map(_is_empty, value))
     return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
@@ -114,9 +114,9 @@ def read_table(source: Path | str, *, split: str | None = None, config: str | No
     path = Path(source)
     if not path.exists():
         if _HUB_ID.fullmatch(str(source)):
-            return _of_hub(str(source), config, split)
+            return _hub_table(str(source), config, split)
         raise DataError(f"cannot read {path}: there is no such file or folder")
-    table = replace(_of_folder(path, split, config), in_folder=True) if path.is_dir() else _of_file(path)
+    table = replace(_folder_table(path, split, config), in_folder=True) if path.is_dir() else _file_table(path)
     if not table.columns or not table.n_rows:
         raise DataError(f"{table.name}: there are no rows in it")
     return table
@@ -131,53 +131,53 @@ def table_of_frame(frame: Any, folder: Path = Path(), name: str = "data frame") 
     """
     import pyarrow as pa
 
-    made = pa.Table.from_pandas(frame, preserve_index=False) if hasattr(frame, "iloc") else pa.table(frame)
-    return _of_arrow([made], name, "data frame", folder)
+    table = pa.Table.from_pandas(frame, preserve_index=False) if hasattr(frame, "iloc") else pa.table(frame)
+    return _arrow_table([table], name, "data frame", folder)
 
 
-def _of_file(file: Path) -> StoredTable:
+def _file_table(file: Path) -> StoredTable:
     suffix = file.suffix.lower()
     if suffix in _RUNS_CODE:
         raise DataError(f"{file}: a pickle runs code when it is read; write it as parquet (frame.to_parquet) or CSV")
     if suffix in _BOOKS:
-        return _of_book(file)
+        return _spreadsheet_table(file)
     if suffix == ".arrow":
-        return _of_saved(file.parent, None)
+        return _saved_table(file.parent, None)
     kind = KINDS.get(suffix)
     if kind is None:
         raise DataError(f"{file}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
-    return _parquet([file]) if kind == "parquet" else _in_memory([file], kind)
+    return _parquet_table([file]) if kind == "parquet" else _text_table([file], kind)
 
 
-def _of_folder(folder: Path, split: str | None, config: str | None) -> StoredTable:
+def _folder_table(folder: Path, split: str | None, config: str | None) -> StoredTable:
     if (folder / "dataset_dict.json").is_file():
         splits = {path.name: [path] for path in sorted(folder.iterdir()) if (path / "state.json").is_file()}
-        name, note = _chosen(folder, splits, split)
-        return replace(_of_saved(folder / name, None), notes=note)
+        name, note = _choose_split(folder, splits, split)
+        return replace(_saved_table(folder / name, None), notes=note)
     if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file():
-        return _of_saved(folder, split)
+        return _saved_table(folder, split)
     splits = repositories.splits_of(folder, config)
     if not splits:
         raise DataError(f"{folder}: {_why_no_table(folder)}")
-    name, note = _chosen(folder, splits, split)
+    name, note = _choose_split(folder, splits, split)
     files = splits[name]
     kinds = {KINDS[file.suffix.lower()] for file in files}
     if kinds == {"parquet"}:
-        return replace(_parquet(files), notes=note)
-    if (two := _of_two(files)) is not None:
+        return replace(_parquet_table(files), notes=note)
+    if (two := _pair_table(files)) is not None:
         return replace(two, notes=(*two.notes, *note))
     if len(files) > 1 and (name == "" or len(kinds) > 1):
         raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
-    table = _in_memory(files, kinds.pop())
+    table = _text_table(files, kinds.pop())
     return replace(table, notes=(*table.notes, *note))
 
 
-def _chosen(folder: Path, splits: Mapping[str, object], asked: str | None) -> tuple[str, tuple[str, ...]]:
+def _choose_split(folder: Path, splits: Mapping[str, object], split: str | None) -> tuple[str, tuple[str, ...]]:
     """The split that is meant, and what is to be said of it."""
-    if asked is not None:
-        if asked not in splits:
-            raise unknown(f"split of {folder}", asked, [name for name in splits if name])
-        return asked, (f"split: {asked!r} of {', '.join(splits)}",)
+    if split is not None:
+        if split not in splits:
+            raise unknown(f"split of {folder}", split, [name for name in splits if name])
+        return split, (f"split: {split!r} of {', '.join(splits)}",)
     if len(splits) == 1:
         [name] = splits
         return name, (f"split: {name!r}, the only one",) if name else ()
@@ -188,13 +188,13 @@ def _chosen(folder: Path, splits: Mapping[str, object], asked: str | None) -> tu
 
 def _why_no_table(folder: Path) -> str:
     """Why a folder cannot be read, by the files in it, and what to do."""
-    files = [path for path in islice(folder.rglob("*"), _LOOKED_AT) if path.is_file()]
+    files = [path for path in islice(folder.rglob("*"), _MOST_FILES) if path.is_file()]
     endings = {path.suffix.lower() for path in files}
     if books := [path for path in files if path.suffix.lower() in _BOOKS]:
         return f"it holds a spreadsheet ({books[0].name}) and no other table; save its sheet as CSV"
     if endings & _RUNS_CODE:
         return "it holds a pickle and no other table. A pickle runs code when it is read; write parquet or CSV"
-    deeper = [path for path in files if path.suffix.lower() in KINDS and _about_data(path)]
+    deeper = [path for path in files if path.suffix.lower() in KINDS and _is_visible(path)]
     if deeper:
         return (
             f"no table lies in it; name the one that is meant, such as {deeper[0]} (--images: where its pictures are)"
@@ -206,12 +206,12 @@ def _why_no_table(folder: Path) -> str:
     )
 
 
-def _about_data(path: Path) -> bool:
+def _is_visible(path: Path) -> bool:
     return not any(part.startswith(".") for part in path.parts)
 
 
 def kind_of(path: Path, default: str = "JSON lines") -> str:
-    """Return what a file is by its ending."""
+    """Return the kind of a file by its ending, as `KINDS` has it."""
     return KINDS.get(path.suffix.lower(), default)
 
 
@@ -226,10 +226,12 @@ def read_rows(path: Path, kind: str | None = None) -> list[Row]:
     """
     kind = kind or kind_of(path)
     if kind == "parquet":
-        table = _parquet([path])
+        table = _parquet_table([path])
         if path.stat().st_size > outside.LARGEST_TEXT:
             raise DataError(f"{path}: larger than {outside.LARGEST_TEXT >> 30} GiB")
-        return [(f"{path}: row {i}", row) for i, row in enumerate(_read_parquet(str(path), lambda: table.rows(None)))]
+        return [
+            (f"{path}: row {i}", row) for i, row in enumerate(_checked_parquet(str(path), lambda: table.rows(None)))
+        ]
     name = "<stdin>" if path == STDIN else str(path)
     lines = outside.raw_lines(sys.stdin.buffer, name) if path == STDIN else outside.read_raw_lines(path)
     if kind == "JSON lines":
@@ -245,13 +247,13 @@ def read_rows(path: Path, kind: str | None = None) -> list[Row]:
         text = outside.read_text(path)
     if kind == "CSV":
         return list(parse_csv(text, name, _separator(text)))
-    rows = _listed(outside.parse_json(text, name))
+    rows = _json_rows(outside.parse_json(text, name))
     if rows is None:
         raise DataError(f"{name}: expected a JSON list of objects, one a question")
     return [(f"{name}: item {i}", row) for i, row in enumerate(rows, start=1)]
 
 
-def _listed(value: Any) -> list[dict[str, Any]] | None:
+def _json_rows(value: Any) -> list[dict[str, Any]] | None:
     """The rows of a JSON value: a list of objects, an object with one such list in it, lists of equal length by column,
     or objects with a question each by id; None for anything else.
     """
@@ -259,16 +261,16 @@ def _listed(value: Any) -> list[dict[str, Any]] | None:
         return value if all(isinstance(row, dict) for row in value) else None
     if not isinstance(value, dict) or not value:
         return None
-    if all(isinstance(of, dict) and any(map(is_question, of)) for of in value.values()):
-        return [{"id": id, **of} for id, of in value.items()]
-    lists = [of for of in value.values() if isinstance(of, list)]
+    if all(isinstance(item, dict) and any(map(is_question, item)) for item in value.values()):
+        return [{"id": id, **item} for id, item in value.items()]
+    lists = [item for item in value.values() if isinstance(item, list)]
     if len(lists) == len(value) and len(set(map(len, lists))) == 1 and len(value) > 1:
         return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]
-    records = [of for of in lists if of and all(isinstance(row, dict) for row in of)]
+    records = [item for item in lists if item and all(isinstance(row, dict) for row in item)]
     return records[0] if len(records) == 1 else with_images(records, is_question)
 
 
-def _in_memory(files: Sequence[Path], kind: str) -> StoredTable:
+def _text_table(files: Sequence[Path], kind: str) -> StoredTable:
     rows = [row for file in files for _, row in read_rows(file, kind)]
     rows, conversations = in_turns(rows, str(files[0]))
     read_as, notes = kind, []
@@ -280,30 +282,35 @@ def _in_memory(files: Sequence[Path], kind: str) -> StoredTable:
         read_as = f"CSV, separated by {_SEPARATORS[_separator(text)]}{f', in {encoding}' if encoding else ''}"
     if conversations:
         notes.append("conversations of one turn each: what is asked became 'question', the reply 'answer'")
-    columns = tuple(dict.fromkeys(name for row in rows for name in row))
-    if "" in columns:  # pandas writes its row numbers so
-        columns = tuple(name for name in columns if name)
-    where = partial(_of_memory, rows, columns)
-    return StoredTable(str(files[0]), read_as, columns, len(rows), files[0].parent, where, tuple(notes))
+    return _memory_table(files[0], read_as, rows, files[0].parent, notes)
 
 
-def _of_two(files: Sequence[Path]) -> StoredTable | None:
+def _memory_table(
+    name: Path, read_as: str, rows: Sequence[Mapping[str, Any]], folder: Path, notes: Sequence[str] = ()
+) -> StoredTable:
+    """The table of rows that are in memory, with the columns that any of them has."""
+    # pandas writes its row numbers into a column without a name
+    columns = tuple(column for column in dict.fromkeys(column for row in rows for column in row) if column)
+    return StoredTable(
+        str(name), read_as, columns, len(rows), folder, partial(_memory_rows, rows, columns), tuple(notes)
+    )
+
+
+def _pair_table(files: Sequence[Path]) -> StoredTable | None:
     """Questions in one file and answers in another one, as VQAv2 has them; None where two files are something else."""
     if len(files) != 2 or any(kind_of(file) not in ("JSON", "JSON lines") for file in files):
         return None
     parts = [[row for _, row in read_rows(file)] for file in files]
-    if not all(parts) or (found := joined(parts[0], parts[1], is_question)) is None:
+    if not all(parts) or (joined_rows := joined(parts[0], parts[1], is_question)) is None:
         return None
-    rows, note = found
-    columns = tuple(dict.fromkeys(name for row in rows for name in row))
-    where = partial(_of_memory, rows, columns)
-    return StoredTable(str(files[0].parent), "JSON", columns, len(rows), files[0].parent, where, (note,))
+    rows, note = joined_rows
+    return _memory_table(files[0].parent, "JSON", rows, files[0].parent, [note])
 
 
-def _of_memory(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], wanted: Sequence[str] | None = None
+def _memory_rows(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], selected: Sequence[str] | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    return ({name: row.get(name) for name in wanted or columns} for row in rows)
+    return ({name: row.get(name) for name in selected or columns} for row in rows)
 
 
 def _separator(text: str) -> str:
@@ -312,23 +319,23 @@ def _separator(text: str) -> str:
     return max(_SEPARATORS, key=header.count)
 
 
-def _parquet(files: Sequence[Path]) -> StoredTable:
+def _parquet_table(files: Sequence[Path]) -> StoredTable:
     import pyarrow.parquet as pq
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
-    opened = _read_parquet(name, lambda: [pq.ParquetFile(file) for file in files])
+    opened = _checked_parquet(name, lambda: [pq.ParquetFile(file) for file in files])
     schema = opened[0].schema_arrow
     columns = tuple(column for column in schema.names if not column.startswith("__index_level_"))
-    for file, other in zip(files, opened, strict=True):
-        if missing := set(columns) - set(other.schema_arrow.names):
+    for file, parquet in zip(files, opened, strict=True):
+        if missing := set(columns) - set(parquet.schema_arrow.names):
             raise DataError(f"{file}: there is no column {sorted(missing)[0]!r}, which {files[0].name} has")
     n_rows = sum(file.metadata.num_rows for file in opened)
     read_as = "parquet" if len(files) == 1 else f"{len(files)} parquet files"
-    rows = partial(_of_parquet, files, columns, _class_names(schema.metadata))
+    rows = partial(_parquet_rows, files, columns, _class_names(schema.metadata))
     return StoredTable(name, read_as, columns, n_rows, files[0].parent, rows)
 
 
-def _of_saved(folder: Path, split: str | None) -> StoredTable:
+def _saved_table(folder: Path, split: str | None) -> StoredTable:
     """A data set as `datasets` has saved it."""
     from datasets import load_from_disk
 
@@ -337,14 +344,13 @@ def _of_saved(folder: Path, split: str | None) -> StoredTable:
     try:
         dataset = load_from_disk(str(folder))
     except Exception as error:  # of many kinds, for damaged files and those of other versions
-        reason = (str(error).splitlines() or [""])[0][:200]
-        raise DataError(f"{folder}: not readable as a saved data set ({type(error).__name__}: {reason})") from error
-    return _of_dataset(dataset, str(folder), "saved data set", folder)
+        raise DataError(f"{folder}: not readable as a saved data set ({first_line(error)})") from error
+    return _dataset_table(dataset, str(folder), "saved data set", folder)
 
 
-def _of_dataset(dataset: Any, name: str, read_as: str, folder: Path) -> StoredTable:
-    def rows(wanted: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
-        chosen = dataset.select_columns(list(wanted)) if wanted else dataset
+def _dataset_table(dataset: Any, name: str, read_as: str, folder: Path) -> StoredTable:
+    def rows(selected: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
+        chosen = dataset.select_columns(list(selected)) if selected else dataset
         labels = _labels_of(dataset.features)
         for piece in chosen.with_format("arrow").iter(_ROWS_AT_ONCE):
             yield from (_labelled(row, labels) for row in piece.to_pylist())
@@ -352,19 +358,19 @@ def _of_dataset(dataset: Any, name: str, read_as: str, folder: Path) -> StoredTa
     return StoredTable(name, read_as, tuple(dataset.column_names), len(dataset), folder, rows)
 
 
-def _of_hub(name: str, config: str | None, split: str | None) -> StoredTable:
+def _hub_table(name: str, config: str | None, split: str | None) -> StoredTable:
     """A data set of the hub; a copy below HEDGE_DATA_DIR goes first.
 
     Its folder is none that is there: names in its rows mean nothing on this machine.
     """
     if (copy := splits_module.local_copy(name)) is not None:
-        return _of_folder(copy, split, config)
+        return _folder_table(copy, split, config)
     dataset = splits_module.load_split(name, config, split or "test")
     note = f"split: {split or 'test'!r}"
-    return replace(_of_dataset(dataset, name, "data set of the hub", Path(name)), notes=(note,))
+    return replace(_dataset_table(dataset, name, "data set of the hub", Path(name)), notes=(note,))
 
 
-def _of_book(file: Path) -> StoredTable:
+def _spreadsheet_table(file: Path) -> StoredTable:
     """The only sheet of a spreadsheet."""
     try:
         from openpyxl import load_workbook
@@ -380,17 +386,17 @@ def _of_book(file: Path) -> StoredTable:
     names = ["" if name is None else str(name).strip() for name in header]
     if len(set(names) - {""}) < len([name for name in names if name]):
         raise DataError(f"{file}: the header names a column twice")
-    rows = [{n: v for n, v in zip(names, row, strict=False) if n} for row in cells if not _nothing(list(row))]
+    rows = [{n: v for n, v in zip(names, row, strict=False) if n} for row in cells if not _is_empty(list(row))]
     columns = [name for name in names if name]
     return StoredTable(
-        str(file), "spreadsheet", tuple(columns), len(rows), file.parent, partial(_of_memory, rows, columns)
+        str(file), "spreadsheet", tuple(columns), len(rows), file.parent, partial(_memory_rows, rows, columns)
     )
 
 
-def _of_arrow(tables: Sequence[Any], name: str, read_as: str, folder: Path) -> StoredTable:
-    def rows(wanted: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
+def _arrow_table(tables: Sequence[Any], name: str, read_as: str, folder: Path) -> StoredTable:
+    def rows(selected: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
         for table in tables:
-            for batch in (table.select(list(wanted)) if wanted else table).to_batches(_ROWS_AT_ONCE):
+            for batch in (table.select(list(selected)) if selected else table).to_batches(_ROWS_AT_ONCE):
                 yield from batch.to_pylist()
 
     columns = tuple(tables[0].column_names)
@@ -424,7 +430,7 @@ def _labelled(row: Mapping[str, Any], labels: Mapping[str, Sequence[str]]) -> Ma
     }
 
 
-def _read_parquet(name: str, read: Callable[[], Iterable[T]]) -> list[T]:
+def _checked_parquet(name: str, read: Callable[[], Iterable[T]]) -> list[T]:
     try:
         return list(read())
     except (OSError, ValueError) as error:  # pyarrow's errors are both
@@ -434,14 +440,14 @@ def _read_parquet(name: str, read: Callable[[], Iterable[T]]) -> list[T]:
         raise DataError(f"{name}: not readable as parquet ({reason})") from error
 
 
-def _of_parquet(
+def _parquet_rows(
     files: Sequence[Path],
     columns: Sequence[str],
     labels: Mapping[str, Sequence[str]],
-    wanted: Sequence[str] | None = None,
+    selected: Sequence[str] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
     import pyarrow.parquet as pq
 
     for file in files:
-        for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE, columns=list(wanted or columns)):
+        for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE, columns=list(selected or columns)):
             yield from (_labelled(row, labels) for row in batch.to_pylist())

@@ -26,17 +26,17 @@ def without_template_tokens(text: str) -> str:
         >>> without_template_tokens("a <b>bold</b> claim, p <s> 5")
         'a <b>bold</b> claim, p <s> 5'
     """
-    found = list(_TOKEN.finditer(text))
-    if not found:
+    tokens = list(_TOKEN.finditer(text))
+    if not tokens:
         return text
     start, end = 0, len(text)
-    for token in found:
+    for token in tokens:
         if text[start : token.start()].strip():
             break
         start = token.end()
         if role := _ROLE.match(text, start):
             start = role.end()
-    for token in reversed(found):
+    for token in reversed(tokens):
         if token.start() < start or text[token.end() : end].strip():
             break
         end = token.start()

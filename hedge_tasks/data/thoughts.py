@@ -59,8 +59,8 @@ def answer_of(text: str) -> str:
     """Return the answer in a reply, without surrounding white space; one whose thought has no end stays as it was
     written.
     """
-    said, is_open = without_thoughts(text)
-    return (text if is_open else said).strip()
+    after_thought, is_open = without_thoughts(text)
+    return (text if is_open else after_thought).strip()
 
 
 def has_thought(text: str) -> bool:
@@ -160,8 +160,8 @@ def texts_of(tokens: Sequence[Token]) -> list[str]:
 def _end_of_thought(text: str) -> tuple[int, bool]:
     """Where what stands behind the last thought begins (0 without one), and whether a thought was left open."""
     end = 0
-    for found in _END.finditer(text):
-        end = found.end()
+    for match in _END.finditer(text):
+        end = match.end()
     return end, _BEGIN.search(text, end) is not None
 
 
@@ -218,7 +218,7 @@ def spell(tokens: Sequence[Token], text: str, *, whole: bool = True) -> bool:
     """
     joined = b"".join(token.spelled for token in tokens if not token.control).decode("utf-8", "replace")
     return _equal(joined, text, whole=whole) or (
-        (written := _of_vocabulary(joined)) is not None and _equal(written, text, whole=whole)
+        (decoded := _vocabulary_text(joined)) is not None and _equal(decoded, text, whole=whole)
     )
 
 
@@ -228,15 +228,15 @@ def _equal(joined: str, text: str, *, whole: bool) -> bool:
     ours = _BLANKS.sub("", text).replace(_INCOMPLETE, "")
     # How far into the text the tokens may have got by now.
     places = {0}
-    for known, gap in re.findall(rf"([^{_INCOMPLETE}]*)({_INCOMPLETE}*)", theirs):
-        if not whole and any(known.startswith(ours[place:]) for place in places):
+    for piece, gap in re.findall(rf"([^{_INCOMPLETE}]*)({_INCOMPLETE}*)", theirs):
+        if not whole and any(piece.startswith(ours[place:]) for place in places):
             return True
-        places = {place + len(known) for place in places if ours.startswith(known, place)}
+        places = {place + len(piece) for place in places if ours.startswith(piece, place)}
         places = {
-            place + more
+            place + n_characters
             for place in places
-            for more in range(min(len(gap), len(ours) - place) + 1)
-            if all(ord(character) > _LAST_ASCII for character in ours[place : place + more])
+            for n_characters in range(min(len(gap), len(ours) - place) + 1)
+            if all(ord(character) > _LAST_ASCII for character in ours[place : place + n_characters])
         }
         if not places:
             return False
@@ -253,7 +253,7 @@ def _byte_alphabet() -> dict[int, int]:
 _ALPHABET = _byte_alphabet()
 
 
-def _of_vocabulary(joined: str) -> str | None:
+def _vocabulary_text(joined: str) -> str | None:
     """The text that pieces of a byte-level vocabulary spell; None where they are no such pieces."""
     if joined.isascii() or not all(ord(character) in _ALPHABET for character in joined):
         return None

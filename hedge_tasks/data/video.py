@@ -21,21 +21,21 @@ def frames_of(content: bytes, n: int) -> list[bytes]:
     try:
         with av.open(io.BytesIO(content), "r") as counted:
             total = sum(packet.size > 0 for packet in counted.demux(video=0))
-        wanted = {int((i + 0.5) * total / n) for i in range(n)}
-        found = []
+        positions = {int((i + 0.5) * total / n) for i in range(n)}
+        pictures = []
         with av.open(io.BytesIO(content), "r") as film:
             for index, frame in enumerate(film.decode(video=0)):
-                if index in wanted:
+                if index in positions:
                     picture = frame.to_image()
-                    found.append(picture.rotate(frame.rotation, expand=True) if frame.rotation else picture)
-                if len(found) == len(wanted):
+                    pictures.append(picture.rotate(frame.rotation, expand=True) if frame.rotation else picture)
+                if len(pictures) == len(positions):
                     break
     except (av.error.FFmpegError, IndexError, ValueError) as error:
         raise DataError(f"cannot be read as a video: {error}") from None
-    if not found:
+    if not pictures:
         raise DataError("a video without a frame")
     files = []
-    for picture in found:
+    for picture in pictures:
         buffer = io.BytesIO()
         picture.convert("RGB").save(buffer, "JPEG", quality=_QUALITY)
         files.append(buffer.getvalue())

@@ -8,7 +8,7 @@ is named, by adapters that have `forced_logprobs`, and stored as draws are:
 - `true`, `false`: the words "True" and "False", after the question whether the baseline answer is true;
 - `options`: each answer that the question offers as the *whole* reply, its end included: the model's distribution over
   the offered answers, which no reading of sampled replies has to guess. One pass an option, named `option:TEXT`; a
-  letter is the sum over what spells it (`data.option_order.written`: "A", "(A)", "A."), with a pass for each;
+  letter is the sum over what spells it (`data.option_order.spellings`: "A", "(A)", "A."), with a pass for each;
 - `reversed`: the same where lettered options are shown in the other order, against a liking for places. One pass an
   option, named `reversed:LETTER` by the letter that the option has in the given order;
 - `noisy`: the same on the perturbed picture of each noisy draw, named `noisy:NUMBER:TEXT`. One pass an option and
@@ -29,7 +29,7 @@ from loguru import logger
 from tqdm import tqdm
 
 from hedge_tasks.data.answers import NOISY, OPTION, READ, REVERSED, Answer
-from hedge_tasks.data.option_order import reversed_letters, reversed_question, written
+from hedge_tasks.data.option_order import reversed_letters, reversed_question, spellings
 from hedge_tasks.errors import unknown
 from hedge_tasks.perturb.base import Wording, build_noise
 from hedge_tasks.sampling.conversations import Conversation
@@ -281,7 +281,7 @@ def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[s
 
 def _forms(one: ForcedPass) -> tuple[str, ...]:
     """The texts that a pass reads."""
-    return written(one.text) if one.whole else (one.text,)
+    return spellings(one.text) if one.whole else (one.text,)
 
 
 def _summed(told: Sequence[Answer | str]) -> Answer | str:
@@ -303,7 +303,7 @@ def _summed(told: Sequence[Answer | str]) -> Answer | str:
 
 def _said(option: str) -> dict[str, Any]:
     """The offered answer as part of what defines a pass, with its forms where it has several."""
-    forms = written(option)
+    forms = spellings(option)
     return {"said": option} if len(forms) == 1 else {"said": option, "written": list(forms)}
 
 

@@ -1,4 +1,4 @@
-"""Answers of other tools as answer sets: joined over files, without thoughts, with what was lost said."""
+"""Answers of other tools as answer sets: joined over files, without thoughts, with notes on what was lost."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hedge_tasks.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
-class ReadAnswers:
+class ImportedAnswers:
     """Answers of other tools.
 
     Attributes:
-        form: whose files they are from.
+        form: the tool whose files they are from.
         model: as the files name it; empty where they do not.
         judge: who has labelled them; empty without labels.
         notes: what was done and what was lost, a line each.
@@ -36,7 +36,7 @@ class ReadAnswers:
     notes: tuple[str, ...]
 
 
-def read_answers(files: Sequence[Path], questions: Path | None = None) -> ReadAnswers:
+def read_answers(files: Sequence[Path], questions: Path | None = None) -> ImportedAnswers:
     """The answers in files of one other tool. Several files hold answers to the same questions and are joined by id.
 
     Where nothing says which answer is the baseline, it is the first.
@@ -48,20 +48,20 @@ def read_answers(files: Sequence[Path], questions: Path | None = None) -> ReadAn
         ConfigError: the files are of several tools or models.
         DataError: a file cannot be read, or is of no tool that is known.
     """
-    read = [_read(file, questions) for file in files]
+    read = [_read_file(file, questions) for file in files]
     forms, models = dict.fromkeys(file.form for file in read), dict.fromkeys(f.model for f in read if f.model)
     if len(forms) > 1 or len(models) > 1:
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
     joined: dict[str, ForeignAnswers] = {}
     for file in read:
-        for one in file.documents:
-            joined[one.id] = _joined(joined.get(one.id), one)
+        for document in file.documents:
+            joined[document.id] = _join(joined.get(document.id), document)
     lost: Counter[str] = Counter()
-    shaped = [(f"{files[0]}: {one.id}", _shaped(one, lost)) for one in joined.values()]
+    shaped = [(f"{files[0]}: {document.id}", _answer_row(document, lost)) for document in joined.values()]
     answer_sets = cleaned(parse_answer_sets(normal_rows(shaped)), str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
-    first = sum(one.baseline is None for one in joined.values())
+    first = sum(document.baseline is None for document in joined.values())
     notes = [note for file in read for note in file.notes]
     if first:
         notes.append(f"baseline: of {first} documents the first answer, for nothing says which it is")
@@ -74,10 +74,12 @@ def read_answers(files: Sequence[Path], questions: Path | None = None) -> ReadAn
             "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
         )
     judges = dict.fromkeys(file.judge for file in read if file.judge)
-    return ReadAnswers(next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), tuple(notes))
+    return ImportedAnswers(
+        next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), tuple(notes)
+    )
 
 
-def _read(file: Path, questions: Path | None) -> ForeignFile:
+def _read_file(file: Path, questions: Path | None) -> ForeignFile:
     if not file.exists():
         raise DataError(f"cannot read {file}: there is no such file")
     if file.suffix.lower() == ".eval" or (file.suffix.lower() == ".json" and inspect_logs.is_log(file)):
@@ -87,35 +89,44 @@ def _read(file: Path, questions: Path | None) -> ForeignFile:
     return rows.read(read_table(file), questions)
 
 
-def _joined(before: ForeignAnswers | None, one: ForeignAnswers) -> ForeignAnswers:
-    if before is None:
-        return one
-    if before.question and one.question and before.question != one.question:
-        raise DataError(f"the id {one.id!r} is of two questions")
-    more = [] if one.baseline is None else [one.baseline]
-    return replace(before, draws=(*before.draws, *more, *one.draws))
+def _join(earlier: ForeignAnswers | None, document: ForeignAnswers) -> ForeignAnswers:
+    if earlier is None:
+        return document
+    if earlier.question and document.question and earlier.question != document.question:
+        raise DataError(f"the id {document.id!r} is of two questions")
+    further = [] if document.baseline is None else [document.baseline]
+    return replace(earlier, draws=(*earlier.draws, *further, *document.draws))
 
 
-def _shaped(one: ForeignAnswers, lost: Counter[str]) -> Mapping[str, Any]:
-    answers = [_answer(answer, lost) for answer in ([] if one.baseline is None else [one.baseline]) + list(one.draws)]
+def _answer_row(document: ForeignAnswers, lost: Counter[str]) -> Mapping[str, Any]:
+    answers = [
+        _answer(answer, lost)
+        for answer in ([] if document.baseline is None else [document.baseline]) + list(document.draws)
+    ]
     if not answers:
-        raise DataError(f"{one.id}: there is no answer")
-    about = {"id": one.id, "question": one.question, "reference": one.reference, "label": one.label, "group": one.group}
-    about["question_type"] = one.question_type
-    told = {key: value for key, value in about.items() if value not in (None, "")}
-    return {**told, "baseline": answers[0], "clean": answers[1:]}
+        raise DataError(f"{document.id}: there is no answer")
+    fields = {
+        "id": document.id,
+        "question": document.question,
+        "reference": document.reference,
+        "label": document.label,
+        "group": document.group,
+    }
+    fields["question_type"] = document.question_type
+    filled = {key: value for key, value in fields.items() if value not in (None, "")}
+    return {**filled, "baseline": answers[0], "clean": answers[1:]}
 
 
 def _answer(answer: Mapping[str, Any], lost: Counter[str]) -> dict[str, Any]:
     """An answer without its thought; log-probabilities of both together are of neither."""
-    found = {key: value for key, value in answer.items() if value is not None and key != "reasoning"}
-    text = str(found["text"])
+    fields = {key: value for key, value in answer.items() if value is not None and key != "reasoning"}
+    text = str(fields["text"])
     thinks = bool(answer.get("reasoning")) or has_thought(text)
     if thinks:
         lost["the thought"] += 1
-        if found.keys() & {"logprobs", "mean_logprob", "tokens"}:
+        if fields.keys() & {"logprobs", "mean_logprob", "tokens"}:
             lost["log-probabilities of thought and answer together,"] += 1
-        said, is_open = without_thoughts(text)
-        kept = {key: value for key, value in found.items() if key == "finish"}
-        return {**kept, "text": "" if is_open else said.strip()}
-    return found
+        after_thought, is_open = without_thoughts(text)
+        finish = {key: value for key, value in fields.items() if key == "finish"}
+        return {**finish, "text": "" if is_open else after_thought.strip()}
+    return fields

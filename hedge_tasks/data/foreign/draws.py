@@ -22,7 +22,7 @@ _LARGEST = 1 << 30
 
 
 @dataclass(frozen=True)
-class ReadDraws:
+class ImportedDraws:
     """Answer sets out of single draws.
 
     Attributes:
@@ -44,7 +44,7 @@ def read_draws(
     same: Mapping[str, str] | None = None,
     most: int | None = None,
     seed: int = 0,
-) -> ReadDraws:
+) -> ImportedDraws:
     """Join draws with the baseline answers whose id theirs begins with.
 
     What follows in the id says what was done to the question. A draw with nothing but a number there (`q1_sample3`) is
@@ -69,8 +69,8 @@ def read_draws(
     except re.error as error:
         raise ConfigError(f"--clean: {clean!r} is no regular expression: {error}") from None
     judged = dict(_lines(baseline))
-    right = {id: (same or {}).get(of, of) for id, of in _lines(truth)} if truth else {}
-    drawn: dict[str, tuple[list[str], list[str]]] = {id: ([], []) for id in judged}
+    right = {id: (same or {}).get(answer, answer) for id, answer in _lines(truth)} if truth else {}
+    draws: dict[str, tuple[list[str], list[str]]] = {id: ([], []) for id in judged}
     variants: Counter[str] = Counter()
     for file in files:
         for id, text in _lines(file):
@@ -80,7 +80,7 @@ def read_draws(
             variant = _SAMPLE.sub("", id[len(question) :]).strip("-_.:/# ")
             variants[variant] += 1
             noisy = bool(variant) and not (is_clean and is_clean.search(variant))
-            drawn[question][noisy].append(text)
+            draws[question][noisy].append(text)
     if right and not judged.keys() & right.keys():
         raise DataError(f"{truth}: no id is one of {baseline}: {min(right)!r} there, {min(judged)!r} here")
     rng = np.random.default_rng(seed)
@@ -88,40 +88,40 @@ def read_draws(
         AnswerSet(
             id,
             Answer(text),
-            clean=tuple(map(Answer, _some(drawn[id][False], most, rng))),
-            noisy=tuple(map(Answer, _some(drawn[id][True], most, rng))),
+            clean=tuple(map(Answer, _at_most(draws[id][False], most, rng))),
+            noisy=tuple(map(Answer, _at_most(draws[id][True], most, rng))),
             reference=right.get(id, ""),
             label=int(text != right[id]) if id in right else None,
         )
         for id, text in judged.items()
     ]
-    return ReadDraws(tuple(cleaned(sets, str(baseline))), variants, tuple(_notes(sets, bool(right))))
+    return ImportedDraws(tuple(cleaned(sets, str(baseline))), variants, tuple(_notes(sets, bool(right))))
 
 
 def _lines(file: Path) -> list[tuple[str, str]]:
     """(id, answer) of each line."""
-    found = []
+    answers = []
     for i, line in enumerate(outside.read_text(file, largest=_LARGEST).splitlines(), 1):
         if not line.strip():
             continue
         id, _, text = line.strip().partition(" ") if " " in line.strip() else line.strip().partition("\t")
         if not text.strip():
             raise DataError(f"{file}:{i}: expected an id and an answer, got {outside.shown(line)}")
-        found.append((id, text.strip().strip("()[]").strip()))
-    if not found:
+        answers.append((id, text.strip().strip("()[]").strip()))
+    if not answers:
         raise DataError(f"{file}: there are no lines in it")
-    return found
+    return answers
 
 
-def _question(id: str, known: Mapping[str, str]) -> str | None:
+def _question(id: str, questions: Mapping[str, str]) -> str | None:
     """The longest known id that this one begins with, not ending within a word or number."""
     for end in range(len(id), 0, -1):
-        if id[:end] in known and (end == len(id) or not id[end].isalnum()):
+        if id[:end] in questions and (end == len(id) or not id[end].isalnum()):
             return id[:end]
     return None
 
 
-def _some(texts: Sequence[str], most: int | None, rng: np.random.Generator) -> list[str]:
+def _at_most(texts: Sequence[str], most: int | None, rng: np.random.Generator) -> list[str]:
     if most is None or len(texts) <= most:
         return list(texts)
     return [texts[i] for i in sorted(rng.permutation(len(texts))[:most])]

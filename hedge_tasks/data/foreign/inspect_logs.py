@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.foreign.record import FINISHES, ForeignAnswers, ForeignFile, GivenAnswer
+from hedge_tasks.data.foreign.record import (
+    FINISHES,
+    ForeignAnswers,
+    ForeignFile,
+    RawAnswer,
+    choice_logprobs,
+    reference_text,
+)
 from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 
@@ -34,32 +41,33 @@ def read(file: Path) -> ForeignFile:
     Raises:
         DataError: it cannot be read.
     """
-    header, samples = _of_archive(file) if file.suffix == ".eval" else _of_json(file)
-    about = header.get("eval") if isinstance(header.get("eval"), Mapping) else {}
+    header, samples = _read_archive(file) if file.suffix == ".eval" else _read_json_log(file)
+    evaluation = header.get("eval") if isinstance(header.get("eval"), Mapping) else {}
     epochs: dict[str, list[Mapping[str, Any]]] = {}
     for sample in samples:
         epochs.setdefault(str(sample.get("id")), []).append(sample)
-    scorers = sorted({name for of in epochs.values() for sample in of for name in sample.get("scores") or {}})
+    scorers = sorted(
+        {name for id_samples in epochs.values() for sample in id_samples for name in sample.get("scores") or {}}
+    )
     documents, failed = [], 0
-    for id, of in epochs.items():
-        of.sort(key=lambda sample: sample.get("epoch") or 0)
-        answered = [(sample, answers) for sample in of if (answers := list(_answers(sample)))]
-        failed += len(of) - len(answered)
+    for id, id_samples in epochs.items():
+        id_samples.sort(key=lambda sample: sample.get("epoch") or 0)
+        answered = [(sample, answers) for sample in id_samples if (answers := list(_answers(sample)))]
+        failed += len(id_samples) - len(answered)
         if answered:
-            first, (baseline, *more) = answered[0]
-            draws = (*more, *(answer for _, answers in answered[1:] for answer in answers))
+            first, (baseline, *others) = answered[0]
+            draws = (*others, *(answer for _, answers in answered[1:] for answer in answers))
             label = _label(first, scorers[0]) if len(scorers) == 1 else None
-            target = first.get("target")
-            reference = "\n".join(map(str, target)) if isinstance(target, list) else str(target or "")
+            reference = reference_text(first.get("target"))
             documents.append(ForeignAnswers(id, draws, baseline, _question(first), reference, label, group=None))
     notes = [f"lost: {failed} samples without an answer"] if failed else []
     if len(scorers) > 1:
         notes.append(f"labels: several scorers ({', '.join(scorers)}), none of which is taken")
     judge = f"inspect_ai: {scorers[0]}" if len(scorers) == 1 else ""
-    return ForeignFile(FORM, tuple(documents), str((about or {}).get("model") or ""), judge, tuple(notes))
+    return ForeignFile(FORM, tuple(documents), str((evaluation or {}).get("model") or ""), judge, tuple(notes))
 
 
-def _of_archive(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
+def _read_archive(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
     try:
         archive = zipfile.ZipFile(file)
         names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
@@ -92,21 +100,19 @@ def _member(file: Path, info: zipfile.ZipInfo) -> bytes:
         return bytes(stream.read(info.file_size))
 
 
-def _of_json(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
+def _read_json_log(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
     log = outside.read_json(file)
     if not isinstance(log, Mapping) or not isinstance(log.get("samples"), list):
         raise DataError(f"{file}: a log of inspect_ai without samples")
     return log, iter(log["samples"])
 
 
-def _answers(sample: Mapping[str, Any]) -> Iterator[GivenAnswer]:
+def _answers(sample: Mapping[str, Any]) -> Iterator[RawAnswer]:
     output = sample.get("output")
     for choice in (output.get("choices") if isinstance(output, Mapping) else None) or ():
         text, reasoning = _content((choice.get("message") or {}).get("content"))
-        told = (choice.get("logprobs") or {}).get("content") or []
-        logprobs = [token["logprob"] for token in told] or None
         finish = FINISHES.get(str(choice.get("stop_reason")))
-        yield {"text": text, "logprobs": logprobs, "finish": finish, "reasoning": reasoning}
+        yield {"text": text, "logprobs": choice_logprobs(choice), "finish": finish, "reasoning": reasoning}
 
 
 def _content(content: Any) -> tuple[str, str]:
@@ -118,11 +124,13 @@ def _content(content: Any) -> tuple[str, str]:
 
 
 def _question(sample: Mapping[str, Any]) -> str:
-    given = sample.get("input")
-    if isinstance(given, str):
-        return given
-    asked = [message for message in given or () if isinstance(message, Mapping) and message.get("role") == "user"]
-    return _content(asked[-1].get("content"))[0] if asked else ""
+    messages = sample.get("input")
+    if isinstance(messages, str):
+        return messages
+    user_turns = [
+        message for message in messages or () if isinstance(message, Mapping) and message.get("role") == "user"
+    ]
+    return _content(user_turns[-1].get("content"))[0] if user_turns else ""
 
 
 def _label(sample: Mapping[str, Any], scorer: str) -> int | None:

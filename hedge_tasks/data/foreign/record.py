@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-GivenAnswer = Mapping[str, Any]
+RawAnswer = Mapping[str, Any]
 """`text`, and where they are known `logprobs` of its tokens, `mean_logprob`, `n_tokens`, `finish` and `reasoning`."""
 
 FINISHES = {"stop": "stop", "eos": "stop", "length": "length", "max_tokens": "length", "content_filter": "filtered"}
@@ -23,8 +23,8 @@ class ForeignAnswers:
     """
 
     id: str
-    draws: tuple[GivenAnswer, ...]
-    baseline: GivenAnswer | None = None
+    draws: tuple[RawAnswer, ...]
+    baseline: RawAnswer | None = None
     question: str = ""
     reference: str = ""
     label: int | None = None
@@ -45,3 +45,14 @@ class ForeignFile:
     model: str = ""
     judge: str = ""
     notes: tuple[str, ...] = ()
+
+
+def choice_logprobs(choice: Mapping[str, Any]) -> list[Any] | None:
+    """Log-probabilities of the tokens in a choice of a chat completion; None where it has none."""
+    tokens = (choice.get("logprobs") or {}).get("content") or []
+    return [token["logprob"] for token in tokens] or None
+
+
+def reference_text(target: object) -> str:
+    """The references in a field that holds one or a list of them, one a line."""
+    return "\n".join(map(str, target)) if isinstance(target, (list, tuple)) else str(target or "")

@@ -10,7 +10,7 @@ from typing import Any
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.choices import find_choices
-from hedge_tasks.data.foreign.record import FINISHES, ForeignAnswers, ForeignFile, GivenAnswer
+from hedge_tasks.data.foreign.record import FINISHES, ForeignAnswers, ForeignFile, RawAnswer, choice_logprobs
 from hedge_tasks.data.tables import StoredTable, read_table
 from hedge_tasks.errors import DataError, unknown
 
@@ -54,11 +54,11 @@ def _simple(table: StoredTable, form: str, draws: Sequence[str], baselines: Sequ
         sampled = _list(_first(row, draws), where)
         own = _first(row, baselines)
         baseline = None if own is None else _answer(own, where, row.get("logprob") if form == UQLM else None)
-        told = row.get("multiple_logprob") if form == UQLM else None
-        logprobs = _list(told, where) if told is not None else [None] * len(sampled)
-        given = [_answer(*pair) for pair in zip(sampled, [where] * len(sampled), logprobs, strict=False)]
+        all_logprobs = row.get("multiple_logprob") if form == UQLM else None
+        logprobs = _list(all_logprobs, where) if all_logprobs is not None else [None] * len(sampled)
+        answers = [_answer(*pair) for pair in zip(sampled, [where] * len(sampled), logprobs, strict=False)]
         label = cells.label(row.get("label"), where) if form == PLAIN else None
-        return _about(row, number, tuple(given), baseline, label)
+        return _plain_document(row, number, tuple(answers), baseline, label)
 
     return ForeignFile(form, _documents(table, document), _model(table), "given" if "label" in table.columns else "")
 
@@ -70,10 +70,9 @@ def _lmms_eval(table: StoredTable) -> ForeignFile:
         answers = [_answer(text, where) for text in _flat(raw)]
         if any(str(answer["text"]).lstrip().startswith('{"id"') for answer in answers):
             raise DataError(f"{table.name}: samples of a task of this package; its run file holds more (hedge_runs/)")
-        question = row.get("input")
-        shown = question if isinstance(question, str) else ""
+        question = row["input"] if isinstance(row.get("input"), str) else ""
         return ForeignAnswers(
-            str(row["doc_id"]), tuple(answers), question=shown, reference=str(row.get("target") or "")
+            str(row["doc_id"]), tuple(answers), question=question, reference=str(row.get("target") or "")
         )
 
     notes = ("answers: as the model wrote them (resps); what the task's filters made of them is left",)
@@ -81,25 +80,25 @@ def _lmms_eval(table: StoredTable) -> ForeignFile:
 
 
 def _vlmevalkit(table: StoredTable) -> ForeignFile:
-    found = find_choices(table, list(table.columns), (), None)
+    choices = find_choices(table, list(table.columns), (), None)
 
     def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers:
         where = f"{table.name}: row {number + 1}"
         question, reference = cells.text(row.get("question"), where), cells.text(row.get("answer"), where)
-        if found is not None:
+        if choices is not None:
             with suppress(DataError):  # an open question among others
-                question = found.shown(question, found.of_row(row, question))
+                question = choices.shown(question, choices.of_row(row, question))
         kind = row.get("category") or row.get("l2-category")
         baseline = _answer(row["prediction"], where)
         label = None if row.get("hit") is None else 1 - int(bool(cells.whole(row["hit"], where)))
-        about = ForeignAnswers(cells.named(row["index"], where), (), baseline, question, reference, label)
-        return ForeignAnswers(**{**vars(about), "question_type": str(kind) if kind else None})
+        answers = ForeignAnswers(cells.named(row["index"], where), (), baseline, question, reference, label)
+        return ForeignAnswers(**{**vars(answers), "question_type": str(kind) if kind else None})
 
     judge = "VLMEvalKit: hit" if "hit" in table.columns else ""
     return ForeignFile(VLMEVALKIT, _documents(table, document), judge=judge)
 
 
-def _batch(table: StoredTable, asked: Mapping[str, str]) -> ForeignFile:
+def _batch(table: StoredTable, questions: Mapping[str, str]) -> ForeignFile:
     failed: list[str] = []
     models: dict[str, None] = {}
 
@@ -111,21 +110,20 @@ def _batch(table: StoredTable, asked: Mapping[str, str]) -> ForeignFile:
             failed.append(id)
             return None
         models.setdefault(str(body.get("model") or ""))
-        return ForeignAnswers(id, tuple(_of_choice(choice) for choice in choices), question=asked.get(id, ""))
+        return ForeignAnswers(id, tuple(_choice_answer(choice) for choice in choices), question=questions.get(id, ""))
 
     documents = _documents(table, document)
     notes = [f"lost: {len(failed)} requests that failed, such as {failed[0]!r}"] if failed else []
-    if not asked:
+    if not questions:
         notes.append("questions: not in the replies; --questions FILE names the file of requests")
     return ForeignFile(BATCH, documents, next(iter(models), ""), notes=tuple(notes))
 
 
-def _of_choice(choice: Mapping[str, Any]) -> GivenAnswer:
+def _choice_answer(choice: Mapping[str, Any]) -> RawAnswer:
     message = choice.get("message") or {}
-    told = (choice.get("logprobs") or {}).get("content") or []
     return {
         "text": str(message.get("content") or choice.get("text") or ""),
-        "logprobs": [token["logprob"] for token in told] or None,
+        "logprobs": choice_logprobs(choice),
         "finish": FINISHES.get(str(choice.get("finish_reason"))),
         "reasoning": message.get("reasoning_content") or message.get("reasoning"),
     }
@@ -135,24 +133,24 @@ def _requests(file: Path | None) -> dict[str, str]:
     """The question of each request, by its id: the texts of the last turn."""
     if file is None:
         return {}
-    found = {}
+    questions = {}
     for row in read_table(file).rows(None):
         messages = (row.get("body") or {}).get("messages") or []
         content = messages[-1].get("content") if messages else ""
         parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        found[str(row.get("custom_id"))] = "\n".join(str(p.get("text")) for p in parts if p.get("type") == "text")
-    return found
+        questions[str(row.get("custom_id"))] = "\n".join(str(p.get("text")) for p in parts if p.get("type") == "text")
+    return questions
 
 
 def _documents(
     table: StoredTable, document: Callable[[int, Mapping[str, Any]], ForeignAnswers | None]
 ) -> tuple[ForeignAnswers, ...]:
-    made = (document(number, row) for number, row in enumerate(table.rows(None)))
-    return tuple(one for one in made if one is not None)
+    documents = (document(number, row) for number, row in enumerate(table.rows(None)))
+    return tuple(item for item in documents if item is not None)
 
 
-def _about(
-    row: Mapping[str, Any], number: int, draws: tuple[GivenAnswer, ...], baseline: GivenAnswer | None, label: int | None
+def _plain_document(
+    row: Mapping[str, Any], number: int, draws: tuple[RawAnswer, ...], baseline: RawAnswer | None, label: int | None
 ) -> ForeignAnswers:
     id, question, reference = (_first(row, names) for names in (_IDS, _QUESTIONS, _REFERENCES))
     several = reference if isinstance(reference, (list, tuple)) else [reference]
@@ -161,34 +159,34 @@ def _about(
         draws,
         baseline,
         "" if question is None else cells.text(question),
-        "\n".join(cells.text(one) for one in several if one is not None),
+        "\n".join(cells.text(text) for text in several if text is not None),
         label,
         *(None if cells.is_missing(row.get(key)) else cells.text(row[key]) for key in ("group", "question_type")),
     )
 
 
-def _answer(value: Any, where: str, logprobs: Any = None) -> GivenAnswer:
+def _answer(value: Any, where: str, logprobs: Any = None) -> RawAnswer:
     """An answer in a cell: a text, or a record with its text."""
     if isinstance(value, Mapping):
         text = _first(value, ("text", "generation", "content", "response"))
-        told = value.get("logprobs") or value.get("token_logprobs") or value.get("token_log_likelihoods")
+        token_logprobs = value.get("logprobs") or value.get("token_logprobs") or value.get("token_log_likelihoods")
         if text is None:
             raise DataError(f"{where}: an answer without a text; there are {', '.join(map(str, value))}")
-        rest = {key: value[key] for key in ("mean_logprob", "n_tokens") if value.get(key) is not None}
+        numbers = {key: value[key] for key in ("mean_logprob", "n_tokens") if value.get(key) is not None}
         finish = FINISHES.get(str(value.get("finish_reason") or value.get("finish")))
-        return {"text": str(text), **rest, "logprobs": _numbers(told), "finish": finish}
+        return {"text": str(text), **numbers, "logprobs": _numbers(token_logprobs), "finish": finish}
     if isinstance(value, (list, tuple)) or value is None:
         raise DataError(f"{where}: expected an answer, got {type(value).__name__}")
     return {"text": value if isinstance(value, str) else cells.text(value, where), "logprobs": _numbers(logprobs)}
 
 
-def _numbers(told: Any) -> list[float] | None:
+def _numbers(tokens: Any) -> list[float] | None:
     """Log-probabilities of tokens: numbers, or records with one."""
-    if not isinstance(told, (list, tuple)) or not told:
+    if not isinstance(tokens, (list, tuple)) or not tokens:
         return None
-    found = [token.get("logprob") if isinstance(token, Mapping) else token for token in told]
-    numbers = [float(one) for one in found if isinstance(one, (int, float)) and not isinstance(one, bool)]
-    return numbers if len(numbers) == len(found) else None
+    values = [token.get("logprob") if isinstance(token, Mapping) else token for token in tokens]
+    numbers = [float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return numbers if len(numbers) == len(values) else None
 
 
 def _list(value: Any, where: str) -> list[Any]:
@@ -204,7 +202,7 @@ def _list(value: Any, where: str) -> list[Any]:
 
 
 def _flat(value: Any) -> list[Any]:
-    return [inner for one in value for inner in _flat(one)] if isinstance(value, list) else [value]
+    return [inner for item in value for inner in _flat(item)] if isinstance(value, list) else [value]
 
 
 def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
