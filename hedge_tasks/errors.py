@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 # As many valid names as still help; a data set has thousands of ids.
 _LISTED = 30
@@ -49,3 +52,24 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> ConfigError:
     listed = ", ".join(options[:_LISTED])
     others = f" and {len(options) - _LISTED} more" if len(options) > _LISTED else ""
     return ConfigError(f"unknown {kind} {name!r}{hint} Valid: {listed}{others}")
+
+
+def check_names(kind: str, names: Iterable[object], valid: Collection[str]) -> None:
+    """Refuse names that are not among the valid ones.
+
+    Raises:
+        ConfigError: as `unknown`, for the first such name.
+    """
+    for name in names:
+        if name not in valid:
+            raise unknown(kind, str(name), valid)
+
+
+def lookup(kind: str, name: str, values: Mapping[str, Value]) -> Value:
+    """Return the value that has a name.
+
+    Raises:
+        ConfigError: as `unknown`, where none has it.
+    """
+    check_names(kind, [name], values)
+    return values[name]

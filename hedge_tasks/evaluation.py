@@ -17,7 +17,7 @@ from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, lookup
 from hedge_tasks.io.sources import PACKAGE_SCHEME, package_file
 from hedge_tasks.registry import OWN, Registration, read_entry_points
 
@@ -161,10 +161,7 @@ def brought_measures(name: str) -> list[Any]:
     Raises:
         ConfigError: there is no such evaluation; names the nearest one.
     """
-    installed = evaluations()
-    if name not in installed:
-        raise unknown("evaluation", name, installed)
-    evaluation, source = installed[name]
+    evaluation, source = lookup("evaluation", name, evaluations())
     return [measure for target in evaluation.measures for measure in Registration(target, source).load()]
 
 

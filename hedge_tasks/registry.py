@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names, lookup
 
 Product = TypeVar("Product")
 
@@ -105,10 +105,7 @@ class Registry(Generic[Product]):
         Raises:
             ConfigError: nothing has this name (names the nearest one), or the package that brings it is broken.
         """
-        entries = self._all()
-        if name not in entries:
-            raise unknown(self.kind, name, entries)
-        entry = entries[name]
+        entry = lookup(self.kind, name, self._all())
         try:
             return entry.load()
         except Exception as error:  # whatever somebody else's package does as it is imported
@@ -139,11 +136,9 @@ class Registry(Generic[Product]):
         factory = self.get(name)
         parameters = inspect.signature(factory).parameters
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-            for option in options:
-                if not parameters:
-                    raise ConfigError(f"{self.kind} {name!r} takes no options, got {option!r}")
-                if option not in parameters:
-                    raise unknown(f"option of {self.kind} {name!r}", option, parameters)
+            if options and not parameters:
+                raise ConfigError(f"{self.kind} {name!r} takes no options, got {next(iter(options))!r}")
+            check_names(f"option of {self.kind} {name!r}", options, parameters)
         single = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         for key, parameter in parameters.items():
             if parameter.kind in single and parameter.default is parameter.empty and key not in options:

@@ -759,7 +759,7 @@ def _merge_adapter(model: Any, peft: str) -> Any:
 def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], list[int]]:
     """One draw a distinct prompt, and for every draw the position of its own. Clean draws of a document share one."""
     positions: dict[Hashable, int] = {}
-    owners = [positions.setdefault(draw.asked, len(positions)) for draw in draws]
+    owners = [positions.setdefault(draw.prompt_key, len(positions)) for draw in draws]
     prompts = {owner: draw for draw, owner in reversed(list(zip(draws, owners, strict=True)))}
     return [prompts[owner] for owner in range(len(positions))], owners
 

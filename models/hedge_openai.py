@@ -313,13 +313,15 @@ class HedgeOpenAI(ChatAdapter):
         """
         groups = series(draws, self._n_in_one)
         firsts = [draws[group[0]] for group in groups]
-        uses = Counter(draw.asked for draw in firsts)
+        uses = Counter(draw.prompt_key for draw in firsts)
         documents = CleanPictures(keep=self.num_concurrent + 1)
         messages = {
-            draw.asked: self._encoded(partial(self._messages, draw, documents), uses[draw.asked])
+            draw.prompt_key: self._encoded(partial(self._messages, draw, documents), uses[draw.prompt_key])
             for draw in reversed(firsts)
         }
-        questions = [_of_draw(draw, group, messages[draw.asked]) for draw, group in zip(firsts, groups, strict=True)]
+        questions = [
+            _of_draw(draw, group, messages[draw.prompt_key]) for draw, group in zip(firsts, groups, strict=True)
+        ]
         yield from self._answers(questions)
 
     def answer_conversations(

@@ -352,18 +352,18 @@ class HedgeVLLM(ChatAdapter):
 
         Two readings an answer, one a spelling, and one of each prompt. What the seed would have chosen is vLLM's.
         """
-        firsts = {draw.asked: i for i, draw in reversed(list(enumerate(draws)))}
+        firsts = {draw.prompt_key: i for i, draw in reversed(list(enumerate(draws)))}
         messages = {asked: draws[i].messages() for asked, i in firsts.items()}
         outputs = self._read_prompts(list(messages.values()))
         prompts = dict(zip(messages, map(_prompt_tokens, outputs), strict=True))
         spoken = [i for i, answer in enumerate(answers) if answer.text]
-        spelled = [(messages[draws[i].asked], blank + answers[i].text) for i in spoken for blank in SPELLINGS]
+        spelled = [(messages[draws[i].prompt_key], blank + answers[i].text) for i in spoken for blank in SPELLINGS]
         finished = {"add_generation_prompt": False, "continue_final_message": False}
         outputs = self._read_prompts(_answered(*zip(*spelled, strict=True)), **finished) if spelled else []
         closed, n = [_prompt_tokens(output) for output in outputs], len(SPELLINGS)
         found: list[Reread | str] = ["an empty answer has no tokens to be read"] * len(answers)
         for place, i in enumerate(spoken):
-            prompt, mine = prompts[draws[i].asked], closed[n * place : n * (place + 1)]
+            prompt, mine = prompts[draws[i].prompt_key], closed[n * place : n * (place + 1)]
             failed = next((one for one in (prompt, *mine) if isinstance(one, str)), None)
             if failed is not None or isinstance(prompt, str):
                 found[i] = str(failed)

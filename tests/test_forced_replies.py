@@ -24,7 +24,7 @@ from hedge_tasks.models.base import whole_reply
 from hedge_tasks.models.first_token import asked_for_a_letter, by_letters, first_tokens
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.conversations import Conversation
-from hedge_tasks.sampling.forced import made_passes, passes_needed
+from hedge_tasks.sampling.forced import complete_passes, passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
@@ -124,14 +124,14 @@ def test_first_tokens_tell_options_of_one_token() -> None:
 
 def test_a_distribution_over_some_of_the_options_is_none() -> None:
     blank, whole, cut = Answer("x", -1.0, 1), Answer("A", -1.0, 2), Answer("A", -1.0, 1, "length")
-    assert made_passes({"blank": blank, "option:A": whole, "option:B": whole}).keys() == {
+    assert complete_passes({"blank": blank, "option:A": whole, "option:B": whole}).keys() == {
         "blank",
         "option:A",
         "option:B",
     }
-    assert made_passes({"blank": blank, "option:A": whole, "option:B": None}) == {"blank": blank}
-    assert made_passes({"option:A": whole, "option:B": cut}) == {}
-    assert len(made_passes({"option:A": cut, "option:B": cut})) == 2
+    assert complete_passes({"blank": blank, "option:A": whole, "option:B": None}) == {"blank": blank}
+    assert complete_passes({"option:A": whole, "option:B": cut}) == {}
+    assert len(complete_passes({"option:A": cut, "option:B": cut})) == 2
 
 
 # --- two orders -------------------------------------------------------------------------------------------------------

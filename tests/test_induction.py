@@ -57,9 +57,9 @@ def fake_vector(text: str) -> np.ndarray:
 @pytest.fixture
 def _fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", fake_encoder)
-    induction_words._embedded.cache_clear()
+    induction_words._embed_candidates.cache_clear()
     yield
-    induction_words._embedded.cache_clear()
+    induction_words._embed_candidates.cache_clear()
 
 
 # --- all scenarios ----------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_pictures_of_any_size_keep_it(width: int, height: int, seed: int, kind: 
         ({"kind": "induction", "name": "shale_crp", "salt_pepper": [0, 1.5]}, "between 0 and 1"),
         ({"kind": "induction", "name": "shale_crp", "jpeg": "low"}, "jpeg must be"),
         ({"kind": "induction", "name": "shale_crp", "jpeg": [True, 3]}, "jpeg must be"),
-        ({"kind": "induction", "name": "shale_adv", "steps": 0}, "steps must be"),
+        ({"kind": "induction", "name": "shale_adv", "steps": 0}, "steps: expected"),
         ({"kind": "induction", "name": "shale_adv", "epsilon": float("nan")}, "epsilon must be"),
         ({"kind": "induction", "name": "shale_pfx", "prefixes": ["I think so."]}, "needs {distractor} once"),
         ({"kind": "induction", "name": "shale_pfx", "prefixes": []}, "must not be empty"),

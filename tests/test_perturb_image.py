@@ -348,7 +348,7 @@ def test_only_a_preset_keeps_its_name() -> None:
         ({"p_affine": 1.5}, "p_affine must lie between 0 and 1"),
         ({"hue": True}, "hue must be a number"),
         ({"scale": 0.95}, "scale must lie between"),
-        ({"fit_output": "yes"}, "fit_output must be true or false"),
+        ({"fit_output": "yes"}, "fit_output: expected true or false"),
         ({"name": ""}, "name must be"),
         ({"pipeline": 0}, "pipeline 0"),
     ],

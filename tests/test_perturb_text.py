@@ -110,7 +110,7 @@ def test_a_wording_has_no_strength() -> None:
     [
         ({"kind": "text", "templates": "neutrl"}, "did you mean 'neutral'"),
         ({"kind": "text", "shuffle": True}, "did you mean 'shuffle_context'"),
-        ({"kind": "text", "shuffle_context": 1}, "must be true or false"),
+        ({"kind": "text", "shuffle_context": 1}, "expected true or false"),
         ({"kind": "text", "templates": 3}, "names or paths"),
         ({"kind": "text", "templates": [3]}, "names or paths"),
         ({"kind": "text", "templates": {"neutral": "0"}}, "not those of these settings"),

@@ -330,8 +330,8 @@ def test_a_footer_names_its_documents(tmp_path: Path) -> None:
     [file] = tmp_path.iterdir()
     footer = read_footer(file)
     assert set(footer.homes.tolist()) == {int(home(document(i).key), 16) for i in range(3)}
-    assert footer.concerns(segments.homes_array([home(document(1).key)]))
-    assert not footer.concerns(segments.homes_array([home(document(7).key)]))
+    assert footer.may_hold(segments.homes_array([home(document(1).key)]))
+    assert not footer.may_hold(segments.homes_array([home(document(7).key)]))
     file.write_bytes(b"PAR1 no segment PAR1")
     with pytest.raises(DataError, match="no sound segment"):
         read_footer(file)

@@ -56,7 +56,7 @@ def test_every_draw_is_in_one_group_and_has_its_own_seed_there(left: set[int], l
         seeds = [request_seed(chosen[i]) for i in group]
         assert seeds == [seeds[0] + i for i in range(len(seeds))]
         assert 0 <= seeds[0] <= seeds[-1] < SEEDS
-        assert len({(chosen[i].draw.condition, chosen[i].asked) for i in group}) == 1
+        assert len({(chosen[i].draw.condition, chosen[i].prompt_key) for i in group}) == 1
     assert len({request_seed(draw) for draw in every}) == len(every)
     if left == set(range(91)) and longest >= LONGEST:
         assert len(groups) == 1 + noisy + 2

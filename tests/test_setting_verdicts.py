@@ -201,7 +201,7 @@ def test_replies_that_do_not_say_who_they_are_from() -> None:
 
 @pytest.mark.parametrize("recorded", [None, 3, {"draws": "x"}, {"draws": -1, "distinct": 2, "chance": 7}])
 def test_what_a_file_says_of_a_probe_may_be_anything(recorded: Any) -> None:
-    assert SettingTried.of(recorded).one is None
+    assert SettingTried.of(recorded).all_same is None
 
 
 def spread(*texts: str, logp: float | None = None) -> dict[str, SettingTried]:
@@ -221,11 +221,11 @@ def spread(*texts: str, logp: float | None = None) -> dict[str, SettingTried]:
 def test_a_tie_between_tokens_contradicts_nothing() -> None:
     long = "left is what the picture shows to {}"
     # Far behind the first words, rounding may decide.
-    assert spread(long.format("me"), long.format("us"), long.format("them"))["top_k"].one is True
+    assert spread(long.format("me"), long.format("us"), long.format("them"))["top_k"].all_same is True
     # Two short answers without log-probabilities may be a tie; with them it is known whether they are.
-    assert spread("left", "right")["top_k"].one is None
-    assert spread("left", "right", logp=-0.7)["top_k"].one is True
-    assert spread("left", "right", "none")["top_k"].one is False
+    assert spread("left", "right")["top_k"].all_same is None
+    assert spread("left", "right", logp=-0.7)["top_k"].all_same is True
+    assert spread("left", "right", "none")["top_k"].all_same is False
 
 
 def test_a_test_without_power_verifies_nothing() -> None:

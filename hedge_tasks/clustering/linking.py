@@ -92,7 +92,7 @@ class ComponentLinker:
 
     def _verdict(self, relations: Relations, i: int, j: int) -> bool | None:
         a, b = self._texts[i], self._texts[j]
-        return self._rule.verdict(relations.get((a, b)), relations.get((b, a)))
+        return self._rule.verdict(*_both_ways(relations, a, b))
 
 
 class VetoLinker:
@@ -172,12 +172,10 @@ class VetoLinker:
         if (i, j) in self._linked:
             return True
         a, b = self._texts[i], self._texts[j]
-        return self._rule.verdict(relations.get((a, b)), relations.get((b, a)))
+        return self._rule.verdict(*_both_ways(relations, a, b))
 
     def _vetoed(self, relations: Relations, i: int, j: int) -> bool:
-        return any(
-            Relation.CONTRADICTION in (relations.get((a, b)), relations.get((b, a))) for a, b in self._across(i, j)
-        )
+        return any(Relation.CONTRADICTION in _both_ways(relations, a, b) for a, b in self._across(i, j))
 
     def _across(self, i: int, j: int) -> Iterator[Pair]:
         for x in self._members[self._label[i]]:
@@ -258,6 +256,11 @@ def lexical_similarity(texts: Sequence[str]) -> Callable[[int, int], float]:
 def _features(text: str) -> frozenset[str]:
     plain = f" {normalise(text)} "
     return frozenset(plain.split()).union(plain[i : i + 3] for i in range(len(plain) - 2))
+
+
+def _both_ways(relations: Relations, a: str, b: str) -> tuple[Relation | None, Relation | None]:
+    """The relations of a pair in both directions; None for one that is not known."""
+    return relations.get((a, b)), relations.get((b, a))
 
 
 def _missing(relations: Relations, a: str, b: str) -> list[Pair]:

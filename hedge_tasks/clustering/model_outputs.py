@@ -48,7 +48,7 @@ class PairTable:
     Args:
         width: numbers a pair.
         symmetric: whether (a, b) is the same as (b, a).
-        kept_with_run: whether the numbers were kept with a run, so that a pair that is not there is worth a warning.
+        from_run: whether the numbers were kept with a run, so that a pair that is not there is worth a warning.
 
     Example:
         >>> table = PairTable(1, symmetric=True)
@@ -58,8 +58,8 @@ class PairTable:
         ([[0.75]], [True, False])
     """
 
-    def __init__(self, width: int, *, symmetric: bool, kept_with_run: bool = False) -> None:
-        self.width, self.symmetric, self.kept_with_run = width, symmetric, kept_with_run
+    def __init__(self, width: int, *, symmetric: bool, from_run: bool = False) -> None:
+        self.width, self.symmetric, self.from_run = width, symmetric, from_run
         self._ids: dict[str, int] = {}
         self._keys = np.empty(0, dtype=np.uint64)
         self._values = np.empty((0, width), dtype=np.float32)
@@ -105,8 +105,8 @@ class PairTable:
 
     def warn_missing(self, what: str) -> None:
         """Warn, once, that a model is asked although outputs were kept with the run."""
-        if self.kept_with_run:
-            self.kept_with_run = False
+        if self.from_run:
+            self.from_run = False
             logger.warning("The run does not keep all that is needed: {}", what)
 
     def _number(self, text: str) -> int:
@@ -151,11 +151,11 @@ class ModelOutputs:
     """Outputs of several models, a table for each.
 
     Args:
-        kept_with_run: whether they were kept with a run.
+        from_run: whether they were kept with a run.
     """
 
-    def __init__(self, *, kept_with_run: bool = False) -> None:
-        self._kept_with_run = kept_with_run
+    def __init__(self, *, from_run: bool = False) -> None:
+        self._from_run = from_run
         self._tables: dict[Source, PairTable] = {}
 
     def __iter__(self) -> Iterator[Source]:
@@ -165,7 +165,7 @@ class ModelOutputs:
         """The table of a model, an empty one where there is none."""
         if source not in self._tables:
             self._tables[source] = PairTable(
-                WIDTHS[source.kind], symmetric=source.kind == COSINES, kept_with_run=self._kept_with_run
+                WIDTHS[source.kind], symmetric=source.kind == COSINES, from_run=self._from_run
             )
         return self._tables[source]
 

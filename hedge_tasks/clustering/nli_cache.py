@@ -15,13 +15,14 @@ import sqlite3
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from loguru import logger
 
 from hedge_tasks.clustering.relations import LIKELIEST, Pair, Relation
+from hedge_tasks.io.chunks import chunks
 
 # Part of every file's name: to be raised whenever the same model would be shown a pair in another way.
 FORMAT = 1
@@ -79,7 +80,7 @@ class RelationCache:
         """The predictions that are here. A damaged one is not; a warning says how many there are."""
         predictions: dict[Pair, Prediction] = {}
         damaged = 0
-        for chunk in _chunks(pairs, _KEYS_PER_QUERY):
+        for chunk in chunks(pairs, _KEYS_PER_QUERY):
             by_key = {pair_key(pair): pair for pair in chunk}
             query = f"SELECT pair, prediction FROM predictions WHERE pair IN ({','.join('?' * len(by_key))})"
             with self._lock:
@@ -162,7 +163,3 @@ def _unpack(key: bytes, stored: object) -> Prediction | None:
     if index >= len(RELATIONS) or not all(map(math.isfinite, probabilities)):
         return None
     return Prediction(RELATIONS[index], (probabilities[0], probabilities[1], probabilities[2]))
-
-
-def _chunks(items: Sequence[Pair], size: int) -> Iterator[Iterable[Pair]]:
-    return (items[start : start + size] for start in range(0, len(items), size))

@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import TracebackType
 
 from loguru import logger
 
@@ -54,9 +53,7 @@ class NliSource:
     def __enter__(self) -> NliSource:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._close_disk()
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Relation]:

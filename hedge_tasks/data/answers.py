@@ -112,8 +112,8 @@ class Thought:
     mean_logprob: LogProbability | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        mean = {} if self.mean_logprob is None else {"mean_logprob": _json_logprob(self.mean_logprob)}
-        return {"n_tokens": self.n_tokens, **mean}
+        mean = _json_logprob(self.mean_logprob)
+        return {"n_tokens": self.n_tokens, **({} if mean is None else {"mean_logprob": mean})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,26 +171,19 @@ class Answer:
             raise DataError("alternatives: expected a list for each of the tokens")
 
     def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"text": self.text}
-        if self.mean_logprob is not None:
-            fields["mean_logprob"] = _json_logprob(self.mean_logprob)
-        if self.n_tokens is not None:
-            fields["n_tokens"] = self.n_tokens
-        if self.finish is not None:
-            fields["finish"] = self.finish
-        if self.tokens is not None:
-            fields["tokens"] = _json_tokens(self.tokens)
-        if self.alternatives is not None:
-            fields["alternatives"] = [_json_tokens(alternatives) for alternatives in self.alternatives]
-        if self.end_logprob is not None:
-            fields["end_logprob"] = _json_logprob(self.end_logprob)
-        if self.thought is not None:
-            fields["thought"] = self.thought.to_dict()
-        if self.no_logprob is not None:
-            fields["no_logprob"] = self.no_logprob
-        if self.served is not None:
-            fields["served"] = self.served.to_dict()
-        return fields
+        fields: dict[str, Any] = {
+            "text": self.text,
+            "mean_logprob": _json_logprob(self.mean_logprob),
+            "n_tokens": self.n_tokens,
+            "finish": self.finish,
+            "tokens": _json_tokens(self.tokens),
+            "alternatives": None if self.alternatives is None else list(map(_json_tokens, self.alternatives)),
+            "end_logprob": _json_logprob(self.end_logprob),
+            "thought": self.thought and self.thought.to_dict(),
+            "no_logprob": self.no_logprob,
+            "served": self.served and self.served.to_dict(),
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
     @classmethod
     def read(cls, fields: object, where: str = "answer") -> Answer:
@@ -461,10 +454,10 @@ def _json(fields: dict[str, Any], report: Mapping[str, Any] | None) -> str:
     return json.dumps(fields | ({_REPORT: report} if report else {}), ensure_ascii=False)
 
 
-def _json_logprob(value: float) -> float | str:
+def _json_logprob(value: float | None) -> float | str | None:
     """JSON has no infinity; what is impossible (probability 0) is written as the string "-inf"."""
     return "-inf" if value == -math.inf else value
 
 
-def _json_tokens(tokens: Sequence[tuple[str, float]]) -> list[list[Any]]:
-    return [[text, _json_logprob(p)] for text, p in tokens]
+def _json_tokens(tokens: Sequence[tuple[str, float]] | None) -> list[list[Any]] | None:
+    return None if tokens is None else [[text, _json_logprob(p)] for text, p in tokens]

@@ -22,7 +22,7 @@ _MORE_LISTS = ("选项", "選択肢", "optionen", "opciones", "opzioni", "opcoes
 _ONE_EACH = re.compile(r"(?:(?:option|choice|opt|opcion|antwort)_?)?(?P<which>[a-z]|[1-9])")
 _LETTER = re.compile(r"\(?(?P<letter>[A-Za-z])(?:[).:]|\s*$)\s*(?P<text>.*)", re.DOTALL)
 _AT_FRONT = re.compile(r"\(?([A-Z])[).:]\s+")
-_ROWS_CHECKED = 50
+_SAMPLE = 50
 
 Naming = Literal["letter", "number", "text"]
 """How the column of answers names the right option."""
@@ -131,7 +131,7 @@ class OptionColumns:
 
     def fits(self, table: StoredTable, question: str, answer: str) -> bool:
         """Whether options in the questions are named by letter or text in the first answers."""
-        answers, questions = table.values(answer, _ROWS_CHECKED), table.values(question, _ROWS_CHECKED)
+        answers, questions = table.values(answer, _SAMPLE), table.values(question, _SAMPLE)
         pairs = [(a, [o.text for o in lettered(str(q))]) for a, q in zip(answers, questions, strict=True)]
         ways = (replace(self, naming="letter"), replace(self, naming="text"))
         return any(all(options and _number_of(v, options, way) is not None for v, options in pairs) for way in ways)
@@ -139,14 +139,9 @@ class OptionColumns:
 
 def _bare(options: list[str]) -> list[str]:
     """Options without the letters that each of them has in front (PMC-VQA's "A: purple" in the column Choice A)."""
-    matches = [_LETTER.match(text) for text in options]
-    letters = _letters(options)
-    bare = [
-        match["text"].strip()
-        for match, letter in zip(matches, letters, strict=True)
-        if match and match["letter"] == letter
-    ]
-    return bare if len(bare) == len(options) and all(bare) else options
+    matches = [match for text in options if (match := _LETTER.match(text))]
+    bare = [match["text"].strip() for match in matches]
+    return bare if all(bare) and [match["letter"] for match in matches] == _letters(options) else options
 
 
 def find_choices(
@@ -164,7 +159,7 @@ def find_choices(
         return OptionColumns(tuple(chosen))
     named = [column for column in columns if plain_name(column) in (*LISTS, *_MORE_LISTS)]
     for column in named:
-        values = table.present_values(column, _ROWS_CHECKED)
+        values = table.filled(column, _SAMPLE)
         if values:
             try:
                 for value in values:
@@ -186,7 +181,7 @@ def find_choices(
         if len(option_columns) >= 2 and len(option_columns) == len(by_option):
             return OptionColumns(tuple(option_columns))
     if question is not None:
-        texts = table.values(question, _ROWS_CHECKED)
+        texts = table.values(question, _SAMPLE)
         if texts and all(isinstance(text, str) and lettered(text) for text in texts):
             return OptionColumns(())
     return None

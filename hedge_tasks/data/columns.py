@@ -94,7 +94,7 @@ MEDIA = {
 MOST_TYPES = 50
 """More kinds than this are no kinds: too few questions of each could be compared."""
 
-_ROWS_CHECKED = 50
+_SAMPLE = 50
 _NAME_LIKE = re.compile(r"[^\s?][^\n?]{0,200}")
 _MAYBE_NAMES = ("image_id", "img_id", "file_name", "filename", "file", "path", "image_name", "img_name")
 
@@ -166,93 +166,78 @@ class Roles:
         return [column for column in table.columns if column not in self.used()]
 
 
-def find_roles(table: StoredTable, settings: ColumnSettings, files: PictureFiles | None = None) -> Roles:
+def find_roles(table: StoredTable, chosen: ColumnSettings, files: PictureFiles | None = None) -> Roles:
     """Return which column is what: as the user says, else by names and values.
 
     Args:
-        settings: columns as the user names them.
+        chosen: columns as the user names them.
         files: the pictures that names may mean; None for those of the table's folder.
 
     Raises:
         ConfigError: the user names a column that is not there, several or no columns could be it, or a column of
             pictures, video, sound or options would stay unread; says which option answers that.
     """
-    named = (
-        settings.question,
-        settings.answer,
-        settings.group,
-        settings.id,
-        settings.question_type,
-        *settings.images,
-        *settings.options,
-    )
-    for name in (*named, *settings.ignore):
+    single = (chosen.question, chosen.answer, chosen.group, chosen.id, chosen.question_type)
+    for name in (*single, *chosen.images, *chosen.options, *chosen.ignore):
         if name not in (None, NONE, *table.columns):
             raise unknown(f"column of {table.name}", str(name), table.columns)
     files = files or PictureFiles(table.folder)
-    columns = [column for column in table.columns if column not in settings.ignore]
-    pictures = _images(table, columns, settings, files)
+    columns = [column for column in table.columns if column not in chosen.ignore]
+    pictures = _images(table, columns, chosen, files)
     texts = [column for column in columns if column not in pictures]
-    if (turns := next((c for c in texts if plain_name(c) in CONVERSATIONS), None)) and not settings.question:
+    if (turns := next((c for c in texts if plain_name(c) in CONVERSATIONS), None)) and not chosen.question:
         raise ConfigError(
             f"{table.name}: the column {turns!r} holds conversations that are not all one question and one answer; "
             "write a table with the columns question and answer"
         )
-    question = settings.question or _column_named(table, texts, QUESTIONS, "questions", "--question")
+    question = chosen.question or _find_column(table, texts, QUESTIONS, "questions", "--question")
     if question == NONE:
         raise ConfigError("--question: a task needs one; answers that are labelled already are for `hedge score`")
-    has_options = NONE not in settings.options
-    options = (
-        find_choices(table, [c for c in texts if c != question], settings.options, question) if has_options else None
-    )
-    remaining = [c for c in texts if c != question and not (options and c in options.columns)]
-    has_answers = options is None or any(plain_name(column) in ANSWERS for column in remaining)
+    others = [column for column in texts if column != question]
+    options = None if NONE in chosen.options else find_choices(table, others, chosen.options, question)
+    others = [column for column in others if not (options and column in options.columns)]
+    has_answers = options is None or any(plain_name(column) in ANSWERS for column in others)
     names = ANSWERS if has_answers else (*ANSWERS, *WHICH_OPTION)
-    answer = settings.answer or _column_named(
-        table, remaining, names, "right answers", "--answer", ", or --answer none (no labels)"
-    )
+    hint = ", or --answer none (no labels)"
+    answer = chosen.answer or _find_column(table, others, names, "right answers", "--answer", hint)
     if question == answer:
         raise ConfigError(f"--question and --answer are both {question!r}")
     answer_column = None if answer == NONE else answer
-    choices = _with_answers(table, options, answer_column, question, settings)
-    remaining = [column for column in remaining if column != answer]
-    id_ = settings.id or next((c for c in remaining if c in IDS and _distinct(table, c) == table.n_rows), None)
-    group = settings.group or _group(table, [column for column in remaining if column != id_])
-    kind = settings.question_type or next(
-        (c for c in remaining if c not in (id_, group) and _is_question_type(table, c)), None
-    )
+    choices = _with_answers(table, options, answer_column, question, chosen)
+    others = [column for column in others if column != answer]
+    id_ = chosen.id or next((c for c in others if c in IDS and _distinct(table, c) == table.n_rows), None)
+    group = chosen.group or _group(table, [column for column in others if column != id_])
+    kind = chosen.question_type or next((c for c in others if c not in (id_, group) and _is_type(table, c)), None)
     if id_ not in (None, NONE) and _distinct(table, str(id_)) < table.n_rows:
         raise ConfigError(f"--id {id_}: rows share a value of it, or have none; --id none numbers them")
     group, id_, kind = (None if column == NONE else column for column in (group, id_, kind))
-    listed = len(pictures) > 1 or any(
-        isinstance(v, list) for c in pictures for v in table.present_values(c, _ROWS_CHECKED)
-    )
+    listed = len(pictures) > 1 or any(isinstance(v, list) for c in pictures for v in table.filled(c, _SAMPLE))
     optional = len(pictures) > 1 and _numbered(pictures)
-    filmed = settings.frames if any(_medium(table, column) == "video" for column in pictures) else None
+    filmed = chosen.frames if any(_medium(table, column) == "video" for column in pictures) else None
     listed = listed or (filmed or 0) > 1
     shape = {"listed": listed, "optional": optional, "frames": filmed}
     roles = Roles(question, answer_column, pictures, group, id_, kind, choices, **shape)  # type: ignore[arg-type]
-    return roles if answer_column is None or choices else _with_references(table, roles, settings)
+    return roles if answer_column is None or choices else _with_references(table, roles, chosen)
 
 
 def _with_answers(
-    table: StoredTable, options: OptionColumns | None, answer: str | None, question: str, settings: ColumnSettings
+    table: StoredTable, options: OptionColumns | None, answer: str | None, question: str, chosen: ColumnSettings
 ) -> OptionColumns | None:
     if options is None or answer is None:
         return options
     if options.in_text and not options.fits(table, question, answer):
         return None
-    return options.answered_by(table, answer, question, settings.first_option)
+    return options.answered_by(table, answer, question, chosen.first_option)
 
 
-def _with_references(table: StoredTable, roles: Roles, settings: ColumnSettings) -> Roles:
+def _with_references(table: StoredTable, roles: Roles, chosen: ColumnSettings) -> Roles:
     """Return the roles with the way in which references stand in the cells: one, a list, or several in one text."""
     answer = str(roles.answer)
-    values = table.present_values(answer, table.n_rows)
+    values = table.filled(answer, table.n_rows)
     if any(isinstance(value, (list, tuple)) for value in values):
         return replace(roles, several=True)
-    if settings.separator is not None:
-        return roles if settings.separator == NONE else replace(roles, separator=settings.separator)
+    if chosen.separator is not None:
+        return roles if chosen.separator == NONE else replace(roles, separator=chosen.separator)
     texts = [str(value) for value in values]
     for separator in ("||", "|", ";"):
         if sum(separator in text for text in texts) * 2 > len(texts):
@@ -273,49 +258,45 @@ def _with_references(table: StoredTable, roles: Roles, settings: ColumnSettings)
 
 
 def _asks_yes_or_no(table: StoredTable, question: str) -> bool:
-    first = [str(value).strip().lower().split(" ")[0] for value in table.present_values(question, _ROWS_CHECKED)]
+    first = [str(value).strip().lower().split(" ")[0] for value in table.filled(question, _SAMPLE)]
     polar = {"is", "are", "was", "were", "do", "does", "did", "can", "has", "have", "ist", "sind", "hat", "gibt", "any"}
     return sum(word in polar for word in first) * 2 > len(first)
 
 
-def _images(
-    table: StoredTable, columns: Sequence[str], settings: ColumnSettings, files: PictureFiles
-) -> tuple[str, ...]:
+def _images(table: StoredTable, columns: Sequence[str], chosen: ColumnSettings, files: PictureFiles) -> tuple[str, ...]:
     media = {column: medium for column in columns if (medium := _medium(table, column))}
     for column, medium in media.items():
-        if medium != "pictures" and not (medium == "video" and settings.frames):
+        if medium != "pictures" and not (medium == "video" and chosen.frames):
             frames = "Show frames of it with --frames 8, or leave" if medium == "video" else "Leave"
             raise ConfigError(
                 f"{table.name}: the column {column!r} holds {medium}, which is not read; a task without it would ask "
                 f"about something that is not shown. {frames} it out knowingly with --ignore {column}"
             )
-    image_columns = list(media)
-    if NONE in settings.images:
+    images = list(media)
+    if NONE in chosen.images:
         return ()
-    if settings.images:
-        if left := [column for column in image_columns if column not in settings.images]:
+    if chosen.images:
+        if left := [column for column in images if column not in chosen.images]:
             raise ConfigError(
                 f"{table.name}: the column {left[0]!r} holds pictures as well; show it with --image {left[0]}, or "
                 f"leave it out knowingly with --ignore {left[0]}"
             )
-        return tuple(dict.fromkeys(settings.images))
-    if not image_columns and (by_file := _column_of_file_names(table, columns, files)):
-        image_columns = [by_file]
-    local = [column for column in image_columns if not _are_addresses(table, column)]
-    image_columns = local if len(local) == 1 else image_columns  # the others say where the same pictures were
-    if len(image_columns) > 1 and not _are_a_sequence(image_columns):
-        both = " ".join(f"--image {column}" for column in image_columns)
+        return tuple(dict.fromkeys(chosen.images))
+    if not images and (by_file := _column_of_file_names(table, columns, files)):
+        images = [by_file]
+    local = [column for column in images if not _are_addresses(table, column)]
+    images = local if len(local) == 1 else images  # the others say where the same pictures were
+    if len(images) > 1 and not _are_a_sequence(images):
+        both = " ".join(f"--image {column}" for column in images)
         raise ConfigError(
-            f"{table.name}: the columns {_listed(image_columns)} all hold pictures. Which are shown, and in which "
+            f"{table.name}: the columns {_listed(images)} all hold pictures. Which are shown, and in which "
             f"order? {both}, or one of them and --ignore for the others; or --image none"
         )
-    return tuple(
-        sorted(image_columns, key=_number_in) if len(image_columns) > 1 and _numbered(image_columns) else image_columns
-    )
+    return tuple(sorted(images, key=_number_in) if len(images) > 1 and _numbered(images) else images)
 
 
 def _are_addresses(table: StoredTable, column: str) -> bool:
-    return all(isinstance(value, str) and "://" in value for value in table.present_values(column, _ROWS_CHECKED))
+    return all(isinstance(value, str) and "://" in value for value in table.filled(column, _SAMPLE))
 
 
 def _medium(table: StoredTable, column: str) -> str | None:
@@ -324,7 +305,7 @@ def _medium(table: StoredTable, column: str) -> str | None:
     Raises:
         ConfigError: some of its rows hold pictures and most do not, or its name says pictures and its values do not.
     """
-    values = table.present_values(column, _ROWS_CHECKED)
+    values = table.filled(column, _SAMPLE)
     kinds = [medium_of(value) for value in values]
     media = [kind for kind in kinds if kind]
     name = plain_name(column)
@@ -367,7 +348,7 @@ def _column_of_file_names(table: StoredTable, columns: Sequence[str], files: Pic
     """
     if not table.in_folder or not files.any():
         return None
-    naming = [column for column in columns if _names_files(table.present_values(column, _ROWS_CHECKED), files)]
+    naming = [column for column in columns if _names_files(table.filled(column, _SAMPLE), files)]
     sure = [column for column in naming if plain_name(column) in _MAYBE_NAMES]
     if len(sure) == 1:
         return sure[0]
@@ -403,17 +384,15 @@ def _number_in(column: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _column_named(
+def _find_column(
     table: StoredTable, columns: Sequence[str], names: Sequence[str], what: str, option: str, also: str = ""
 ) -> str:
-    matching = [column for column in columns if plain_name(column) in names]
-    first = [column for column in matching if plain_name(column) == names[0]]
-    if len(first or matching) == 1:
-        return (first or matching)[0]
-    if matching:
-        raise ConfigError(
-            f"{table.name}: which column holds the {what}, {_listed(matching, 'or')}? Say {option} COLUMN"
-        )
+    named = [column for column in columns if plain_name(column) in names]
+    first = [column for column in named if plain_name(column) == names[0]]
+    if len(first or named) == 1:
+        return (first or named)[0]
+    if named:
+        raise ConfigError(f"{table.name}: which column holds the {what}, {_listed(named, 'or')}? Say {option} COLUMN")
     raise ConfigError(
         f"{table.name}: which column holds the {what}? Say {option} COLUMN{also}; there are {_examples(table)}"
     )
@@ -429,7 +408,7 @@ def _group(table: StoredTable, columns: Sequence[str]) -> str | None:
     return candidates[0] if candidates else None
 
 
-def _is_question_type(table: StoredTable, column: str) -> bool:
+def _is_type(table: StoredTable, column: str) -> bool:
     if column not in QUESTION_TYPES:
         return False
     n = _distinct(table, column)

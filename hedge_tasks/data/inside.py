@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import check_names
 
 PARTS: Mapping[str, str] = {
     "states": "hidden states of the baseline answer at a few depths and places",
@@ -74,7 +74,5 @@ def parts_of(setting: str | bool) -> frozenset[str]:
     if isinstance(setting, bool):
         return frozenset(PARTS) if setting else frozenset()
     names = [name.strip() for name in str(setting).split("+") if name.strip()]
-    for name in names:
-        if name not in (*PARTS, "all"):
-            raise unknown("part to be kept from inside the model", name, (*PARTS, "all"))
+    check_names("part to be kept from inside the model", names, (*PARTS, "all"))
     return frozenset(PARTS) if "all" in names else frozenset(names)

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, lookup
 
 DEFAULT = "default"
 
@@ -59,9 +59,7 @@ def splits_of(folder: Path, config: str | None = None) -> dict[str, list[Path]]:
         raise ConfigError(f"{folder}: which of its configs, {', '.join(declared)}? Say --config NAME")
     if declared:
         name = config or (DEFAULT if DEFAULT in declared else next(iter(declared)))
-        if name not in declared:
-            raise unknown(f"config of {folder}", name, declared)
-        return declared[name]
+        return lookup(f"config of {folder}", name, declared)
     for place in _places(folder, config):
         files = [file for file in sorted(place.iterdir()) if file.suffix.lower() in TABLES and _is_table(file)]
         if by_split := _by_split(files):

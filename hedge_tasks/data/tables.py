@@ -82,8 +82,8 @@ class StoredTable:
         """The values of a column, of the first rows only where a number is given."""
         return [row[column] for row in islice(self.rows([column]), most)]
 
-    def present_values(self, column: str, most: int) -> list[Any]:
-        """The first values of a column that are not empty."""
+    def filled(self, column: str, most: int) -> list[Any]:
+        """Return the first values of a column that are not empty, at most `most`."""
         values = (row[column] for row in self.rows([column]))
         return list(islice((value for value in values if not _is_empty(value)), most))
 
@@ -229,9 +229,8 @@ def read_rows(path: Path, kind: str | None = None) -> list[Row]:
         table = _parquet_table([path])
         if path.stat().st_size > outside.LARGEST_TEXT:
             raise DataError(f"{path}: larger than {outside.LARGEST_TEXT >> 30} GiB")
-        return [
-            (f"{path}: row {i}", row) for i, row in enumerate(_checked_parquet(str(path), lambda: table.rows(None)))
-        ]
+        parquet_rows = _checked_parquet(str(path), lambda: table.rows(None))
+        return [(f"{path}: row {i}", row) for i, row in enumerate(parquet_rows)]
     name = "<stdin>" if path == STDIN else str(path)
     lines = outside.raw_lines(sys.stdin.buffer, name) if path == STDIN else outside.read_raw_lines(path)
     if kind == "JSON lines":
@@ -291,9 +290,8 @@ def _memory_table(
     """The table of rows that are in memory, with the columns that any of them has."""
     # pandas writes its row numbers into a column without a name
     columns = tuple(column for column in dict.fromkeys(column for row in rows for column in row) if column)
-    return StoredTable(
-        str(name), read_as, columns, len(rows), folder, partial(_memory_rows, rows, columns), tuple(notes)
-    )
+    read = partial(_memory_rows, rows, columns)
+    return StoredTable(str(name), read_as, columns, len(rows), folder, read, tuple(notes))
 
 
 def _pair_table(files: Sequence[Path]) -> StoredTable | None:
@@ -387,10 +385,7 @@ def _spreadsheet_table(file: Path) -> StoredTable:
     if len(set(names) - {""}) < len([name for name in names if name]):
         raise DataError(f"{file}: the header names a column twice")
     rows = [{n: v for n, v in zip(names, row, strict=False) if n} for row in cells if not _is_empty(list(row))]
-    columns = [name for name in names if name]
-    return StoredTable(
-        str(file), "spreadsheet", tuple(columns), len(rows), file.parent, partial(_memory_rows, rows, columns)
-    )
+    return _memory_table(file, "spreadsheet", rows, file.parent)
 
 
 def _arrow_table(tables: Sequence[Any], name: str, read_as: str, folder: Path) -> StoredTable:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Generic, Self, TypeVar
 
 from loguru import logger
@@ -108,9 +107,7 @@ class KeyedLog(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __contains__(self, key: str) -> bool:

@@ -47,8 +47,7 @@ class Remote:
         Raises:
             OSError: It cannot be reached.
         """
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             system.invalidate_cache()
             try:
                 entries = system.ls(path, detail=False)
@@ -59,16 +58,14 @@ class Remote:
 
     def size(self) -> int:
         """Bytes. Raises OSError."""
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             return int(system.info(path)["size"])
 
     def modified(self) -> float:
         """Seconds since the epoch; now where nobody tells. Raises OSError."""
         import time
 
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             try:
                 return float(system.modified(path).timestamp())
             except NotImplementedError:
@@ -76,53 +73,44 @@ class Remote:
 
     def read_bytes(self) -> bytes:
         """Raises OSError."""
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             return bytes(system.cat_file(path))
 
     def begin(self, n: int) -> bytes:
         """The first n bytes, or all there are. Raises OSError."""
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             return bytes(system.cat_file(path, start=0, end=min(n, int(system.info(path)["size"]))))
 
     def end(self, n: int) -> bytes:
         """The last n bytes, or all there are. Raises OSError."""
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             return bytes(system.cat_file(path, start=max(0, int(system.info(path)["size"]) - n)))
 
     def write(self, content: bytes) -> None:
         """Write the file, which appears as a whole or not at all. Raises OSError."""
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             system.pipe_file(path, content)
 
     def remove(self) -> None:
         """Raises OSError."""
-        with _reached():
-            system, path = self._at()
+        with self._opened() as (system, path):
             system.rm_file(path)
 
-    def _at(self) -> tuple[Any, str]:
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, str]]:
+        """Yield the file system and the path in it; whatever a protocol's package raises becomes an OSError."""
         from fsspec.core import url_to_fs
 
-        return url_to_fs(self.url)
+        try:
+            yield url_to_fs(self.url)
+        except OSError:
+            raise
+        except Exception as error:
+            raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 Place = Path | Remote
 """A folder or a file, here or elsewhere."""
-
-
-@contextmanager
-def _reached() -> Iterator[None]:
-    """Make an OSError of whatever a protocol's package raises, of which each has errors of its own."""
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 def size_of(file: Place) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 from hedge_tasks.io.options import pairs
 
 T = TypeVar("T")
@@ -36,9 +36,7 @@ class RayOptions:
             ConfigError: A name is unknown, or a value makes no sense.
         """
         options: Mapping[str, Any] = pairs(key, settings)
-        names = [field.name for field in fields(cls)]
-        if wrong := [name for name in options if name not in names]:
-            raise unknown(f"option of {key}", wrong[0], names)
+        check_names(f"option of {key}", options, [field.name for field in fields(cls)])
         result = cls(**options)
         if not isinstance(result.workers, int) or result.workers < 1:
             raise ConfigError(f"{key}: workers: expected a number of at least 1, got {result.workers!r}")

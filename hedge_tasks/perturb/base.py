@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, lookup
 from hedge_tasks.registry import Registry
 
 
@@ -97,10 +99,7 @@ def build_noise(config: str | Mapping[str, Any] | Noise) -> Noise:
         ConfigError: a name, key or value is unknown or makes no sense; names the nearest valid one.
     """
     if isinstance(config, str):
-        presets = _presets()
-        if config not in presets:
-            raise unknown("perturbation preset", config, presets)
-        return presets[config].from_config(config)
+        return lookup("perturbation preset", config, _presets()).from_config(config)
     if hasattr(config, "perturb_images"):
         return cast(Noise, config)
     if not isinstance(config, Mapping):
@@ -115,3 +114,32 @@ def _presets() -> dict[str, NoiseKind]:
     for _, kind in KINDS.each():
         presets = {**dict.fromkeys(kind.presets(), kind), **presets}  # a name that is taken stays what it was
     return presets
+
+
+def bounded_number(key: str, value: object, limit: float) -> float:
+    """Return a number in `[0, limit]`; the limit may be infinity.
+
+    Raises:
+        ConfigError: it is something else; names the setting `key` of the perturbation.
+    """
+    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(number):
+        raise ConfigError(f"perturbation: {key} must be a number, got {value!r}")
+    if not 0 <= number <= limit:
+        bound = "not be negative" if math.isinf(limit) else f"lie between 0 and {limit:g}"
+        raise ConfigError(f"perturbation: {key} must {bound}, got {value!r}")
+    return number
+
+
+def number_range(key: str, value: object, limit: float) -> tuple[float, float]:
+    """Return `[smallest, largest]`, both numbers in `[0, limit]`.
+
+    Raises:
+        ConfigError: it is something else; names the setting `key` of the perturbation.
+    """
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        raise ConfigError(f"perturbation: {key} must be [smallest, largest], got {value!r}")
+    low, high = (bounded_number(key, bound, limit) for bound in value)
+    if low > high:
+        raise ConfigError(f"perturbation: {key} must be [smallest, largest], got {value!r}")
+    return low, high

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names, lookup
 
 # The base classes draw nothing, and Lambda takes functions, which no settings file can hold.
 _NOT_OFFERED = ("BasicTransform", "DualTransform", "ImageOnlyTransform", "Transform3D", "Lambda")
@@ -59,7 +59,7 @@ def checked(position: int, spec: object) -> dict[str, Any]:
 
 def build(spec: Mapping[str, Any], seed: int) -> Any:
     """The transform of a checked mapping, with its own random stream."""
-    transform = _construct(_offered()[spec["class"]], {key: spec[key] for key in spec if key != "class"})
+    transform = _construct(_transform_classes()[spec["class"]], {key: spec[key] for key in spec if key != "class"})
     transform.set_random_seed(seed)
     return transform
 
@@ -85,21 +85,17 @@ def _check(where: str, encoded: str) -> None:
     """Cached, because a plan asks for its perturbation at every draw."""
     spec = json.loads(encoded)
     name = spec.pop("class")
-    classes = _offered()
-    if name not in classes:
-        raise unknown("Albumentations transform", name, classes)
-    known = [key for key in inspect.signature(classes[name]).parameters if key != "strict"]
-    for key in spec:
-        if key not in known:
-            raise unknown(f"argument of {name} in perturbation", key, known)
+    transform_class = lookup("Albumentations transform", name, _transform_classes())
+    parameters = [key for key in inspect.signature(transform_class).parameters if key != "strict"]
+    check_names(f"argument of {name} in perturbation", spec, parameters)
     try:
-        transform = _construct(classes[name], spec)
+        transform = _construct(transform_class, spec)
     except Exception as error:
         raise ConfigError(f"{where}: {_reason(error)}") from error
     needed = sorted({*transform.targets_as_params} - {"image"})
     if needed:
         raise ConfigError(f"{where}: needs more than the image ({', '.join(needed)})")
-    _try(where, classes[name], spec)
+    _try(where, transform_class, spec)
 
 
 def _try(where: str, transform_class: Any, arguments: Mapping[str, Any]) -> None:
@@ -122,7 +118,7 @@ def _try(where: str, transform_class: Any, arguments: Mapping[str, Any]) -> None
 
 
 @lru_cache(maxsize=1)
-def _offered() -> dict[str, Any]:
+def _transform_classes() -> dict[str, Any]:
     """Albumentations' transforms of images, by name."""
     library = albumentations()
     kinds = (library.ImageOnlyTransform, library.DualTransform)

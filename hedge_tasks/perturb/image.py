@@ -27,9 +27,10 @@ import numpy as np
 from PIL import Image
 
 from hedge_tasks.data.pictures import to_rgb8
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names, lookup
+from hedge_tasks.io import options
 from hedge_tasks.perturb import custom
-from hedge_tasks.perturb.base import Wording
+from hedge_tasks.perturb.base import Wording, bounded_number, number_range
 from hedge_tasks.perturb.noise import SMALLEST_SCALE, gauss_noise, shot_noise
 
 __all__ = ["PRESETS", "Perturbation", "perturb_image"]
@@ -58,16 +59,6 @@ _LIMITS = {
     "p_gauss_noise": 1.0,
     "p_shot_noise": 1.0,
 }
-
-
-def _number(key: str, value: object, limit: float) -> float:
-    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
-    if not math.isfinite(number):
-        raise ConfigError(f"perturbation: {key} must be a number, got {value!r}")
-    if not 0 <= number <= limit:
-        bound = "not be negative" if math.isinf(limit) else f"lie between 0 and {limit:g}"
-        raise ConfigError(f"perturbation: {key} must {bound}, got {value!r}")
-    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,18 +122,12 @@ class Perturbation:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ConfigError(f"perturbation: name must be a non-empty string, got {self.name!r}")
-        if not isinstance(self.fit_output, bool):
-            raise ConfigError(f"perturbation: fit_output must be true or false, got {self.fit_output!r}")
-        angles = self.rotate
-        if isinstance(angles, str) or not isinstance(angles, Sequence) or len(angles) != 2:
-            raise ConfigError(f"perturbation: rotate must be [smallest, largest] angle in degrees, got {angles!r}")
-        object.__setattr__(self, "rotate", tuple(_number("rotate", angle, 180.0) for angle in angles))
-        if self.rotate[0] > self.rotate[1]:
-            raise ConfigError(f"perturbation: rotate must be [smallest, largest], got {angles!r}")
-        object.__setattr__(self, "strength", _number("strength", self.strength, math.inf))
+        options.flag("perturbation: fit_output", self.fit_output)
+        object.__setattr__(self, "rotate", number_range("rotate", self.rotate, 180.0))
+        object.__setattr__(self, "strength", bounded_number("strength", self.strength, math.inf))
         object.__setattr__(self, "transforms", self._checked_transforms())
         for key, limit in _LIMITS.items():
-            value = _number(key, getattr(self, key), limit)
+            value = bounded_number(key, getattr(self, key), limit)
             object.__setattr__(self, key, value)
             if not key.startswith("p_") and value * self.strength > limit:
                 raise ConfigError(
@@ -155,15 +140,15 @@ class Perturbation:
             )
 
     def _checked_transforms(self) -> tuple[Mapping[str, Any], ...]:
-        given: object = self.transforms
-        if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
-            raise ConfigError(f"perturbation: transforms must be a list of mappings, got {given!r}")
-        if given and self.strength != 1:
+        transforms: object = self.transforms
+        if isinstance(transforms, (str, Mapping)) or not isinstance(transforms, Sequence):
+            raise ConfigError(f"perturbation: transforms must be a list of mappings, got {transforms!r}")
+        if transforms and self.strength != 1:
             raise ConfigError(
                 f"perturbation: strength {self.strength:g} means nothing for a list of transforms; "
                 "change their arguments instead"
             )
-        return tuple(custom.checked(position, spec) for position, spec in enumerate(given))
+        return tuple(custom.checked(position, spec) for position, spec in enumerate(transforms))
 
     @property
     def is_identity(self) -> bool:
@@ -238,9 +223,7 @@ class Perturbation:
         if isinstance(config, Perturbation):
             return config
         if isinstance(config, str):
-            if config not in PRESETS:
-                raise unknown("perturbation preset", config, PRESETS)
-            return PRESETS[config]
+            return lookup("perturbation preset", config, PRESETS)
         if not isinstance(config, Mapping):
             raise TypeError(f"perturbation must be the name of a preset or a mapping, got {type(config).__name__}")
         values = dict(config)
@@ -248,12 +231,10 @@ class Perturbation:
         pipeline = values.pop("pipeline", PIPELINE)
         if pipeline != PIPELINE:
             raise ConfigError(f"perturbation settings were made by pipeline {pipeline!r}; this version has {PIPELINE}")
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         if "transforms" in values:
             _check_alone(config)
-        for key in values:
-            if key not in known:
-                raise unknown("perturbation setting", str(key), [*known, "preset"])
+        check_names("perturbation setting", values, [*names, "preset"])
         if "name" not in values and not set(values) <= {"strength"}:
             values["name"] = "custom"
         return replace(base, **values)
@@ -352,7 +333,7 @@ def perturb_image(image: Image.Image, *, seed: int, preset: str | Perturbation =
         return to_rgb8(image)
     rgb = to_rgb8(image)
     pixels = np.array(rgb)
-    for step in _own_steps(settings, int(seed)) if settings.transforms else _steps(settings, int(seed), rgb.size):
+    for step in _custom_steps(settings, int(seed)) if settings.transforms else _steps(settings, int(seed), rgb.size):
         pixels = step(pixels)
     return Image.fromarray(pixels)
 
@@ -376,7 +357,7 @@ def _streams(seed: int, number: int) -> list[int]:
 _Step = Callable[[np.ndarray], np.ndarray]
 
 
-def _own_steps(settings: Perturbation, seed: int) -> list[_Step]:
+def _custom_steps(settings: Perturbation, seed: int) -> list[_Step]:
     """The user's transforms, each with its own random stream."""
     streams = _streams(seed, len(settings.transforms))
     return [partial(custom.apply, spec, seed=stream) for spec, stream in zip(settings.transforms, streams, strict=True)]
@@ -387,7 +368,7 @@ def _steps(settings: Perturbation, seed: int, size: tuple[int, int]) -> list[_St
     streams = _Streams(*_streams(seed, len(fields(_Streams))))
     side = random.Random(streams.side).choice((-1, 1))
     fit_output = settings.fit_output and max(size) <= _MAX_ASPECT_TO_FIT * min(size)
-    built = _built(threading.get_ident(), settings, side, fit_output)
+    built = _transforms(threading.get_ident(), settings, side, fit_output)
     steps = [_seeded(transform, getattr(streams, name)) for name, transform in built.items()]
     if settings._has_gauss_noise:
         sigma, p = settings.gauss_noise * settings.strength, settings.p_gauss_noise
@@ -403,20 +384,20 @@ def _steps(settings: Perturbation, seed: int, size: tuple[int, int]) -> list[_St
 
 
 @lru_cache(maxsize=64)
-def _built(thread: int, settings: Perturbation, side: int, fit_output: bool) -> dict[str, Any]:
+def _transforms(thread: int, settings: Perturbation, side: int, fit_output: bool) -> dict[str, Any]:
     """Albumentations' transforms by the name of their random stream, in the reference's order.
 
     Kept, because building them validates every argument anew; and for one thread each, because a transform holds its
     random state.
     """
-    by = settings.strength
+    strength = settings.strength
     built: dict[str, Any] = {}
     if not (settings._has_affine or settings._has_color):
         return built  # the library takes seconds to load
     library = custom.albumentations()
     if settings._has_affine:
-        low, high = sorted(side * angle * by for angle in settings.rotate)
-        shift, zoom = settings.translate * by, settings.scale * by
+        low, high = sorted(side * angle * strength for angle in settings.rotate)
+        shift, zoom = settings.translate * strength, settings.scale * strength
         built["affine"] = library.Affine(
             rotate=(low, high),
             translate_percent={"x": (-shift, shift), "y": (-shift, shift)},
@@ -428,10 +409,10 @@ def _built(thread: int, settings: Perturbation, side: int, fit_output: bool) -> 
         )
     if settings._has_color:
         built["color"] = library.ColorJitter(
-            brightness=_around_one(settings.brightness * by),
-            contrast=_around_one(settings.contrast * by),
-            saturation=_around_one(settings.saturation * by),
-            hue=(-settings.hue * by, settings.hue * by),
+            brightness=_range_around_one(settings.brightness * strength),
+            contrast=_range_around_one(settings.contrast * strength),
+            saturation=_range_around_one(settings.saturation * strength),
+            hue=(-settings.hue * strength, settings.hue * strength),
             p=settings.p_color,
         )
     return built
@@ -442,5 +423,5 @@ def _seeded(transform: Any, stream: int) -> _Step:
     return lambda pixels: transform(image=pixels)["image"]
 
 
-def _around_one(reach: float) -> tuple[float, float]:
+def _range_around_one(reach: float) -> tuple[float, float]:
     return max(0.0, 1 - reach), 1 + reach

@@ -25,8 +25,9 @@ from typing import Any
 from loguru import logger
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.perturb.base import Wording
+from hedge_tasks.errors import ConfigError, check_names, lookup, unknown
+from hedge_tasks.io import options
+from hedge_tasks.perturb.base import Wording, bounded_number, number_range
 
 PIPELINE = 2
 """Part of `settings`: raised when the same settings and seed would no longer give the same pictures."""
@@ -109,13 +110,12 @@ class Induction:
             if getattr(self, key) not in (None, *valid):
                 raise unknown(f"value of {key!r} in an induction", str(getattr(self, key)), valid)
         for key, limit in _RANGES.items():
-            object.__setattr__(self, key, _range(key, getattr(self, key), limit))
+            object.__setattr__(self, key, number_range(key, getattr(self, key), limit))
         for key in ("text_size", "epsilon", "step", "too_near"):
-            _number(key, getattr(self, key), 1.0)
+            bounded_number(key, getattr(self, key), 1.0)
         for key in ("nearest", "strength"):
-            _number(key, getattr(self, key), math.inf)
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise ConfigError(f"perturbation: steps must be a whole number of at least 1, got {self.steps!r}")
+            bounded_number(key, getattr(self, key), math.inf)
+        options.count("perturbation: steps", self.steps, at_least=1)
         for key in ("prefixes", "texts", "candidates", "styles"):
             object.__setattr__(self, key, _texts(key, getattr(self, key)))
         if not isinstance(self.encoder, str):
@@ -148,17 +148,12 @@ class Induction:
         if isinstance(config, Induction):
             return config
         if isinstance(config, str):
-            if config not in PRESETS:
-                raise unknown("induction preset", config, PRESETS)
-            return PRESETS[config]
+            return lookup("induction preset", config, PRESETS)
         values = {key: value for key, value in config.items() if key != "kind"}
         pipeline = values.pop("version", PIPELINE)
         if pipeline != PIPELINE:
             raise ConfigError(f"induction settings were made by version {pipeline!r}; this one is {PIPELINE}")
-        names = [field.name for field in fields(cls)]
-        for key in values:
-            if key not in names:
-                raise unknown("setting of an induction", str(key), names)
+        check_names("setting of an induction", values, [field.name for field in fields(cls)])
         base = PRESETS.get(values.get("name", ""))
         return replace(base, **values) if base else cls(**values)
 
@@ -249,7 +244,7 @@ class Induction:
     def _options(self, wording: Wording) -> tuple[dict[str, str], str]:
         """The options of a question by their letters, and the letter of the right one."""
         options = {letter: text.strip() for letter, text in _OPTION.findall(wording.question)}
-        right = next((key for key, text in options.items() if _names(wording.answer, key, text)), None)
+        right = next((key for key, text in options.items() if _means_option(wording.answer, key, text)), None)
         if len(options) < 2 or right is None:
             raise ConfigError(
                 f"perturbation {self.name!r} needs questions with options '(A) ... (B) ...', one of them the answer; "
@@ -272,7 +267,7 @@ class Induction:
             model=self.embedding_model,
         )
         if nearer == list(wrong.values()):
-            _tell_nothing_nearer(self.name, wording.question)
+            _warn_nothing_nearer(self.name, wording.question)
         replacements = dict(zip(wrong, nearer, strict=True))
 
         def replaced(match: re.Match[str]) -> str:
@@ -282,15 +277,15 @@ class Induction:
 
 
 @lru_cache(maxsize=1024)
-def _tell_nothing_nearer(name: str, question: str) -> None:
+def _warn_nothing_nearer(name: str, question: str) -> None:
     """Once a question, and not once a draw."""
     logger.warning("{}: no candidate is nearer to the answer than the options are, they stay: {}", name, question[:100])
 
 
-def _names(answer: str, letter: str, text: str) -> bool:
+def _means_option(answer: str, letter: str, text: str) -> bool:
     """Whether an answer such as "(B) red", "B" or "red" means this option."""
-    said = answer.strip()
-    return said.startswith(f"({letter})") or said == letter or said.casefold() == text.casefold()
+    plain = answer.strip()
+    return plain.startswith(f"({letter})") or plain == letter or plain.casefold() == text.casefold()
 
 
 def _pipeline(name: str) -> Callable[..., Any]:
@@ -300,29 +295,12 @@ def _pipeline(name: str) -> Callable[..., Any]:
 
         return diffusers_pipeline(function)
     try:
-        found = getattr(importlib.import_module(module), function)
+        pipeline = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"perturbation: the pipeline {name!r} cannot be had: {error}") from None
-    if not callable(found):
+    if not callable(pipeline):
         raise ConfigError(f"perturbation: the pipeline {name!r} is no function")
-    return found
-
-
-def _number(key: str, value: object, limit: float) -> float:
-    fine = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or not 0 <= value <= limit:  # type: ignore[operator]
-        bound = "not be negative" if math.isinf(limit) else f"lie between 0 and {limit:g}"
-        raise ConfigError(f"perturbation: {key} must be a number and {bound}, got {value!r}")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _range(key: str, value: object, limit: float) -> tuple[float, float]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
-        raise ConfigError(f"perturbation: {key} must be [smallest, largest], got {value!r}")
-    low, high = (_number(key, bound, limit) for bound in value)
-    if low > high:
-        raise ConfigError(f"perturbation: {key} must be [smallest, largest], got {value!r}")
-    return low, high
+    return pipeline
 
 
 def _texts(key: str, value: object) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.io.sources import PACKAGE_SCHEME, package_folder, split_address
+from hedge_tasks.errors import ConfigError, first_line
+from hedge_tasks.serving.loading import resolve_model
 
 # One attack at a time: pictures are made in several threads, and the encoder and its device are shared.
 _lock = threading.Lock()
@@ -71,14 +71,13 @@ def _embedder(name: str) -> Any:
     import torch
     from transformers import AutoImageProcessor, AutoModel
 
-    source = _source(name)
     try:
+        source = resolve_model(name)
         model, processor = AutoModel.from_pretrained(source), AutoImageProcessor.from_pretrained(source)
     except Exception as error:  # network, authorisation, missing files: told apart by the text, helped alike
-        reason = str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
         raise ConfigError(
-            f"perturbation: the vision encoder {name!r} cannot be loaded ({reason}); name another one: "
-            "perturbation: {kind: induction, name: shale_adv, encoder: MODEL}"
+            f"perturbation: the vision encoder {name!r} cannot be loaded ({first_line(error)}); name another "
+            "one: perturbation: {kind: induction, name: shale_adv, encoder: MODEL}"
         ) from error
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = model.eval().requires_grad_(False).to(device)
@@ -94,12 +93,6 @@ def _embedder(name: str) -> Any:
         return _vector(out).to(picture.device)
 
     return embed
-
-
-def _source(name: str) -> str:
-    parts = split_address(name) if name.startswith(PACKAGE_SCHEME) else None
-    folder = package_folder(*parts) if parts else None
-    return str(folder) if folder else name
 
 
 def _vector(out: Any) -> Any:

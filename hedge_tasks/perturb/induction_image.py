@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont, ImageOps
 
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, lookup
 
 _REFERENCE_SIDE = 512
 _SHORTEST_LINE = 8
@@ -112,9 +112,7 @@ def draw_style(image: Image.Image, *, style: str, seed: int) -> Image.Image:
     Raises:
         ConfigError: there is no such style; names the nearest one.
     """
-    if style not in _STYLES:
-        raise unknown("drawn style", style, _STYLES)
-    return _STYLES[style](image.convert("RGB"), np.random.default_rng(seed))
+    return lookup("drawn style", style, _STYLES)(image.convert("RGB"), np.random.default_rng(seed))
 
 
 # Every style keeps hues: a picture that is asked for a colour or a flag must still hold the answer.

@@ -78,23 +78,25 @@ def nearer_words(
     Raises:
         ModelUnavailableError: The model cannot be had.
     """
-    right, *given = _embed([target, *wrong], model)
-    own = {text: float(vector @ right) for text, vector in zip(wrong, given, strict=True)}
-    known = {text.casefold() for text in (*wrong, target)}
-    words, vectors = _embedded(tuple(candidates), model)
+    right, *wrong_vectors = _embed([target, *wrong], model)
+    own = {text: float(vector @ right) for text, vector in zip(wrong, wrong_vectors, strict=True)}
+    excluded = {text.casefold() for text in (*wrong, target)}
+    words, vectors = _embed_candidates(tuple(candidates), model)
     near = zip(words, map(float, vectors @ right), strict=True)
-    pool = {text: cosine for text, cosine in near if cosine < too_near and text.casefold() not in known} | own
+    pool = {text: cosine for text, cosine in near if cosine < too_near and text.casefold() not in excluded} | own
     head = sorted(pool, key=lambda text: -pool[text])[: math.ceil(len(wrong) * max(nearest, 1.0))]
-    found: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     # The nearest first: it has the fewest that are nearer still.
     for text in sorted(wrong, key=lambda text: -own[text]):
-        nearer = [word for word in head if pool[word] > own[text] and word not in found.values() and word not in own]
-        found[text] = rng.choice(nearer) if nearer else text
-    return [found[text] for text in wrong]
+        nearer = [
+            word for word in head if pool[word] > own[text] and word not in replacements.values() and word not in own
+        ]
+        replacements[text] = rng.choice(nearer) if nearer else text
+    return [replacements[text] for text in wrong]
 
 
 @lru_cache(maxsize=4)
-def _embedded(candidates: tuple[str, ...], model: str | None) -> tuple[tuple[str, ...], np.ndarray]:
+def _embed_candidates(candidates: tuple[str, ...], model: str | None) -> tuple[tuple[str, ...], np.ndarray]:
     return candidates, _embed(list(candidates), model)
 
 

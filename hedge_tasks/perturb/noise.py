@@ -39,9 +39,9 @@ def gauss_noise(pixels: np.ndarray, *, sigma: float, p: float, seed: int) -> np.
     rows = max(1, _CHUNK // pixels[0].size)
     for start in range(0, len(pixels), rows):
         part = slice(start, start + rows)
-        drawn = np.empty(pixels[part].shape)
-        cv2.randn(drawn, mean, deviation)
-        noise = drawn.astype(np.float32) * np.float32(255)
+        samples = np.empty(pixels[part].shape)
+        cv2.randn(samples, mean, deviation)
+        noise = samples.astype(np.float32) * np.float32(255)
         np.trunc(noise, out=noise)
         noise += pixels[part]
         noisy[part] = np.clip(noise, 0, 255, out=noise)

@@ -17,7 +17,8 @@ from typing import Any
 from PIL import Image
 
 from hedge_tasks.data.sentences import whole_sentences
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError, check_names, lookup
+from hedge_tasks.io import options
 from hedge_tasks.io.outside import parse_json
 from hedge_tasks.perturb.base import Wording
 
@@ -43,8 +44,7 @@ class TextPerturbation:
     shuffle_context: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shuffle_context, bool):
-            raise ConfigError(f"perturbation: shuffle_context must be true or false, got {self.shuffle_context!r}")
+        options.flag("perturbation: shuffle_context", self.shuffle_context)
         for reference in self.templates:
             load_templates(reference)
 
@@ -65,14 +65,9 @@ class TextPerturbation:
         if isinstance(config, TextPerturbation):
             return config
         if isinstance(config, str):
-            if config not in PRESETS:
-                raise unknown("text perturbation preset", config, PRESETS)
-            return PRESETS[config]
+            return lookup("text perturbation preset", config, PRESETS)
         values = {key: value for key, value in config.items() if key != "kind"}
-        names = {f.name for f in fields(cls)}
-        for key in values:
-            if key not in names:
-                raise unknown("setting of a text perturbation", key, names)
+        check_names("setting of a text perturbation", values, [field.name for field in fields(cls)])
         if "templates" in values:
             values["templates"] = _template_names(values["templates"])
         return replace(PRESETS.get(values.get("name", ""), cls()), **values)
@@ -124,22 +119,20 @@ def load_templates(reference: str) -> tuple[str, ...]:
         raise ConfigError(f"perturbation: templates must be names or paths, got {reference!r}")
     if reference.endswith(".json"):
         try:
-            return _parsed(Path(reference).read_text("utf-8"), reference)
+            return _parse_templates(Path(reference).read_text("utf-8"), reference)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"perturbation: cannot read the templates {reference}: {error}") from None
-    return _ours(reference)
+    return _packaged_templates(reference)
 
 
 @cache
-def _ours(name: str) -> tuple[str, ...]:
+def _packaged_templates(name: str) -> tuple[str, ...]:
     folder = resources.files("hedge_tasks.perturb") / _FOLDER
-    there = {entry.name.removesuffix(".json"): entry for entry in folder.iterdir() if entry.name.endswith(".json")}
-    if name not in there:
-        raise unknown("set of templates", name, there)
-    return _parsed(there[name].read_text("utf-8"), name)
+    files = {entry.name.removesuffix(".json"): entry for entry in folder.iterdir() if entry.name.endswith(".json")}
+    return _parse_templates(lookup("set of templates", name, files).read_text("utf-8"), name)
 
 
-def _parsed(text: str, what: str) -> tuple[str, ...]:
+def _parse_templates(text: str, what: str) -> tuple[str, ...]:
     try:
         content = parse_json(text, what)
     except DataError as error:
@@ -153,17 +146,17 @@ def _parsed(text: str, what: str) -> tuple[str, ...]:
     return tuple(templates)
 
 
-def _template_names(given: object) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return (given,)
-    if isinstance(given, Mapping):
-        for name, digest in given.items():
+def _template_names(templates: object) -> tuple[str, ...]:
+    if isinstance(templates, str):
+        return (templates,)
+    if isinstance(templates, Mapping):
+        for name, digest in templates.items():
             if _digest(load_templates(name)) != digest:
                 raise ConfigError(f"perturbation: the templates {name!r} are not those of these settings")
-        return tuple(given)
-    if isinstance(given, Sequence):
-        return tuple(given)
-    raise ConfigError(f"perturbation: templates must be names or paths, got {given!r}")
+        return tuple(templates)
+    if isinstance(templates, Sequence):
+        return tuple(templates)
+    raise ConfigError(f"perturbation: templates must be names or paths, got {templates!r}")
 
 
 def _digest(templates: Sequence[str]) -> str:

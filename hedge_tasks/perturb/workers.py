@@ -22,7 +22,7 @@ from loguru import logger
 from PIL import Image
 
 from hedge_tasks.data.pictures import at_most, png_url
-from hedge_tasks.errors import ConfigError
+from hedge_tasks.io import options
 from hedge_tasks.perturb.base import Noise, Wording
 from hedge_tasks.perturb.image import Perturbation
 
@@ -83,9 +83,7 @@ class PictureWorkers:
     """
 
     def __init__(self, count: int | None = None) -> None:
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
-            raise ConfigError(f"picture_workers: expected an integer of at least 0, got {count!r}")
-        self.count = available_cores() if count is None else count
+        self.count = available_cores() if count is None else options.count("picture_workers", count)
         self._places = threading.Semaphore(max(self.count, 1))
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()
@@ -116,7 +114,7 @@ class PictureWorkers:
         with self._places:
             worker = self._worker()
             try:
-                made = worker.do(job, images)
+                pictures = worker.do(job, images)
             except BaseException as error:  # an interrupt, too: what it would answer is nobody's
                 worker.end()
                 if not isinstance(error, (OSError, EOFError, pickle.PickleError, AttributeError, TypeError)):
@@ -125,9 +123,9 @@ class PictureWorkers:
                 return job.done(images)
             with self._lock:
                 self._idle.append(worker)
-        if isinstance(made, Exception):
-            raise made
-        return made
+        if isinstance(pictures, Exception):
+            raise pictures
+        return pictures
 
     def _is_worth_it(self, job: PictureJob, images: Sequence[Any]) -> bool:
         # Other kinds of noise may hold models, or be of a program that another process does not know.
@@ -159,8 +157,10 @@ class _Worker:
 
     def do(self, job: PictureJob, images: Sequence[Image.Image]) -> list[Any] | Exception:
         self._send((job, [_packed(image) for image in images]))
-        made = pickle.load(self._of)
-        return [_unpacked(one) for one in made] if isinstance(made, list) and not job.encode else made
+        pictures = pickle.load(self._of)
+        return (
+            [_unpacked(picture) for picture in pictures] if isinstance(pictures, list) and not job.encode else pictures
+        )
 
     def _send(self, what: object) -> None:
         self._to.write(pickle.dumps(what, protocol=pickle.HIGHEST_PROTOCOL))
@@ -192,15 +192,15 @@ def work() -> None:
             job, images = pickle.load(jobs)
         except EOFError:
             return
-        made: Any
+        result: Any
         try:
-            made = job.done([_unpacked(image) for image in images])
+            result = job.done([_unpacked(image) for image in images])
         except Exception as error:  # raised by whoever asked
-            made = error
+            result = error
         else:
-            made = made if job.encode else [_packed(image) for image in made]
+            result = result if job.encode else [_packed(image) for image in result]
         try:
-            results.write(pickle.dumps(made, protocol=pickle.HIGHEST_PROTOCOL))
+            results.write(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
             results.flush()
         except BrokenPipeError:
             return

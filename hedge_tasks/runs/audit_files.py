@@ -55,11 +55,8 @@ def keep_audit(run: Run, plan: AuditPlan, expert_labels: Sequence[ExpertSaid], b
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
-    raters = dict.fromkeys(label.rater for label in expert_labels)
-    numbers = {name: i for i, name in enumerate(raters, start=1)}
-    labels = tuple(
-        KeptLabel(code=label.code, rater=numbers[label.rater], label=label.meaning) for label in expert_labels
-    )
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(e.rater for e in expert_labels), start=1)}
+    labels = tuple(KeptLabel(code=e.code, rater=numbers[e.rater], label=e.meaning) for e in expert_labels)
     path = audit_file(run)
     write_whole(path, KeptAudit(plan=plan, labels=labels, by=by).model_dump_json() + "\n")
     return path

@@ -148,21 +148,18 @@ def differences(edition: Edition, rules: Mapping[str, Any]) -> list[str]:
 
 def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     for name in ("version", "prompt", "sampling", "columns", "judge", "refusals"):
-        edition_leaves, run_leaves = dict(_leaves(ours[name], name)), dict(_leaves(theirs[name], name))
-        yield from _changes(edition_leaves, run_leaves)
+        yield from _changes(ours[name], theirs[name], name)
     for name, settings in theirs["clusterings"].items():
         if name not in ours["clusterings"]:
             yield f"clustering {name!r} is none of the edition's"
             continue
-        edition_leaves, run_leaves = (
-            dict(_leaves(rules, f"clustering {name}:")) for rules in (ours["clusterings"][name], settings)
-        )
-        yield from _changes(edition_leaves, run_leaves)
+        yield from _changes(ours["clusterings"][name], settings, f"clustering {name}:")
 
 
-def _changes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    for place in dict.fromkeys((*ours, *theirs)):
-        edition_value, run_value = ours.get(place), theirs.get(place)
+def _changes(ours: Any, theirs: Any, place: str) -> Iterator[str]:
+    edition_leaves, run_leaves = (dict(_leaves(rules, place)) for rules in (ours, theirs))
+    for place in dict.fromkeys((*edition_leaves, *run_leaves)):
+        edition_value, run_value = edition_leaves.get(place), run_leaves.get(place)
         if not _equal(edition_value, run_value):
             yield f"{place} {_short(run_value)}, where the edition has {_short(edition_value)}"
 

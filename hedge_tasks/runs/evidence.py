@@ -78,7 +78,7 @@ class KeptEvidence:
         Raises:
             DataError: it is damaged; names the document.
         """
-        outputs = ModelOutputs(kept_with_run=bool(self))
+        outputs = ModelOutputs(from_run=bool(self))
         for answers in answer_sets:
             if answers.id not in self.rows:
                 continue

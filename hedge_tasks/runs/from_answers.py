@@ -43,24 +43,19 @@ def run_from_answers(
         source: names of the files, for the record.
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
-    cases = [_case(answers) for answers in answer_sets]
+    cases = [_case(a) for a in answer_sets]
     open_cases = [
-        case
-        for case, answers in zip(cases, answer_sets, strict=True)
-        if answers.label is None and case.reference and not given_by
+        case for case, a in zip(cases, answer_sets, strict=True) if a.label is None and case.reference and not given_by
     ]
     chosen: Judge | None = configured_judge(judge) if open_cases else None
     judged = dict(zip([c.id for c in open_cases], chosen.judge(open_cases), strict=True)) if chosen else {}
     verdicts = {
-        case.id: judged.get(case.id) or _given_verdict(case, answers.label, given_by)
-        for case, answers in zip(cases, answer_sets, strict=True)
+        case.id: judged.get(case.id) or _given_verdict(case, a.label, given_by)
+        for case, a in zip(cases, answer_sets, strict=True)
     }
-    labelled = tuple(answers.with_label(verdicts[answers.id].label) for answers in answer_sets)
+    labelled = tuple(a.with_label(verdicts[a.id].label) for a in answer_sets)
     scorer = Scorer.build("exact", "exact", {"closed": True} if closed else {})
-    n, n_noisy = (
-        max((len(getattr(answers, condition)) for answers in answer_sets), default=0)
-        for condition in ("clean", "noisy")
-    )
+    n, n_noisy = (max((len(getattr(a, condition)) for a in answer_sets), default=0) for condition in ("clean", "noisy"))
     settings: dict[str, Any] = {
         "version": __version__,
         "documents": {"judge": chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}},

@@ -11,7 +11,7 @@ from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_files import OptionQuestion
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import check_names
 from hedge_tasks.replies.declining import declining_option
 from hedge_tasks.replies.reading import REFUSAL
 from hedge_tasks.runs.run_files import Run, now
@@ -50,8 +50,7 @@ def run_from_options(
         0
     """
     offered = {label for question in questions for label in question.logits}
-    if strange := [label for label in declining if label not in offered]:
-        raise unknown("option that declines", strange[0], sorted(offered))
+    check_names("option that declines", declining, offered)
     draws = [(question, draw_options(question, sampling, model)) for question in questions]
     declined = {a.id: why for question, a in draws if (why := _declined(question, a, declining)) is not None}
     answer_sets = tuple(replace(a, label=None) if a.id in declined else a for _, a in draws)

@@ -64,7 +64,7 @@ class StoredBlock:
         """
         contents = self.contents
         store = read_block(contents, self.homes)
-        exported = archive.export(store, contents.definition, asked=(contents.n, contents.n_noisy))
+        exported = archive.export(store, contents.definition, requested=(contents.n, contents.n_noisy))
         run = _labelled(Path(str(contents.folder)), contents.definition, exported, _judge(self.judge))
         return run, len(exported.incomplete)
 

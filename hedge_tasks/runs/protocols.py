@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import lookup
 
 VARIABLE = "HEDGE_PROTOCOL"
 """Environment variable that takes the place of the YAML's protocol."""
@@ -103,11 +103,7 @@ def protocol_of(name: str | None) -> Protocol:
     Raises:
         ConfigError: there is none; names the nearest one.
     """
-    if name is None:
-        return OURS
-    if name not in PROTOCOLS:
-        raise unknown("protocol", str(name), PROTOCOLS)
-    return PROTOCOLS[name]
+    return OURS if name is None else lookup("protocol", name, PROTOCOLS)
 
 
 def chosen_protocol(name: str | None) -> str | None:

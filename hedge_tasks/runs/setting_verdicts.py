@@ -160,12 +160,8 @@ class _SettingChecks:
                 evidence = f"{evidence}; {one_sided}" if evidence else one_sided
             # A test that hardly ever says no says nothing; and draws do not say whose they are.
             tests_setting = max(power.values()) >= _SOME_POWER and (setting != ONE_MODEL or not_contradicted)
-            return self._verdict(
-                setting,
-                "not contradicted" if tests_setting or not_contradicted else "not verifiable",
-                evidence,
-                power=power,
-            )
+            state: State = "not contradicted" if tests_setting or not_contradicted else "not verifiable"
+            return self._verdict(setting, state, evidence, power=power)
         if own is not None and not_contradicted:
             return own
         reasons = [evidence] if evidence else []
@@ -187,9 +183,8 @@ class _SettingChecks:
         if self.draws.repeats is None or self.draws.expected is None:
             return self.draws.reason or "the draws contradict their log-probabilities"
         p = "" if self.draws.p_value is None else f", p {format_p(self.draws.p_value)}"
-        return f"{repeats_text(self.draws.repeats, self.draws.expected)}{p}" + (
-            f": one of {', '.join(blamed)}" if len(blamed) > 1 else ""
-        )
+        one_of = f": one of {', '.join(blamed)}" if len(blamed) > 1 else ""
+        return f"{repeats_text(self.draws.repeats, self.draws.expected)}{p}{one_of}"
 
     def _by_replies_and_probe(self) -> Iterator[SettingVerdict]:
         if self.sampled_here:
@@ -209,7 +204,7 @@ class _SettingChecks:
 
     def _temperature(self) -> Iterator[SettingVerdict]:
         tried, one_answer = self.tried.get(NEAR_ZERO), self._unlikely_single_answer()
-        if tried is not None and tried.one is False:
+        if tried is not None and tried.all_same is False:
             evidence = f"{tried.draws} draws at a temperature near 0 gave {tried.distinct} answers"
             yield self._verdict(TEMPERATURE, "contradicted", evidence, unreliable=True, by="probe")
         elif one_answer is not None:
@@ -218,7 +213,7 @@ class _SettingChecks:
         elif self._is_greedy():
             evidence = "the clean answers of nearly all documents are one and the same"
             yield self._verdict(TEMPERATURE, "contradicted", evidence, unreliable=True, by="replies")
-        elif tried is not None and tried.one:
+        elif tried is not None and tried.all_same:
             evidence = f"{tried.draws} draws near 0 gave one answer, draws at {self._requested(TEMPERATURE):g} several"
             yield self._verdict(TEMPERATURE, "not contradicted", f"{evidence}; a cap would not show there")
         elif self.probe.get("varied") is False:
@@ -247,12 +242,12 @@ class _SettingChecks:
         explicit = requested is not None and requested not in (-1, 0) and not (name == "top_p" and requested == 1)
         if name in self.refused:
             yield self._verdict(name, "not verifiable", "the server refuses it, what it has in its place is not known")
-        elif tried is not None and tried.one is False:
+        elif tried is not None and tried.all_same is False:
             evidence = f"ignored: {narrow} gave {tried.distinct} answers to {tried.draws} seeds"
             state: State = "contradicted" if explicit else "not verifiable"
             remark = "" if explicit else "; what the server has in its place is not known"
             yield self._verdict(name, state, evidence + remark, unreliable=explicit, by="probe" if explicit else None)
-        elif tried is not None and tried.one:
+        elif tried is not None and tried.all_same:
             chance = "" if tried.chance is None else f" (chance {format_p(tried.chance)} if it were ignored)"
             yield self._verdict(name, "not contradicted", f"{narrow} gives one answer to {tried.draws} seeds{chance}")
         elif tried is not None and tried.failed:
@@ -299,10 +294,10 @@ class _SettingChecks:
         if one_answer is not None:
             evidence = f"{one_answer}: a cache, or greedy decoding"
             yield self._verdict(CACHE, "contradicted", evidence, unreliable=True, by="probe")
-        elif tried is not None and tried.one is False:
+        elif tried is not None and tried.all_same is False:
             evidence = f"{tried.draws} equal requests without a seed gave {tried.distinct} answers"
             yield self._verdict(CACHE, "verified", evidence)
-        elif tried is not None and tried.one:
+        elif tried is not None and tried.all_same:
             chance = 1.0 if tried.chance is None else tried.chance
             evidence = f"{tried.draws} equal requests without a seed gave one answer (chance {format_p(chance)})"
             caught = chance < UNLIKELY
@@ -325,9 +320,9 @@ class _SettingChecks:
 
     def _batch(self) -> Iterator[SettingVerdict]:
         tried = self.tried.get(TOGETHER)
-        if tried is None or tried.one is None:
+        if tried is None or tried.all_same is None:
             yield self._verdict(BATCH, "not verifiable", "not tried" if tried is None else "the answers failed")
-        elif tried.one:
+        elif tried.all_same:
             evidence = "the same answer alone and beside a long prompt"
             yield self._verdict(BATCH, "not contradicted", evidence)
         else:

@@ -1,4 +1,4 @@
-"""Answer stores as a whole: what is in one, taking answer sets out of it, putting them back, merging stores."""
+"""Answer stores as a whole: contents, export and import of answer sets, merging of stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io.keyed_log import files_of
 from hedge_tasks.io.places import Place
 from hedge_tasks.sampling.definition import Definition
-from hedge_tasks.sampling.forced import CONDITION, forced_keys, made_passes
+from hedge_tasks.sampling.forced import CONDITION, complete_passes, forced_keys
 from hedge_tasks.sampling.image_check import check_keys
 from hedge_tasks.sampling.jobs import answer_set_of
 from hedge_tasks.sampling.segments import SUFFIX, home
@@ -100,13 +100,13 @@ def matching_definition(folder: Place | None, definitions: Mapping[str, Definiti
             f"{folder}: nothing in the store says what its answers belong to; "
             "running the same lmms-eval command again adds that without asking the model"
         )
-    found = [d for d in definitions.values() if chosen is None or d.id.startswith(chosen)]
-    if not found:
+    matching = [d for d in definitions.values() if chosen is None or d.id.startswith(chosen)]
+    if not matching:
         raise unknown("definition", str(chosen), definitions)
-    if len(found) > 1:
-        listing = "; ".join(f"{d.id} ({d.task}, {d.model})" for d in found)
-        raise DataError(f"{folder}: choose one of {len(found)} definitions with --definition: {listing}")
-    return found[0]
+    if len(matching) > 1:
+        listing = "; ".join(f"{d.id} ({d.task}, {d.model})" for d in matching)
+        raise DataError(f"{folder}: choose one of {len(matching)} definitions with --definition: {listing}")
+    return matching[0]
 
 
 def documents_of(store: AnswerStore, definition: Definition) -> dict[str, StoredDocument]:
@@ -115,42 +115,43 @@ def documents_of(store: AnswerStore, definition: Definition) -> dict[str, Stored
 
 
 def progress(store: AnswerStore, definition: Definition) -> Progress:
-    n, n_noisy = _asked(store, definition)
-    found: Counter[str] = Counter(baseline=0, clean=0, noisy=0)
+    """Count the documents and answers of a definition in a store."""
+    n, n_noisy = _requested_numbers(store, definition)
+    counts: Counter[str] = Counter(baseline=0, clean=0, noisy=0)
     complete = 0
     documents = documents_of(store, definition).values()
     for document in documents:
-        answers = _answers(store, definition, document, n, n_noisy)
-        found.update({condition: sum(a is not None for _, a in of) for condition, of in answers.items()})
+        answers = _keyed_answers(store, definition, document, n, n_noisy)
+        counts.update({condition: sum(a is not None for _, a in keyed) for condition, keyed in answers.items()})
         complete += _is_complete(answers)
-    return Progress(len(documents), n, n_noisy, dict(found), complete)
+    return Progress(len(documents), n, n_noisy, dict(counts), complete)
 
 
 def export(
-    store: AnswerStore, definition: Definition, n: int | None = None, *, asked: tuple[int, int] | None = None
+    store: AnswerStore, definition: Definition, n: int | None = None, *, requested: tuple[int, int] | None = None
 ) -> Export:
     """The answer sets of all documents that have all their answers.
 
     Args:
         n: only the first n clean and n noisy answers; None takes as many as were asked for. A set with fewer noisy
             answers than clean ones keeps what it has.
-        asked: clean and noisy answers asked for, where the store in memory is a block of a larger one.
+        requested: clean and noisy answers asked for, where the store in memory is a block of a larger one.
 
     Raises:
         DataError: n is not positive, or larger than what was ever asked for.
     """
-    most, most_noisy = asked or _asked(store, definition)
+    most, most_noisy = requested or _requested_numbers(store, definition)
     if n is not None and not 1 <= n <= max(most, 1):
         raise DataError(f"n must be from 1 to {most}, the number of clean answers asked for, got {n}")
     n_clean, n_noisy = (most, most_noisy) if n is None else (n, min(n, most_noisy))
     lines, incomplete = [], []
     for document in documents_of(store, definition).values():
-        answers = _answers(store, definition, document, n_clean, n_noisy)
+        answers = _keyed_answers(store, definition, document, n_clean, n_noisy)
         if _is_complete(answers):
-            present = {condition: [(k, a) for k, a in of if a is not None] for condition, of in answers.items()}
+            present = {condition: [(k, a) for k, a in keyed if a is not None] for condition, keyed in answers.items()}
             provenance = {"definition": definition.model_dump(), "document": document.key}
             keys = _forced_keys(definition, document, present["baseline"][0][1])
-            forced = made_passes({name: store.get(key) for name, key in keys.items()})
+            forced = complete_passes({name: store.get(key) for name, key in keys.items()})
             lines.append({**answer_set_of(document, present, forced).to_dict(), PROVENANCE: provenance})
         else:
             incomplete.append(document.id)
@@ -199,9 +200,9 @@ def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any
             if name in keys
         ]
         for record in records:
-            known = store.get(record.key) or (new[record.key].answer if record.key in new else None)
-            conflicts += known is not None and known != record.answer
-            if known is None:
+            stored = store.get(record.key) or (new[record.key].answer if record.key in new else None)
+            conflicts += stored is not None and stored != record.answer
+            if stored is None:
                 new[record.key] = record
     store.put_documents(definitions.values(), documents)
     store.put(new.values())
@@ -217,13 +218,13 @@ def merge_into(target: AnswerStore, sources: Sequence[AnswerStore]) -> tuple[int
     added = conflicts = 0
     for source in sources:
         target.put_documents(source.definitions.values(), source.documents)
-        places = _places(source)
+        places = _draw_places(source)
         new = []
         for key in source:
-            known = target.get(key)
-            if known is None:
+            stored = target.get(key)
+            if stored is None:
                 new.append(FinishedDraw(key, source[key], *places.get(key, ("", "", -1, ""))))
-            conflicts += known is not None and known != source[key]
+            conflicts += stored is not None and stored != source[key]
         target.put(new)
         added += len(new)
     return added, conflicts
@@ -231,17 +232,17 @@ def merge_into(target: AnswerStore, sources: Sequence[AnswerStore]) -> tuple[int
 
 def orphans(store: AnswerStore) -> int:
     """Number of stored answers that no definition of the store accounts for."""
-    return len(set(store) - set(_places(store)))
+    return len(set(store) - set(_draw_places(store)))
 
 
 _Answers = dict[str, list[tuple[str, "Answer | None"]]]
 """(key, answer) by condition."""
 
 
-def _asked(store: AnswerStore, definition: Definition) -> tuple[int, int]:
+def _requested_numbers(store: AnswerStore, definition: Definition) -> tuple[int, int]:
     # Of all records, not of the last one: a rerun with a smaller n does not shrink the store.
-    mine = [d for d in store.documents if d.definition == definition.id]
-    return max((d.n for d in mine), default=0), max((d.n_noisy for d in mine), default=0)
+    documents = [d for d in store.documents if d.definition == definition.id]
+    return max((d.n for d in documents), default=0), max((d.n_noisy for d in documents), default=0)
 
 
 def _draws(definition: Definition, document: StoredDocument, n: int, n_noisy: int) -> Iterator[tuple[str, Draw]]:
@@ -250,11 +251,13 @@ def _draws(definition: Definition, document: StoredDocument, n: int, n_noisy: in
             yield definition.key(document.key, document.question, draw), draw
 
 
-def _answers(store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int) -> _Answers:
-    found: _Answers = {"baseline": [], "clean": [], "noisy": []}
+def _keyed_answers(
+    store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int
+) -> _Answers:
+    answers: _Answers = {"baseline": [], "clean": [], "noisy": []}
     for key, draw in _draws(definition, document, n, n_noisy):
-        found[draw.condition].append((key, store.get(key)))
-    return found
+        answers[draw.condition].append((key, store.get(key)))
+    return answers
 
 
 def _forced_keys(definition: Definition, document: StoredDocument, baseline: Answer) -> dict[str, str]:
@@ -263,23 +266,23 @@ def _forced_keys(definition: Definition, document: StoredDocument, baseline: Ans
 
 
 def _is_complete(answers: _Answers) -> bool:
-    return all(answer is not None for of in answers.values() for _, answer in of)
+    return all(answer is not None for keyed in answers.values() for _, answer in keyed)
 
 
-def _places(store: AnswerStore) -> dict[str, tuple[str, str, int, str]]:
+def _draw_places(store: AnswerStore) -> dict[str, tuple[str, str, int, str]]:
     """(document id, condition, index, home) of every draw that the definitions account for."""
     places: dict[str, tuple[str, str, int, str]] = {}
     for definition in store.definitions.values():
-        n, n_noisy = _asked(store, definition)
+        n, n_noisy = _requested_numbers(store, definition)
         for document in documents_of(store, definition).values():
-            of = home(document.key)
+            document_home = home(document.key)
             for key, draw in _draws(definition, document, n, n_noisy):
-                places[key] = (document.id, draw.condition, draw.index, of)
+                places[key] = (document.id, draw.condition, draw.index, document_home)
                 if draw.condition == "baseline" and (baseline := store.get(key)) is not None:
                     for forced in _forced_keys(definition, document, baseline).values():
-                        places[forced] = (document.id, CONDITION, 0, of)
+                        places[forced] = (document.id, CONDITION, 0, document_home)
                     for checked in check_keys(definition, document.key, document.question, draw):
-                        places[checked] = (document.id, "image check", 0, of)
+                        places[checked] = (document.id, "image check", 0, document_home)
     return places
 
 

@@ -1,4 +1,4 @@
-"""Find out what a server does with single settings, by requests whose answers must repeat.
+"""Tests of what a server does with single settings, by requests whose answers must repeat.
 
 A server that obeys gives one answer to all seeds at a temperature near 0 and with nothing but the likeliest token left;
 without a seed it draws anew. These are the questions to whoever takes requests and may do something else with them.
@@ -63,7 +63,7 @@ class SettingTried:
     failed: str | None = None
 
     @property
-    def one(self) -> bool | None:
+    def all_same(self) -> bool | None:
         """Whether all answers were the same; None where it could not be told."""
         return None if self.failed is not None or self.draws < 2 else self.distinct == 1
 
@@ -73,11 +73,11 @@ class SettingTried:
     @classmethod
     def of(cls, recorded: object) -> SettingTried:
         """From a run file, where it may be anything."""
-        known = recorded if isinstance(recorded, Mapping) else {}
-        draws, distinct = (n if isinstance(n := known.get(k), int) and n >= 0 else 0 for k in ("draws", "distinct"))
-        chance, failed = known.get("chance"), known.get("failed")
-        told = float(chance) if isinstance(chance, (int, float)) and 0 <= chance <= 1 else None
-        return cls(draws, distinct, told, failed if isinstance(failed, str) else None)
+        fields = recorded if isinstance(recorded, Mapping) else {}
+        draws, distinct = (n if isinstance(n := fields.get(k), int) and n >= 0 else 0 for k in ("draws", "distinct"))
+        chance, failed = fields.get("chance"), fields.get("failed")
+        probability = float(chance) if isinstance(chance, (int, float)) and 0 <= chance <= 1 else None
+        return cls(draws, distinct, probability, failed if isinstance(failed, str) else None)
 
 
 Ask = Callable[[Mapping[str, DrawRequest]], Mapping[str, Answer | str]]
@@ -103,11 +103,13 @@ def behaviour_of(first: DrawRequest, plain: Sequence[Answer], ask: Ask) -> dict[
         narrow = replace(first, request=replace(first.request, plan=plan))
         kinds[name] = [as_probe(narrow, f"{name} {i}", hot) for i in range(REPEATS)]
     kinds[NO_SEED] = [replace(as_probe(first, f"unseeded {i}", hot), seeded=False) for i in range(UNSEEDED)]
-    draws = {f"{kind} {i}": replace(draw, patient=False) for kind, of in kinds.items() for i, draw in enumerate(of)}
-    made = dict(ask(draws))
-    outcomes = {kind: [made.get(f"{kind} {i}") for i in range(len(of))] for kind, of in kinds.items()}
+    draws = {
+        f"{kind} {i}": replace(draw, patient=False) for kind, repeats in kinds.items() for i, draw in enumerate(repeats)
+    }
+    answers = dict(ask(draws))
+    outcomes = {kind: [answers.get(f"{kind} {i}") for i in range(len(repeats))] for kind, repeats in kinds.items()}
     unseeded = _tried(outcomes.pop(NO_SEED), plain)
-    obeyed = {kind: _obeyed(of, plain) for kind, of in outcomes.items()}
+    obeyed = {kind: _tried_to_repeat(repeats, plain) for kind, repeats in outcomes.items()}
     return {**obeyed, NO_SEED: unseeded, TOGETHER: _tried(_together(first, ask), plain)}
 
 
@@ -127,7 +129,7 @@ def _together(first: DrawRequest, ask: Ask) -> list[Answer | str | None]:
     return [alone.get("alone"), ask({"beside": beside, "again": draw}).get("again")]
 
 
-def _obeyed(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> SettingTried:
+def _tried_to_repeat(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> SettingTried:
     """Of draws that must begin alike.
 
     Two beginnings are no proof of the contrary: at a tie, rounding decides. Three are, and two that are known to be
@@ -136,13 +138,13 @@ def _obeyed(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) ->
     short = all(len(a.text.split()) <= HEAD for a in (*plain, *outcomes) if isinstance(a, Answer))
     if short:
         tried = _tried(outcomes, plain)
-        known = all(a.mean_logprob is not None for a in outcomes if isinstance(a, Answer))
+        can_exclude_tie = all(a.mean_logprob is not None for a in outcomes if isinstance(a, Answer))
     else:
         heads = [_head(a) for a in plain]
         if len({a.text for a in heads}) < 2:
             return SettingTried(0, 0, failed="plain draws begin alike as well")
-        tried, known = _tried([_head(a) if isinstance(a, Answer) else a for a in outcomes], heads), False
-    if tried.distinct == 2 and not known:
+        tried, can_exclude_tie = _tried([_head(a) if isinstance(a, Answer) else a for a in outcomes], heads), False
+    if tried.distinct == 2 and not can_exclude_tie:
         return replace(tried, failed="two answers, which a tie would give as well")
     return tried
 
@@ -158,21 +160,21 @@ def _tried(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> 
         return SettingTried(len(answers), 0, failed=(failures[0] if failures else "no answer")[:_LONGEST_REASON])
     texts = {answer.text for answer in answers}
     if len(texts) > 1:
-        return SettingTried(len(answers), 1 if _tied(answers) else len(texts))
+        return SettingTried(len(answers), 1 if _is_tie(answers) else len(texts))
     return SettingTried(len(answers), 1, chance_of(answers[0], plain) ** (len(answers) - 1))
 
 
 def chance_of(answer: Answer, plain: Sequence[Answer]) -> float:
     """How likely a plain draw is this answer, by its own probability or else by its share of plain draws."""
-    told = [logp for a in (answer, *plain) if a.text == answer.text and (logp := log_probability(a)) is not None]
-    if told:
-        return math.exp(max(told))
+    logprobs = [logp for a in (answer, *plain) if a.text == answer.text and (logp := log_probability(a)) is not None]
+    if logprobs:
+        return math.exp(max(logprobs))
     counts = Counter(a.text for a in plain)
     return (counts[answer.text] + 1) / (counts.total() + 1)
 
 
-def _tied(answers: Sequence[Answer]) -> bool:
+def _is_tie(answers: Sequence[Answer]) -> bool:
     """Whether different answers are about equally likely, so that rounding decides."""
-    told = {answer.text: log_probability(answer, with_end=False) for answer in answers}
-    known = [logp for logp in told.values() if logp is not None]
-    return len(known) == len(told) and max(known) - min(known) < _TIE
+    by_text = {answer.text: log_probability(answer, with_end=False) for answer in answers}
+    logprobs = [logp for logp in by_text.values() if logp is not None]
+    return len(logprobs) == len(by_text) and max(logprobs) - min(logprobs) < _TIE

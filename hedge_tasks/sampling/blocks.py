@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedge_tasks.io.keyed_log import read_lines
-from hedge_tasks.io.places import Place
+from hedge_tasks.io.places import Place, size_of
 from hedge_tasks.sampling.archive import matching_definition, store_place
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.segments import home, read_unkeyed
@@ -29,7 +28,7 @@ LARGEST_LOGS = 256 << 20
 
 
 @dataclass
-class _Asked:
+class _RequestedDocuments:
     """The documents of a definition.
 
     Attributes:
@@ -81,18 +80,18 @@ def contents_of(folder: Place, chosen: str | None) -> Contents:
     place = store_place(folder)
     store = AnswerStore(place, lazy=True)
     definitions: dict[str, Definition] = {}
-    asked: dict[str, _Asked] = {}
+    by_definition: dict[str, _RequestedDocuments] = {}
     for record in _unkeyed(store):
         if "definition" in record and "report" not in record:
             definition = Definition.read(record["definition"], "definition")
             definitions.setdefault(definition.id, definition)
         elif "document" in record:
             document = StoredDocument.read(record["document"], "document")
-            asked.setdefault(document.definition, _Asked()).add(document)
+            by_definition.setdefault(document.definition, _RequestedDocuments()).add(document)
     definition = matching_definition(place, definitions, chosen)
-    of = asked.get(definition.id, _Asked())
-    homes = np.fromiter(of.homes, dtype=np.uint64, count=len(of.homes))
-    return Contents(place, definition, of.n, of.n_noisy, np.sort(homes))
+    requested = by_definition.get(definition.id, _RequestedDocuments())
+    homes = np.fromiter(requested.homes, dtype=np.uint64, count=len(requested.homes))
+    return Contents(place, definition, requested.n, requested.n_noisy, np.sort(homes))
 
 
 def is_large(folder: Place) -> bool:
@@ -103,7 +102,7 @@ def is_large(folder: Place) -> bool:
 
 def log_bytes(store: AnswerStore) -> int:
     """Bytes of a store's logs."""
-    return sum(file.stat().st_size if isinstance(file, Path) else file.size() for file in store.files())
+    return sum(map(size_of, store.files()))
 
 
 def _unkeyed(store: AnswerStore) -> Iterator[Mapping[str, Any]]:

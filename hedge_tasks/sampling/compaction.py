@@ -1,4 +1,4 @@
-"""Making segments of logs that nobody writes to any more.
+"""Compaction of logs that nobody writes to any more into segments.
 
 Segments are written first, each as a whole, and the logs removed after that: whenever the process is killed, every
 record is in one of the two, and a record that is in both is the same record.
@@ -132,12 +132,12 @@ def _damage(opened: IO[bytes]) -> str | None:
 
 
 def _small_segments(folder: Place) -> list[Place]:
-    found = []
+    small = []
     for file in files_of(folder, KIND, SUFFIX):
         with suppress(DataError, FileNotFoundError):  # a damaged one stays, as `hedge store verify` shows it
             if read_footer(file).facts.rows < MOST_ROWS // 2:
-                found.append(file)
-    return found
+                small.append(file)
+    return small
 
 
 def _rows(logs: list[Place], segments: list[Place]) -> Iterator[tuple[Row, int]]:

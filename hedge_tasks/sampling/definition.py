@@ -95,14 +95,14 @@ class Definition(Record):
         shared = self._shared
         noise = shared["noise"] if draw.condition == "noisy" else None
         # Only the baseline answer is another record with its tokens; its draws stay what they are.
-        kept = self.sampling.get("alternatives") if draw.condition == "baseline" else None
-        tokens = {} if kept is None else {"alternatives": kept}
+        n_alternatives = self.sampling.get("alternatives") if draw.condition == "baseline" else None
+        tokens = {} if n_alternatives is None else {"alternatives": n_alternatives}
         side = self.sampling.get("perturb_at") if draw.condition == "noisy" else None
         perturbed = {} if side is None else {"perturb_at": side}
-        about = {**shared, **tokens, **perturbed, "noise": noise, "document": document, "question": question}
-        return draw_key({**about, "draw": {name: getattr(draw, name) for name in _OF_DRAW}})
+        fields = {**shared, **tokens, **perturbed, "noise": noise, "document": document, "question": question}
+        return draw_key({**fields, "draw": {name: getattr(draw, name) for name in _OF_DRAW}})
 
-    def forced_key(self, document: str, question: str, about: Mapping[str, str], prompt: Prompt | None) -> str:
+    def forced_key(self, document: str, question: str, pass_fields: Mapping[str, str], prompt: Prompt | None) -> str:
         """Key of a forced pass (`hedge_tasks.sampling.forced`).
 
         Args:
@@ -112,7 +112,7 @@ class Definition(Record):
         shared = {**self._shared, "noise": None}
         if prompt is not None:
             shared["prompt"] = {"system": prompt.system, "user": prompt.user}
-        return draw_key({**shared, "document": document, "question": question, "forced": about})
+        return draw_key({**shared, "document": document, "question": question, "forced": pass_fields})
 
 
 def _hash(record: Mapping[str, Any]) -> str:

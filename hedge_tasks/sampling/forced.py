@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import NOISY, OPTION, READ, REVERSED, Answer
 from hedge_tasks.data.option_order import reversed_letters, reversed_question, spellings
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import check_names
 from hedge_tasks.perturb.base import Wording, build_noise
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.definition import Definition
@@ -108,12 +108,12 @@ class ForcedPass:
 
     Attributes:
         name: one of `NAMES`, or `OPTION`, `REVERSED`, `READ` or `NOISY` with the option behind it.
-        asked: a draw whose conversation is read.
+        draw: a draw whose conversation is read.
         text: that the model is made to say.
     """
 
     name: str
-    asked: DrawRequest
+    draw: DrawRequest
     text: str
 
     @property
@@ -147,28 +147,37 @@ def forced_keys(
         n_noisy: noisy draws.
     """
     keys = {
-        f"{OPTION}{option}": definition.forced_key(document, question, {"name": OPTIONS, **_said(option)}, None)
+        f"{OPTION}{option}": definition.forced_key(
+            document, question, {"name": OPTIONS, **_option_fields(option)}, None
+        )
         for option in options
     }
     # The document's key stands for the question in the given order only.
-    other = {"name": _REVERSED, "asked": reversed_question(question) or ""}
-    for option, letter in _reversed(question, options).items():
-        keys[f"{REVERSED}{option}"] = definition.forced_key(document, question, {**other, **_said(letter)}, None)
+    reversed_fields = {"name": _REVERSED, "asked": reversed_question(question) or ""}
+    for option, letter in _reversed_letters(question, options).items():
+        keys[f"{REVERSED}{option}"] = definition.forced_key(
+            document, question, {**reversed_fields, **_option_fields(letter)}, None
+        )
     for option in options:
-        about = {"name": SELF_READING, "baseline": baseline.text, "offered": _offered(options), **_said(option)}
-        keys[f"{READ}{option}"] = definition.forced_key(document, question, about, _final_prompt())
+        fields = {
+            "name": SELF_READING,
+            "baseline": baseline.text,
+            "offered": _option_list(options),
+            **_option_fields(option),
+        }
+        keys[f"{READ}{option}"] = definition.forced_key(document, question, fields, _final_prompt())
     for draw in definition.plan(1, n_noisy).draws(document) if options and n_noisy else ():
         if draw.condition == "noisy":
-            of_draw = {"name": _NOISY, "draw": definition.key(document, question, draw)}
+            draw_fields = {"name": _NOISY, "draw": definition.key(document, question, draw)}
             for option in options:
-                about = {**of_draw, **_said(option)}
-                keys[f"{NOISY}{draw.index}:{option}"] = definition.forced_key(document, question, about, None)
+                fields = {**draw_fields, **_option_fields(option)}
+                keys[f"{NOISY}{draw.index}:{option}"] = definition.forced_key(document, question, fields, None)
     for name in (name for name in NAMES if name not in _PREFIXES.values()):
         prompt = _truth_prompt() if name in _WORDS else None
-        about = {"name": name, "baseline": baseline.text, "said": _text(name, baseline)}
+        fields = {"name": name, "baseline": baseline.text, "said": _forced_text(name, baseline)}
         if name == "reworded":
-            about["asked"] = _reworded(question, document)
-        keys[name] = definition.forced_key(document, question, about, prompt)
+            fields["asked"] = _reworded_question(question, document)
+        keys[name] = definition.forced_key(document, question, fields, prompt)
     return keys
 
 
@@ -182,14 +191,14 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
     """
     pending: dict[str, _Pass] = {}
     for job in jobs:
-        pending |= {key: (one, job) for key, one in _passes(job).items() if job.store.get(key) is None}
+        pending |= {key: (pass_, job) for key, pass_ in _passes(job).items() if job.store.get(key) is None}
     if not pending:
         return
     asks = {whole: getattr(model, name, None) for whole, name in _ASKS.items()}
-    if silent := {one.whole for one, _ in pending.values() if asks[one.whole] is None}:
-        what = " and ".join(_MISSED[whole] for whole in sorted(silent))
+    if unsupported := {pass_.whole for pass_, _ in pending.values() if asks[pass_.whole] is None}:
+        what = " and ".join(_UNTOLD[whole] for whole in sorted(unsupported))
         logger.warning("{} does not tell how likely given {} are: what needs this is left out", _name(model), what)
-        pending = {key: (one, job) for key, (one, job) in pending.items() if one.whole not in silent}
+        pending = {key: (pass_, job) for key, (pass_, job) in pending.items() if pass_.whole not in unsupported}
     keys, reasons = list(pending), list[str]()
     with tqdm(total=len(keys), desc="Forced passes", unit="pass", disable=getattr(model, "rank", 0) != 0) as bar:
         for part in _chunks(pending):
@@ -199,29 +208,29 @@ def force(model: Any, jobs: Sequence[Job]) -> None:
         logger.warning("{} of {} forced passes gave nothing. First reason: {}", len(reasons), len(keys), reasons[0])
 
 
-def forced_of(job: Job) -> dict[str, Answer]:
+def forced_answers(job: Job) -> dict[str, Answer]:
     """By name the passes about a job's document that were asked for and made."""
     if not job.request.forced:
         return {}
-    found = {name: job.store.get(key) for name, key in _keys(job).items() if _kind(name) in job.request.forced}
-    return made_passes(found)
+    answers = {name: job.store.get(key) for name, key in _keys(job).items() if _kind(name) in job.request.forced}
+    return complete_passes(answers)
 
 
-def made_passes(found: Mapping[str, Answer | None]) -> dict[str, Answer]:
+def complete_passes(answers: Mapping[str, Answer | None]) -> dict[str, Answer]:
     """The passes that were made, by name, of those that were asked for.
 
     Options only where there are all of them, told in the same way (whole replies, or first tokens): a distribution over
     some of the options is another one.
     """
-    made = {name: answer for name, answer in found.items() if answer is not None}
+    made = {name: answer for name, answer in answers.items() if answer is not None}
     for prefix in _PREFIXES:
-        offered = [answer for name, answer in found.items() if name.startswith(prefix)]
+        offered = [answer for name, answer in answers.items() if name.startswith(prefix)]
         if len({answer and answer.finish == "length" for answer in offered}) > 1:
             made = {name: answer for name, answer in made.items() if not name.startswith(prefix)}
     return made
 
 
-def _reversed(question: str, options: Sequence[str]) -> dict[str, str]:
+def _reversed_letters(question: str, options: Sequence[str]) -> dict[str, str]:
     """Option -> its letter in the other order; empty where the options offered are not the question's letters."""
     letters = reversed_letters(question)
     return letters if set(letters) == set(options) else {}
@@ -249,51 +258,51 @@ def _name(model: Any) -> str:
 
 
 _ASKS = {False: "forced_logprobs", True: "reply_logprobs"}
-_MISSED = {False: "words", True: "replies"}
+_UNTOLD = {False: "words", True: "replies"}
 
 
 def _force_some(asks: Mapping[bool, Any], passes: Mapping[str, _Pass]) -> list[str]:
     """Make and store some passes. Returns why those failed that did."""
-    made: dict[str, Answer | str] = {
-        key: Answer("", 0.0, 0) for key, (one, _) in passes.items() if not one.text and not one.whole
+    outcomes: dict[str, Answer | str] = {
+        key: Answer("", 0.0, 0) for key, (pass_, _) in passes.items() if not pass_.text and not pass_.whole
     }
-    conversations = _conversations({key: one for key, (one, _) in passes.items() if key not in made})
+    conversations = _conversations({key: pass_ for key, (pass_, _) in passes.items() if key not in outcomes})
     # Without a picture there is nothing to blank out, and nothing to be learnt.
-    asked = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
+    readable = [key for key, turns in conversations.items() if passes[key][0].name != "blank" or _shows_picture(turns)]
     for whole, ask in asks.items():
-        mine = [key for key in asked if passes[key][0].whole == whole]
-        forms = [(key, form) for key in mine for form in _forms(passes[key][0])]
-        answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if mine else []
-        told: dict[str, list[Answer | str]] = {}
+        keys = [key for key in readable if passes[key][0].whole == whole]
+        forms = [(key, form) for key in keys for form in _texts_to_read(passes[key][0])]
+        answers = ask([conversations[key] for key, _ in forms], [form for _, form in forms]) if keys else []
+        by_key: dict[str, list[Answer | str]] = {}
         for (key, _), answer in zip(forms, answers, strict=True):
-            told.setdefault(key, []).append(answer)
-        made |= {key: _summed(of_key) for key, of_key in told.items()}
+            by_key.setdefault(key, []).append(answer)
+        outcomes |= {key: _sum_of_forms(of_key) for key, of_key in by_key.items()}
     by_store: dict[int, tuple[AnswerStore, list[FinishedDraw]]] = {}
-    for key, answer in made.items():
+    for key, answer in outcomes.items():
         if isinstance(answer, Answer):
             job = passes[key][1]
             _, records = by_store.setdefault(id(job.store), (job.store, []))
             records.append(FinishedDraw(key, answer, job.request.id, CONDITION, 0, home(job.request.key)))
     for store, records in by_store.values():
         store.put(records)
-    return [answer for answer in made.values() if isinstance(answer, str)]
+    return [answer for answer in outcomes.values() if isinstance(answer, str)]
 
 
-def _forms(one: ForcedPass) -> tuple[str, ...]:
+def _texts_to_read(pass_: ForcedPass) -> tuple[str, ...]:
     """The texts that a pass reads."""
-    return spellings(one.text) if one.whole else (one.text,)
+    return spellings(pass_.text) if pass_.whole else (pass_.text,)
 
 
-def _summed(told: Sequence[Answer | str]) -> Answer | str:
+def _sum_of_forms(outcomes: Sequence[Answer | str]) -> Answer | str:
     """One text in several forms, the first its own: the sum of their probabilities, as a mean over its own tokens.
 
     The first form alone where no more than first tokens are told: the others begin with a bracket, or as it does.
     """
-    own = told[0]
-    if isinstance(own, str) or own.finish == "length" or len(told) == 1:
+    own = outcomes[0]
+    if isinstance(own, str) or own.finish == "length" or len(outcomes) == 1:
         return own
-    answers = [one for one in told if isinstance(one, Answer)]
-    total = [one.mean_logprob * one.n_tokens for one in answers if one.mean_logprob is not None and one.n_tokens]
+    answers = [a for a in outcomes if isinstance(a, Answer)]
+    total = [a.mean_logprob * a.n_tokens for a in answers if a.mean_logprob is not None and a.n_tokens]
     top = max(total, default=-math.inf)
     if top == -math.inf or not own.n_tokens:
         return own
@@ -301,7 +310,7 @@ def _summed(told: Sequence[Answer | str]) -> Answer | str:
     return replace(own, mean_logprob=min(together / own.n_tokens, 0.0))
 
 
-def _said(option: str) -> dict[str, Any]:
+def _option_fields(option: str) -> dict[str, Any]:
     """The offered answer as part of what defines a pass, with its forms where it has several."""
     forms = spellings(option)
     return {"said": option} if len(forms) == 1 else {"said": option, "written": list(forms)}
@@ -311,13 +320,13 @@ def _conversations(passes: Mapping[str, ForcedPass]) -> dict[str, list[dict[str,
     """By key the conversation of each pass; one object for all options of a question, so that it is read once."""
     shared: dict[int, list[dict[str, Any]]] = {}
     conversations = {}
-    for key, one in passes.items():
-        if one.whole:
-            if id(one.asked) not in shared:
-                shared[id(one.asked)] = one.asked.messages()
-            conversations[key] = shared[id(one.asked)]
+    for key, pass_ in passes.items():
+        if pass_.whole:
+            if id(pass_.draw) not in shared:
+                shared[id(pass_.draw)] = pass_.draw.messages()
+            conversations[key] = shared[id(pass_.draw)]
         else:
-            conversations[key] = one.asked.messages()
+            conversations[key] = pass_.draw.messages()
     return conversations
 
 
@@ -325,24 +334,22 @@ def _passes(job: Job) -> dict[str, ForcedPass]:
     """By key the passes that a job's request asks for."""
     if not job.request.forced:
         return {}
-    for name in job.request.forced:
-        if name not in NAMES:
-            raise unknown("forced pass", name, NAMES)
+    check_names("forced pass", job.request.forced, NAMES)
     draw, baseline = _baseline(job)
-    wanted = {name: key for name, key in _keys(job).items() if _kind(name) in job.request.forced}
+    keys = {name: key for name, key in _keys(job).items() if _kind(name) in job.request.forced}
     if _in_other_order(job.request) == job.request:
-        wanted = {name: key for name, key in wanted.items() if _kind(name) != _REVERSED}
+        keys = {name: key for name, key in keys.items() if _kind(name) != _REVERSED}
     # One object for all options of a question and picture, which is read once.
-    asked = {kind: _asked(kind, draw, baseline) for kind in dict.fromkeys(map(_kind, wanted)) if kind != _NOISY}
-    noisy = {str(of.draw.index): of for of in job.draws.values() if of.draw.condition == "noisy"}
-    letters = _reversed(job.request.question, job.request.options)
+    draws = {kind: _draw_to_read(kind, draw, baseline) for kind in dict.fromkeys(map(_kind, keys)) if kind != _NOISY}
+    noisy = {str(d.draw.index): d for d in job.draws.values() if d.draw.condition == "noisy"}
+    letters = _reversed_letters(job.request.question, job.request.options)
     return {
         key: ForcedPass(
             name,
-            noisy[_picture(name)] if name.startswith(NOISY) else asked[_kind(name)],
-            _text(name, baseline, letters),
+            noisy[_picture(name)] if name.startswith(NOISY) else draws[_kind(name)],
+            _forced_text(name, baseline, letters),
         )
-        for name, key in wanted.items()
+        for name, key in keys.items()
     }
 
 
@@ -362,28 +369,28 @@ def _baseline(job: Job) -> tuple[DrawRequest, Answer]:
     return draw, job.store[key]
 
 
-def _asked(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
-    """Texts that the passes of a kind ask about."""
+def _draw_to_read(name: str, draw: DrawRequest, baseline: Answer) -> DrawRequest:
+    """Return the draw whose conversation the passes of a kind read."""
     request = draw.request
     if name == OPTIONS:
         return draw
     if name == SELF_READING:
-        then = _final_prompt().user_text(Wording(_offered(request.options)))
+        then = _final_prompt().user_text(Wording(_option_list(request.options)))
         return _AfterReply(request, draw.draw, draw.document, draw.row, reply=baseline.text, then=then)
     if name == _REVERSED:
         return replace(draw, request=_in_other_order(request))
     if name == "blank":
         return replace(draw, request=replace(request, load_images=blank_images(request)))
     if name == "reworded":
-        return replace(draw, request=_in_other_words(request, _reworded(request.question, request.key)))
+        return replace(draw, request=_in_other_words(request, _reworded_question(request.question, request.key)))
     question = f"{request.context}\n{request.question}" if request.context else request.question
-    about = replace(request, prompt=_truth_prompt(), question=question, context=baseline.text)
-    return replace(draw, request=about)
+    truth_request = replace(request, prompt=_truth_prompt(), question=question, context=baseline.text)
+    return replace(draw, request=truth_request)
 
 
-def _in_other_words(request: SampleRequest, asked: str) -> SampleRequest:
-    written = request.conversation and request.conversation.reworded(request.question, asked)
-    return replace(request, question=asked, conversation=written)
+def _in_other_words(request: SampleRequest, question: str) -> SampleRequest:
+    conversation = request.conversation and request.conversation.reworded(request.question, question)
+    return replace(request, question=question, conversation=conversation)
 
 
 def _in_other_order(request: SampleRequest) -> SampleRequest:
@@ -393,21 +400,21 @@ def _in_other_order(request: SampleRequest) -> SampleRequest:
         return request
     if request.conversation is None:
         return replace(request, question=question)
-    found = [
-        (i, j, other)
+    with_options = [
+        (i, j, reversed_text)
         for i, turn in enumerate(request.conversation.turns)
         for j, part in enumerate(turn["content"])
-        if part["type"] == "text" and (other := reversed_question(part["text"])) is not None
+        if part["type"] == "text" and (reversed_text := reversed_question(part["text"])) is not None
     ]
-    if len(found) != 1 or reversed_letters(request.question) != reversed_letters(found[0][2]):
+    if len(with_options) != 1 or reversed_letters(request.question) != reversed_letters(with_options[0][2]):
         return request
-    i, j, other = found[0]
+    i, j, reversed_text = with_options[0]
     turns = [dict(turn) for turn in request.conversation.turns]
-    turns[i]["content"] = [{**p, "text": other} if n == j else p for n, p in enumerate(turns[i]["content"])]
+    turns[i]["content"] = [{**p, "text": reversed_text} if n == j else p for n, p in enumerate(turns[i]["content"])]
     return replace(request, question=question, conversation=Conversation(tuple(turns)))
 
 
-def _text(name: str, baseline: Answer, letters: Mapping[str, str] | None = None) -> str:
+def _forced_text(name: str, baseline: Answer, letters: Mapping[str, str] | None = None) -> str:
     """The words that are forced.
 
     Args:
@@ -423,7 +430,7 @@ def _text(name: str, baseline: Answer, letters: Mapping[str, str] | None = None)
     return _WORDS.get(name, baseline.text)
 
 
-def _reworded(question: str, document: str) -> str:
+def _reworded_question(question: str, document: str) -> str:
     """The question behind an introduction that changes nothing, which the document alone decides."""
     seed = int.from_bytes(hashlib.sha256(document.encode()).digest()[:8], "big")
     return build_noise(_REWORDING).perturb_wording(Wording(question), seed=seed).question
@@ -438,11 +445,11 @@ class _AfterReply(DrawRequest):
 
     def conversation(self, images: list[Any]) -> list[dict[str, Any]]:
         turns = [("assistant", self.reply), ("user", self.then)]
-        more = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in turns]
-        return [*super().conversation(images), *more]
+        further_turns = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in turns]
+        return [*super().conversation(images), *further_turns]
 
 
-def _offered(options: Sequence[str]) -> str:
+def _option_list(options: Sequence[str]) -> str:
     return ", ".join(options)
 
 

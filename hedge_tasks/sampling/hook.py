@@ -8,7 +8,7 @@ takes finished draws from the answer store and asks the model for the others: an
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,10 +17,11 @@ from tqdm import tqdm
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, Refused
 from hedge_tasks.errors import ConfigError, DrawsFailed
+from hedge_tasks.io.chunks import chunks
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.behaviour import SettingTried
 from hedge_tasks.sampling.failures import FailureTally
-from hedge_tasks.sampling.forced import force, forced_of
+from hedge_tasks.sampling.forced import force, forced_answers
 from hedge_tasks.sampling.image_check import plan_checks, summary
 from hedge_tasks.sampling.inside import check_inside, keep_inside
 from hedge_tasks.sampling.jobs import Job, Stores, keep_documents, load_documents
@@ -83,18 +84,18 @@ def generate_samples(model: Any, requests: Sequence[Any]) -> list[str]:
     check_inside(model, [instance.args[2] for instance in requests])
     with Stores() as stores:
         jobs = [Job.of(model, instance.args[2], instance.args[3:6], stores) for instance in requests]
-        failed = _answer(model, jobs)
+        failed = _fill_stores(model, jobs)
         answered = {i: job.answer_set() for i, job in enumerate(jobs) if not failed.keys() & job.draws.keys()}
         # The second stage waits for the first of all documents, so that its draws, too, come in large batches.
         further = {i: jobs[i].further(model, answers, stores) for i, answers in answered.items()}
-        failed |= _answer(model, [job for of_document in further.values() for job in of_document], known=True)
+        failed |= _fill_stores(model, [job for of_document in further.values() for job in of_document], probed=True)
         _check_images(model, [jobs[i] for i in answered])
         force(
             model,
             [job for i in answered for job in (jobs[i], *further.get(i, ())) if not failed.keys() & job.draws.keys()],
         )
         keep_inside(model, [jobs[i] for i in answered])
-        answered = {i: answers.with_forced(forced_of(jobs[i])) for i, answers in answered.items()}
+        answered = {i: answers.with_forced(forced_answers(jobs[i])) for i, answers in answered.items()}
         reports = _reports(jobs)
         return [
             _response(job, answered.get(i), further.get(i, ()), failed, reports.get(i)) for i, job in enumerate(jobs)
@@ -111,8 +112,8 @@ def _check_guided(model: Any, requests: Sequence[Any]) -> None:
 
 
 def _check_tokens(model: Any, requests: Sequence[Any]) -> None:
-    wanted = any(instance.args[2].plan.alternatives is not None for instance in requests)
-    if wanted and not getattr(model, "tells_tokens", False):
+    needs_tokens = any(instance.args[2].plan.alternatives is not None for instance in requests)
+    if needs_tokens and not getattr(model, "tells_tokens", False):
         raise ConfigError(
             f"alternatives: {type(model).__name__} does not tell its tokens; hedge_hf, hedge_vllm and hedge_openai do"
         )
@@ -129,7 +130,7 @@ def _response(
     reasons = [failed[key] for of in (job, *follow_ups) for key in of.draws if key in failed]
     if reasons or answers is None:
         return FailedDocument(job.request.id, str(reasons[0])[:_LONGEST_REASON]).to_json(report)
-    of = [further.answer_set().with_forced(forced_of(further)) for further in follow_ups]
+    of = [further.answer_set().with_forced(forced_answers(further)) for further in follow_ups]
     return answers.with_follow_ups(of).to_json(report)
 
 
@@ -141,11 +142,11 @@ def _reports(jobs: Sequence[Job]) -> dict[int, Mapping[str, Any]]:
     return {i: report for i in firsts.values() if (report := jobs[i].store.reports.get(jobs[i].definition.id))}
 
 
-def _answer(model: Any, jobs: Sequence[Job], *, known: bool = False) -> dict[str, str]:
-    """See to it that every draw of the jobs is in the store.
+def _fill_stores(model: Any, jobs: Sequence[Job], *, probed: bool = False) -> dict[str, str]:
+    """Make the draws of the jobs that are not in the store yet.
 
     Args:
-        known: whether the model has been looked at: a second stage asks the one that answered the first.
+        probed: whether the model has been probed: a second stage asks the one that answered the first.
 
     Returns:
         Why the draws failed that did, by key; no more of them than the plans allow for.
@@ -160,11 +161,11 @@ def _answer(model: Any, jobs: Sequence[Job], *, known: bool = False) -> dict[str
     pending = {key: (draw, job.store) for job in jobs for key, draw in job.missing()}
     n_draws = len({key for job in jobs for key in job.draws})
     logger.info("{} draws for {} documents; {} are in the store", n_draws, len(jobs), n_draws - len(pending))
-    if pending and not known:
-        _look_at(model, jobs, pending)
+    if pending and not probed:
+        _probe_definitions(model, jobs, pending)
     tally = FailureTally(jobs)
     failed = _sample(model, pending, tally)
-    if pending and not known:
+    if pending and not probed:
         _keep_reports(model, jobs, pending)  # once more, for what came to light only now
     for key, reason in failed.items():
         tally.add(key, reason)
@@ -177,28 +178,28 @@ def _answer(model: Any, jobs: Sequence[Job], *, known: bool = False) -> dict[str
 _Pending = Mapping[str, tuple[DrawRequest, AnswerStore]]
 
 
-def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
-    """Probe the model, and keep with each definition what was found and what was sent.
+def _probe_definitions(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
+    """Probe the model, and keep with each definition the findings and the settings sent.
 
     Raises:
         DrawsFailed: nothing was answered, so that nothing would be: every draw would be tried in vain, for hours.
     """
-    found: dict[str, ProbeReport] = {}
+    probes: dict[str, ProbeReport] = {}
     behaviour: Mapping[str, SettingTried] = {}
-    for definition, mine in _asked(jobs, pending).items():
-        if mine[0].request.plan.probe:
-            draws = [draw for job in mine for key, draw in job.draws.items() if key in pending]
+    for definition, group in _jobs_by_definition(jobs, pending).items():
+        if group[0].request.plan.probe:
+            draws = [draw for job in group for key, draw in job.draws.items() if key in pending]
             report = _probe(model, draws, settings=not behaviour)
             # What the server does with settings does not depend on the task: it is found out once.
             behaviour = report.behaviour if report and report.behaviour else behaviour
-            found |= {definition: replace(report, behaviour=behaviour)} if report else {}
-    reports = _keep_reports(model, jobs, pending, found)
-    for definition, report in found.items():
-        job = _asked(jobs, pending)[definition][0]
+            probes |= {definition: replace(report, behaviour=behaviour)} if report else {}
+    reports = _keep_reports(model, jobs, pending, probes)
+    for definition, report in probes.items():
+        job = _jobs_by_definition(jobs, pending)[definition][0]
         announce(report, job.definition.task, reports[definition].get("server", {}))
-    for definition, report in found.items():
+    for definition, report in probes.items():
         if report.failed_wholly:
-            task = _asked(jobs, pending)[definition][0].definition.task
+            task = _jobs_by_definition(jobs, pending)[definition][0].definition.task
             raise DrawsFailed(
                 f"{task}: all {report.draws} draws of the probe failed, so nothing is sampled. First reason: "
                 f"{report.reason}. `--gen_kwargs probe=false` samples without a probe"
@@ -206,16 +207,16 @@ def _look_at(model: Any, jobs: Sequence[Job], pending: _Pending) -> None:
 
 
 def _keep_reports(
-    model: Any, jobs: Sequence[Job], pending: _Pending, found: Mapping[str, ProbeReport] | None = None
+    model: Any, jobs: Sequence[Job], pending: _Pending, probes: Mapping[str, ProbeReport] | None = None
 ) -> dict[str, Mapping[str, Any]]:
     """Keep with each definition what was sent and what is known of the server, as far as that is known by now."""
     facts = getattr(model, "sampling_facts", None)
     reports: dict[str, Mapping[str, Any]] = {}
-    for definition, mine in _asked(jobs, pending).items():
-        store, plan = mine[0].store, mine[0].request.plan
-        before = {} if found is not None else store.reports.get(definition, {})
+    for definition, group in _jobs_by_definition(jobs, pending).items():
+        store, plan = group[0].store, group[0].request.plan
+        before = {} if probes is not None else store.reports.get(definition, {})
         report = {**before, "decoding": _decoding(model, plan)}
-        report |= {"probe": found[definition].to_dict()} if found and definition in found else {}
+        report |= {"probe": probes[definition].to_dict()} if probes and definition in probes else {}
         report |= {"server": facts()} if facts else {}
         reports[definition] = report
         if report != store.reports.get(definition):
@@ -223,15 +224,15 @@ def _keep_reports(
     return reports
 
 
-def _asked(jobs: Sequence[Job], pending: _Pending) -> dict[str, list[Job]]:
+def _jobs_by_definition(jobs: Sequence[Job], pending: _Pending) -> dict[str, list[Job]]:
     """The jobs of each definition that has draws to make."""
     of_definition: dict[str, list[Job]] = {}
     for job in jobs:
         of_definition.setdefault(job.definition.id, []).append(job)
     return {
-        definition: mine
-        for definition, mine in of_definition.items()
-        if any(key in pending for job in mine for key in job.draws)
+        definition: group
+        for definition, group in of_definition.items()
+        if any(key in pending for job in group for key in job.draws)
     }
 
 
@@ -245,18 +246,18 @@ def _check_images(model: Any, jobs: Sequence[Job]) -> None:
         if check.job.store.get(key) is None
     }
     for outcome in outcomes(model, pending):
-        _keep(outcome, pending)  # one that fails is one document less in the check
+        _store_outcome(outcome, pending)  # one that fails is one document less in the check
     for job in {check.job.definition.id: check.job for check in checks}.values():
         store, definition = job.store, job.definition
-        found = {"image_use": summary(checks, definition.task)}
-        store.put_report(definition.id, {**store.reports.get(definition.id, {}), **found})
+        image_use = {"image_use": summary(checks, definition.task)}
+        store.put_report(definition.id, {**store.reports.get(definition.id, {}), **image_use})
 
 
 def _probe(model: Any, draws: Sequence[DrawRequest], *, settings: bool) -> ProbeReport | None:
     seeded, nowhere = hasattr(model, "generate_draws"), AnswerStore(None)
 
-    def make(of: Mapping[str, DrawRequest]) -> Iterator[_Outcome]:
-        return outcomes(model, {key: (draw, nowhere) for key, draw in of.items()})
+    def make(requests: Mapping[str, DrawRequest]) -> Iterator[_Outcome]:
+        return outcomes(model, {key: (draw, nowhere) for key, draw in requests.items()})
 
     return probe(draws, make, seeded=seeded, settings=settings and seeded and not samples_itself(model))
 
@@ -270,16 +271,20 @@ def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
     """Settings asked for, and those sent to whoever decodes; None where the adapter cannot tell."""
     limits = plan.limits()
     effective = getattr(model, "sent_decoding", None)
-    asked = {"asked": plan.decoding, "temperature": plan.temperature, "baseline_temperature": plan.baseline_temperature}
+    facts = {
+        "asked": plan.decoding,
+        "temperature": plan.temperature,
+        "baseline_temperature": plan.baseline_temperature,
+    }
     # Where draws are cut or constrained, log-probabilities are of the raw distribution all the same: such draws are no
     # samples of it. Where they are contrasted, both are of the contrasted one, which is not the model's own.
-    cut = plan.guided or plan.until or any(of is not None for of in (plan.top_p, plan.top_k, plan.min_p))
+    cut = plan.guided or plan.until or any(value is not None for value in (plan.top_p, plan.top_k, plan.min_p))
     contrasts = (getattr(getattr(model, name, None), "settings", None) for name in ("contrast", "decoding"))
     method = next((settings for settings in contrasts if settings is not None), None)
     restricted: dict[str, Any] = {"restricted": True} if cut or method is not None else {}
     restricted |= {"method": dict(method)} if isinstance(method, Mapping) else {}
     itself = {"sampled_here": True} if samples_itself(model) else {}
-    return {**asked, **restricted, **itself, "sent": effective(limits) if effective else None}
+    return {**facts, **restricted, **itself, "sent": effective(limits) if effective else None}
 
 
 def _sample(model: Any, pending: _Pending, tally: FailureTally) -> dict[str, str]:
@@ -292,7 +297,7 @@ def _sample(model: Any, pending: _Pending, tally: FailureTally) -> dict[str, str
         for attempt in range(1, MAX_ATTEMPTS + 1):
             failed = {}
             for outcome in outcomes(model, left):
-                _keep(outcome, left)
+                _store_outcome(outcome, left)
                 for key, reason in outcome:
                     if isinstance(reason, Refused):
                         refused[key] = reason
@@ -313,15 +318,15 @@ _Outcome = list[tuple[str, "Answer | str"]]
 """Finished draws by key; a string in place of an answer says what went wrong."""
 
 
-def _keep(outcome: _Outcome, pending: _Pending) -> None:
+def _store_outcome(outcome: _Outcome, pending: _Pending) -> None:
     by_store: dict[int, list[FinishedDraw]] = {}
     stores = {}
     for key, answer in outcome:
         if isinstance(answer, Answer):
             request, store = pending[key]
             stores[id(store)] = store
-            of, draw = request.request, request.draw
-            record = FinishedDraw(key, answer, of.id, draw.condition, draw.index, home(of.key))
+            document, draw = request.request, request.draw
+            record = FinishedDraw(key, answer, document.id, draw.condition, draw.index, home(document.key))
             by_store.setdefault(id(store), []).append(record)
     for number, records in by_store.items():
         stores[number].put(records)
@@ -344,11 +349,11 @@ def outcomes(model: Any, pending: _Pending) -> Generator[_Outcome, None, None]:
                 yield [(key, without_keys(answer, redact)) for key, answer in outcome]
             return
         except UnreadablePicture as error:
-            left = {key: asked for key, asked in left.items() if key not in done}
+            left = {key: draw_and_store for key, draw_and_store in left.items() if key not in done}
             gone = [key for key, (draw, _) in left.items() if draw.request.key == error.key]
             if not gone:
                 raise
-            left = {key: asked for key, asked in left.items() if key not in gone}
+            left = {key: draw_and_store for key, draw_and_store in left.items() if key not in gone}
             yield [(key, Refused(error)) for key in gone]
 
 
@@ -371,13 +376,13 @@ def _foreign_draws(model: Any, pending: _Pending) -> Iterator[_Outcome]:
 
     noisy = [draw for draw, _ in pending.values()]
     with PictureWorkers() as workers, NoisyPictures(noisy, pictures=workers) as pictures:
-        for keys in _chunks(list(pending), CHUNK):
+        for keys in chunks(list(pending), CHUNK):
             draws = [pending[key][0] for key in keys]
             _decode_ahead(draws)
             with _seeded(draws):
                 outputs = model.generate_until([_instance(model, draw, pictures) for draw in draws])
             texts = [unwrap_generation_output(output)[0] for output in outputs]
-            yield [(key, _read(text)) for key, text in zip(keys, texts, strict=True)]
+            yield [(key, _read_reply(text)) for key, text in zip(keys, texts, strict=True)]
 
 
 def _decode_ahead(draws: Sequence[DrawRequest]) -> None:
@@ -390,7 +395,7 @@ def _decode_ahead(draws: Sequence[DrawRequest]) -> None:
         draw.row_of_data()
 
 
-def _read(text: object) -> Answer | str:
+def _read_reply(text: object) -> Answer | str:
     if not isinstance(text, str):
         return f"the adapter returned {type(text).__name__} instead of text"
     if _BUDGET in text:
@@ -445,7 +450,3 @@ class _seeded:
         torch.set_rng_state(self._cpu)
         if self._cuda is not None:
             torch.cuda.set_rng_state_all(self._cuda)
-
-
-def _chunks(items: list[str], size: int) -> Iterable[list[str]]:
-    return (items[i : i + size] for i in range(0, len(items), size))

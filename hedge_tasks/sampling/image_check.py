@@ -1,4 +1,4 @@
-"""Whether a model's answers depend on the picture at all: the baseline once more on a blank one and on another's.
+"""Check whether a model's answers depend on the picture: the baseline once more on a blank one and on another's.
 
 A model that answers from the question alone gives the same answers to clean and perturbed pictures, and no score that
 compares its samples can see that it never looked.
@@ -45,13 +45,13 @@ def plan_checks(jobs: Sequence[Job]) -> list[ImageCheck]:
         if done.get(task, 0) >= job.request.plan.image_check:
             continue
         [(key, baseline)] = [(k, d) for k, d in job.draws.items() if d.draw.condition == "baseline"]
-        other = next((o for o in jobs if o.definition.task == task and _another_picture(o.request, job.request)), None)
-        if other is None or not job.request.load_images(baseline.row_of_data()):
+        peer = next((o for o in jobs if o.definition.task == task and _another_picture(o.request, job.request)), None)
+        if peer is None or not job.request.load_images(baseline.row_of_data()):
             continue
-        pictures = {"blank": blank_images(job.request), "other": _of(other)}
+        pictures = {"blank": blank_images(job.request), "other": _images_of(peer)}
         draws = {}
         for kind in _PICTURES:
-            request = replace(job.request, key=_checked(job.request.key, kind), load_images=pictures[kind])
+            request = replace(job.request, key=_check_key(job.request.key, kind), load_images=pictures[kind])
             draw = replace(baseline, request=request)
             draws[kind] = (job.definition.key(request.key, request.question, draw.draw), draw)
         checks.append(ImageCheck(job, key, draws))
@@ -66,10 +66,10 @@ def check_keys(definition: Definition, document: str, question: str, baseline: D
         document: key of its content.
         baseline: its baseline draw.
     """
-    return [definition.key(_checked(document, kind), question, baseline) for kind in _PICTURES]
+    return [definition.key(_check_key(document, kind), question, baseline) for kind in _PICTURES]
 
 
-def _checked(document: str, kind: str) -> str:
+def _check_key(document: str, kind: str) -> str:
     return f"{document}/{kind}"
 
 
@@ -85,8 +85,8 @@ def summary(checks: Sequence[ImageCheck], task: str) -> dict[str, int]:
             for check in checks
             if check.job.definition.task == task
         ]
-        made = [(a, b) for a, b in pairs if a is not None and b is not None]
-        counts |= {kind: len(made), f"{kind}_same": sum(_bare(a) == _bare(b) for a, b in made)}
+        answered = [(a, b) for a, b in pairs if a is not None and b is not None]
+        counts |= {kind: len(answered), f"{kind}_same": sum(_plain_text(a) == _plain_text(b) for a, b in answered)}
     return counts
 
 
@@ -103,7 +103,7 @@ def blank_images(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[A
     return images
 
 
-def _of(job: Job) -> Callable[[Mapping[str, Any]], list[Any]]:
+def _images_of(job: Job) -> Callable[[Mapping[str, Any]], list[Any]]:
     fetch = next(iter(job.draws.values())).document
 
     def images(document: Mapping[str, Any]) -> list[Any]:
@@ -112,5 +112,5 @@ def _of(job: Job) -> Callable[[Mapping[str, Any]], list[Any]]:
     return images
 
 
-def _bare(answer: Answer) -> str:
+def _plain_text(answer: Answer) -> str:
     return " ".join("".join(c if c.isalnum() else " " for c in answer.text.casefold()).split())

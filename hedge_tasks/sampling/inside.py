@@ -1,4 +1,4 @@
-"""A model from inside, as it reads a question and its own answers: side files beside the answers.
+"""Arrays from inside a model as it reads a question and its own answers: side files beside the answers.
 
 Off unless `--gen_kwargs inside=all` (or some of `PARTS`, with a plus between). Forced passes by adapters that have
 `inside`; no draw is another one for it. A log `inside-*.jsonl` says where in a file `inside-*.bin` the arrays of a
@@ -11,9 +11,8 @@ import hashlib
 import math
 import uuid
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Annotated, Any, Literal, Protocol, Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from tqdm import tqdm
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.data.inside import ARRAYS, Inside, parts_of
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.chunks import chunks
 from hedge_tasks.io.files import sync
 from hedge_tasks.io.keyed_log import KeyedLog
 from hedge_tasks.io.records import OpenRecord
@@ -86,9 +86,7 @@ class InsideStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def names(self, key: str) -> frozenset[str]:
@@ -97,7 +95,9 @@ class InsideStore:
 
     def bytes_of(self, key: str) -> dict[str, int]:
         """The size of each array under a key."""
-        return {name: math.prod(of.shape) * np.dtype(of.dtype).itemsize for name, of in self._places(key).items()}
+        return {
+            name: math.prod(place.shape) * np.dtype(place.dtype).itemsize for name, place in self._places(key).items()
+        }
 
     def close(self) -> None:
         self._log.close()
@@ -117,12 +117,12 @@ class InsideStore:
         file = self._numbers
         entries: list[tuple[str, _Array, Mapping[str, Any]]] = []
         for key, arrays in documents.items():
-            for name, of in arrays.items():
-                dtype = "<f2" if of.dtype == np.float16 else "<f4"
-                block, at = of.astype(dtype).tobytes(), file.tell()
+            for name, array in arrays.items():
+                dtype = "<f2" if array.dtype == np.float16 else "<f4"
+                block, at = array.astype(dtype).tobytes(), file.tell()
                 if file.write(block) != len(block):
                     raise DataError(f"{file.name}: the disk is full; what was stored before stays")
-                where = {"file": Path(file.name).name, "at": at, "shape": list(of.shape)}
+                where = {"file": Path(file.name).name, "at": at, "shape": list(array.shape)}
                 where |= {"dtype": dtype, "crc32": zlib.crc32(block)}
                 entries.append((f"{key}/{name}", _Array.read(where), where))
         sync(file.fileno(), Path(file.name).parent)
@@ -130,8 +130,8 @@ class InsideStore:
 
     def get(self, key: str, names: frozenset[str] | None = None) -> Inside:
         """The arrays under a key, or some of them; without those that are damaged (with a warning)."""
-        read = {name: self._read(of) for name, of in self._places(key).items() if names is None or name in names}
-        return {name: of for name, of in read.items() if of is not None}
+        read = {name: self._read(array) for name, array in self._places(key).items() if names is None or name in names}
+        return {name: array for name, array in read.items() if array is not None}
 
     @property
     def n_arrays(self) -> int:
@@ -148,25 +148,25 @@ class InsideStore:
     def problems(self) -> list[dict[str, str]]:
         """Return the damaged lines and arrays: place, kind and problem of each."""
         kinds = [("damaged", line) for line in self._log.dropped] + [("conflict", line) for line in self._log.conflicts]
-        found = [
+        rows = [
             {"place": f"{line.file.name}:{line.number}", "kind": kind, "problem": str(line.problem)}
             for kind, line in kinds
         ]
         for at in self._log:
             place = self._log[at]
             if isinstance(read := self._mapped(place), str):
-                found.append({"place": f"{place.file}, byte {place.at}", "kind": "damaged", "problem": f"{at}: {read}"})
-        return found
+                rows.append({"place": f"{place.file}, byte {place.at}", "kind": "damaged", "problem": f"{at}: {read}"})
+        return rows
 
     def _places(self, key: str) -> dict[str, _Array]:
-        known = {name: self._log.get(f"{key}/{name}") for of_part in ARRAYS.values() for name in of_part}
-        return {name: place for name, place in known.items() if place is not None}
+        places = {name: self._log.get(f"{key}/{name}") for of_part in ARRAYS.values() for name in of_part}
+        return {name: place for name, place in places.items() if place is not None}
 
     def _read(self, place: _Array) -> npt.NDArray[Any] | None:
-        if isinstance(found := self._mapped(place), str):
-            logger.warning("{}: an array of a document is left out: {}", self.folder / Path(place.file).name, found)
+        if isinstance(array := self._mapped(place), str):
+            logger.warning("{}: an array of a document is left out: {}", self.folder / Path(place.file).name, array)
             return None
-        return found
+        return array
 
     def _mapped(self, place: _Array) -> npt.NDArray[Any] | str:
         """An array, or why it cannot be had."""
@@ -175,12 +175,12 @@ class InsideStore:
         # The name comes from a file that may be anybody's: it says nothing about folders.
         path = self.folder / Path(place.file).name
         try:
-            found = np.memmap(path, dtype=place.dtype, mode="r", offset=place.at, shape=tuple(place.shape))
+            array = np.memmap(path, dtype=place.dtype, mode="r", offset=place.at, shape=tuple(place.shape))
         except (OSError, ValueError) as error:
             return f"it cannot be read: {error}"
-        if zlib.crc32(found.tobytes()) != place.crc32:
+        if zlib.crc32(array.tobytes()) != place.crc32:
             return "its checksum is another one"
-        return found
+        return array
 
 
 def model_key(identity: str | None) -> str:
@@ -198,7 +198,7 @@ def inside_key(task: str, model: str, id: str, answer: str) -> str:
 
 
 def check_inside(model: Any, requests: Sequence[SampleRequest]) -> None:
-    """See to it that what is asked for can be told and kept.
+    """Check that the arrays that are asked for can be read and kept.
 
     Raises:
         ConfigError: the adapter cannot be looked at from inside, or there is no folder to keep the arrays in.
@@ -215,7 +215,7 @@ def check_inside(model: Any, requests: Sequence[SampleRequest]) -> None:
 
 
 def keep_inside(model: Any, jobs: Sequence[Job]) -> None:
-    """Look at the model for the jobs that ask for it, and keep what is found; `check_inside` comes first.
+    """Read the arrays from inside the model for the jobs that ask for them, and store them; `check_inside` comes first.
 
     Args:
         jobs: of documents that are answered.
@@ -225,58 +225,57 @@ def keep_inside(model: Any, jobs: Sequence[Job]) -> None:
         parts = parts_of(job.request.plan.inside)
         if parts and isinstance(job.store.folder, Path):
             folders.setdefault((job.store.folder, parts), []).append(job)
-    for (folder, parts), mine in folders.items():
+    for (folder, parts), folder_jobs in folders.items():
         with InsideStore(folder) as store:
-            _keep_missing(model, mine, parts, store)
+            _keep_missing(model, folder_jobs, parts, store)
 
 
 def _keep_missing(model: TellsInside, jobs: Sequence[Job], parts: frozenset[str], store: InsideStore) -> None:
     pending: dict[str, tuple[Job, frozenset[str]]] = {}
     for job in jobs:
         key = _key(job)
-        there = store.names(key)
-        missing = frozenset(part for part in parts if not there.issuperset(ARRAYS[part]))
+        stored_names = store.names(key)
+        missing = frozenset(part for part in parts if not stored_names.issuperset(ARRAYS[part]))
         # A question without clean answers has none to be looked at.
         if missing := missing if _draws(job, "clean") else missing - {"draws"}:
             pending[key] = job, missing
     reasons: list[str] = []
     quiet = getattr(model, "rank", 0) != 0
     with tqdm(total=len(pending), desc="Inside", unit="document", disable=quiet) as bar:
-        for chunk in _chunks(list(pending.items())):
-            found: dict[str, dict[str, npt.NDArray[Any]]] = {key: {} for key, _ in chunk}
+        for chunk in chunks(list(pending.items()), _CHUNK):
+            found_arrays: dict[str, dict[str, npt.NDArray[Any]]] = {key: {} for key, _ in chunk}
             of_baseline = [(key, _draws(job, "baseline"), missing - {"draws"}) for key, (job, missing) in chunk]
-            for asked in {missing for *_, missing in of_baseline if missing}:
-                mine = [(key, draws) for key, draws, missing in of_baseline if missing == asked]
-                for (key, _), told in zip(mine, _look(model, [d for _, [d] in mine], asked), strict=True):
-                    found[key].update({} if isinstance(told, str) else told)
-                    reasons += [told] if isinstance(told, str) else []
+            for missing_parts in {missing for *_, missing in of_baseline if missing}:
+                same_parts = [(key, draws) for key, draws, missing in of_baseline if missing == missing_parts]
+                for (key, _), outcome in zip(
+                    same_parts, _arrays_of(model, [d for _, [d] in same_parts], missing_parts), strict=True
+                ):
+                    found_arrays[key].update({} if isinstance(outcome, str) else outcome)
+                    reasons += [outcome] if isinstance(outcome, str) else []
             for key, (job, missing) in chunk:
                 if "draws" in missing:
-                    rows = _look(model, _draws(job, "clean"), frozenset({"draws"}))
+                    rows = _arrays_of(model, _draws(job, "clean"), frozenset({"draws"}))
                     failed = [row for row in rows if isinstance(row, str)]
                     reasons += failed[:1]
                     if not failed:
                         names = ARRAYS["draws"]
-                        found[key] |= {n: np.stack([row[n] for row in rows if not isinstance(row, str)]) for n in names}
-            store.put({key: arrays for key, arrays in found.items() if arrays})
+                        found_arrays[key] |= {
+                            n: np.stack([row[n] for row in rows if not isinstance(row, str)]) for n in names
+                        }
+            store.put({key: arrays for key, arrays in found_arrays.items() if arrays})
             bar.update(len(chunk))
     if reasons:
         logger.warning("not everything could be kept of {} documents. First: {}", len(reasons), reasons[0])
 
 
-def _look(model: TellsInside, draws: Sequence[tuple[Any, Answer]], parts: frozenset[str]) -> list[Inside | str]:
+def _arrays_of(model: TellsInside, draws: Sequence[tuple[Any, Answer]], parts: frozenset[str]) -> list[Inside | str]:
     return model.inside([draw.messages() for draw, _ in draws], [answer.text for _, answer in draws], parts)
-
-
-def _chunks(items: list[Any]) -> Iterator[list[Any]]:
-    for start in range(0, len(items), _CHUNK):
-        yield items[start : start + _CHUNK]
 
 
 def _draws(job: Job, condition: str) -> list[tuple[Any, Answer]]:
     """The draws of a condition with their answers, in their order."""
-    mine = [(key, draw) for key, draw in job.draws.items() if draw.draw.condition == condition]
-    return [(draw, job.store[key]) for key, draw in sorted(mine, key=lambda one: one[1].draw.index)]
+    draws = [(key, draw) for key, draw in job.draws.items() if draw.draw.condition == condition]
+    return [(draw, job.store[key]) for key, draw in sorted(draws, key=lambda keyed: keyed[1].draw.index)]
 
 
 def _key(job: Job) -> str:

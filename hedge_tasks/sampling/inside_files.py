@@ -1,4 +1,4 @@
-"""Side files of arrays from inside, looked after: few files of many, and what is damaged in them."""
+"""Maintenance of side files with arrays from inside: compaction, and damage in them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.errors import DataError
+from hedge_tasks.io.chunks import chunks
 from hedge_tasks.io.files import sync_folder
 from hedge_tasks.io.keyed_log import log_files, read_lines
 from hedge_tasks.io.places import Place
@@ -63,12 +64,12 @@ def compact_inside(folder: Place, *, everything: bool = False) -> CompactedInsid
         files = {Path(str(line.record["file"])).name for line in read_lines(logs) if line.record}
         if len(logs) < 2:
             return CompactedInside(0, 0, left)
-        there, new = InsideStore(folder), folder / f"{KIND}-new-{uuid.uuid4().hex}"
+        old, new = InsideStore(folder), folder / f"{KIND}-new-{uuid.uuid4().hex}"
         try:
             with InsideStore(new) as store:
-                wanted = there.keys_in(files)
-                for start in range(0, len(wanted), _AT_ONCE):
-                    store.put({key: _sound(there, key, files) for key in wanted[start : start + _AT_ONCE]})
+                keys = old.keys_in(files)
+                for chunk in chunks(keys, _AT_ONCE):
+                    store.put({key: _undamaged(old, key, files) for key in chunk})
             moved = sorted(new.iterdir())  # numbers (.bin) before the log that names them (.jsonl)
             moved.sort(key=lambda file: file.suffix != ".bin")
             size = sum(file.stat().st_size for file in moved if file.suffix == ".bin")
@@ -78,21 +79,21 @@ def compact_inside(folder: Place, *, everything: bool = False) -> CompactedInsid
         except OSError as error:
             raise DataError(f"cannot compact {folder}: {error.strerror or error}") from error
         finally:
-            there.close()
+            old.close()
             shutil.rmtree(new, ignore_errors=True)
         for log in logs:
             Path(str(log)).unlink(missing_ok=True)
         for name in files:
             (folder / name).unlink(missing_ok=True)
-        return CompactedInside(len(wanted), len(files), left, size)
+        return CompactedInside(len(keys), len(files), left, size)
 
 
-def _sound(there: InsideStore, key: str, files: set[str]) -> Inside:
-    names = there.names_in(key, files)
-    found = there.get(key, names)
-    if damaged := sorted(names - found.keys()):
-        raise DataError(f"{there.folder}: {', '.join(damaged)} of a document are damaged (hedge store verify)")
-    return found
+def _undamaged(store: InsideStore, key: str, files: set[str]) -> Inside:
+    names = store.names_in(key, files)
+    arrays = store.get(key, names)
+    if damaged := sorted(names - arrays.keys()):
+        raise DataError(f"{store.folder}: {', '.join(damaged)} of a document are damaged (hedge store verify)")
+    return arrays
 
 
 def problems_inside(folder: Place) -> tuple[int, list[dict[str, str]]]:

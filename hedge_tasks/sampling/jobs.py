@@ -103,11 +103,11 @@ class Job:
 
     def answer_set(self) -> AnswerSet:
         """The answers to all draws, all of which must be in the store by now."""
-        of: dict[str, list[tuple[str, Answer]]] = {"baseline": [], "clean": [], "noisy": []}
+        by_condition: dict[str, list[tuple[str, Answer]]] = {"baseline": [], "clean": [], "noisy": []}
         for key, draw in self.draws.items():
-            of[draw.draw.condition].append((key, self.store[key]))
+            by_condition[draw.draw.condition].append((key, self.store[key]))
         # Of a store in memory nothing is left that anybody could compare with.
-        return answer_set_of(self.document(), of, kept=self.store.folder is not None)
+        return answer_set_of(self.document(), by_condition, is_kept=self.store.folder is not None)
 
 
 def answer_set_of(
@@ -115,7 +115,7 @@ def answer_set_of(
     answers: Mapping[str, Sequence[tuple[str, Answer]]],
     forced: Mapping[str, Answer] | None = None,
     *,
-    kept: bool = True,
+    is_kept: bool = True,
 ) -> AnswerSet:
     """A stored document with its answers by condition, each with its key, and its forced passes by name.
 
@@ -123,13 +123,13 @@ def answer_set_of(
         kept: whether the store outlasts the process, so that the set should say where it came from.
     """
     order = [keyed for condition in ("baseline", "clean", "noisy") for keyed in answers[condition]]
-    texts = {condition: [answer for _, answer in of] for condition, of in answers.items()}
+    texts = {condition: [answer for _, answer in keyed_answers] for condition, keyed_answers in answers.items()}
     return AnswerSet(
         id=document.id,
         baseline=texts["baseline"][0],
         clean=tuple(texts["clean"]),
         noisy=tuple(texts["noisy"]),
-        drawn=Drawn(document.definition, document.key, draws_digest(order)) if kept else None,
+        drawn=Drawn(document.definition, document.key, draws_digest(order)) if is_kept else None,
         question=document.question,
         reference=document.reference,
         group=document.group,
@@ -149,16 +149,16 @@ def load_documents(jobs: Sequence[Job]) -> None:
     keys: dict[int, tuple[AnswerStore, list[str]]] = {}
     for job in jobs:
         keys.setdefault(id(job.store), (job.store, []))[1].append(job.request.key)
-    for store, of in keys.values():
-        store.load(of)
+    for store, document_keys in keys.values():
+        store.load(document_keys)
 
 
 def keep_documents(jobs: Sequence[Job]) -> None:
     """Write down what is asked for before the first draw, so that a killed run can be read without lmms-eval."""
     stores = {id(job.store): job.store for job in jobs}
     for number, store in stores.items():
-        mine = [job for job in jobs if id(job.store) == number]
-        store.put_documents((job.definition for job in mine), (job.document() for job in mine))
+        store_jobs = [job for job in jobs if id(job.store) == number]
+        store.put_documents((job.definition for job in store_jobs), (job.document() for job in store_jobs))
 
 
 def _fetch(model: Any, row: tuple[str, str, int]) -> Callable[[], Mapping[str, Any]]:

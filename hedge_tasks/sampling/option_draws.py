@@ -75,7 +75,7 @@ def draw_options(question: OptionQuestion, sampling: OptionSampling, model: str 
         id=question.id,
         baseline=answers[baseline],
         clean=tuple(answers[draw("clean", i, hot)] for i in range(sampling.n)),
-        question=_asked(question),
+        question=_question_text(question),
         reference=question.answer,
         label=int(labels[baseline] != question.answer),
         group=question.group,
@@ -112,7 +112,7 @@ def _choose(cumulative: Sequence[float], seed: int) -> int:
     return place if place < len(cumulative) else bisect.bisect_left(cumulative, cumulative[-1])
 
 
-def _asked(question: OptionQuestion) -> str | None:
+def _question_text(question: OptionQuestion) -> str | None:
     lines = [f"{label}. {text}" for label, text in question.options.items()]
-    asked = [] if question.question is None else [question.question]
-    return "\n".join([*asked, *lines]) or None
+    question_lines = [] if question.question is None else [question.question]
+    return "\n".join([*question_lines, *lines]) or None

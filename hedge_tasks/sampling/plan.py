@@ -7,14 +7,13 @@ differently perturbed images, n = 10.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hedge_tasks.data.answers import Condition, Draw
 from hedge_tasks.data.inside import parts_of
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names, unknown
 from hedge_tasks.io import options
 from hedge_tasks.perturb import Noise, build_noise
 
@@ -125,18 +124,18 @@ class SamplingPlan:
         options.count("seed", self.seed, at_least=0)
         options.count("max_new_tokens", self.max_new_tokens, at_least=1)
         for name in ("temperature", "baseline_temperature", "strength"):
-            _check_number(name, getattr(self, name), at_least=0.0)
-        if self.top_p is not None and not 0 < _check_number("top_p", self.top_p, at_least=0.0) <= 1:
+            options.number(name, getattr(self, name))
+        if self.top_p is not None and not 0 < options.number("top_p", self.top_p) <= 1:
             raise ConfigError(f"top_p: expected a number in (0, 1], got {self.top_p}")
         if self.top_k is not None:
             options.count("top_k", self.top_k, at_least=1)
-        if self.min_p is not None and not 0 <= _check_number("min_p", self.min_p, at_least=0.0) < 1:
+        if self.min_p is not None and not 0 <= options.number("min_p", self.min_p) < 1:
             raise ConfigError(f"min_p: expected a number in [0, 1), got {self.min_p}")
         if self.decoding not in DECODINGS:
             raise unknown("decoding", self.decoding, DECODINGS)
         if self.on_filtered not in FILTERED:
             raise unknown("value of on_filtered", self.on_filtered, FILTERED)
-        if _check_number("max_failed", self.max_failed, at_least=0.0) >= 1:
+        if options.number("max_failed", self.max_failed) >= 1:
             options.count("max_failed", self.max_failed)
         options.count("image_check", self.image_check, at_least=0)
         options.flag("probe", self.probe)
@@ -158,14 +157,12 @@ class SamplingPlan:
             ConfigError: a key is unknown (names the nearest valid one) or a value makes no sense.
         """
         names = {f.name for f in fields(cls)}
-        given = {key: value for key, value in kwargs.items() if key not in _IGNORED}
-        for key in given:
-            if key not in names:
-                raise unknown("generation setting", key, names | set(_IGNORED))
-        if isinstance(given.get("until"), str):
-            given["until"] = (given["until"],)
-        given["until"] = tuple(given.get("until") or ())
-        return cls(**given)
+        settings = {key: value for key, value in kwargs.items() if key not in _IGNORED}
+        check_names("generation setting", settings, names | set(_IGNORED))
+        if isinstance(settings.get("until"), str):
+            settings["until"] = (settings["until"],)
+        settings["until"] = tuple(settings.get("until") or ())
+        return cls(**settings)
 
     @property
     def noisy_count(self) -> int:
@@ -218,12 +215,6 @@ def draw_seed(base: int, document: str, condition: str, index: int | str) -> int
     """
     key = "\0".join((str(base), document, condition, str(index)))
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
-
-
-def _check_number(name: str, value: object, *, at_least: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < at_least:
-        raise ConfigError(f"{name}: expected a finite number of at least {at_least:g}, got {value!r}")
-    return float(value)
 
 
 @dataclass(frozen=True)

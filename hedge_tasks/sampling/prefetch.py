@@ -68,12 +68,12 @@ def ordered(items: Iterable[In], make: Callable[[In], Out], *, workers: int, ahe
 
 def _ordered(items: Iterable[In], make: Callable[[In], Out], workers: int, ahead: int) -> Generator[Out, None, None]:
     pool = ThreadPoolExecutor(workers, thread_name_prefix="hedge-prefetch")
-    rest = iter(items)
+    remaining = iter(items)
     try:
-        futures: deque[Future[Out]] = deque(pool.submit(make, item) for item in islice(rest, ahead))
+        futures: deque[Future[Out]] = deque(pool.submit(make, item) for item in islice(remaining, ahead))
         while futures:
             result = futures.popleft().result()
-            futures.extend(pool.submit(make, item) for item in islice(rest, 1))
+            futures.extend(pool.submit(make, item) for item in islice(remaining, 1))
             yield result
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Find out what a model and its server really do, on the first documents before anything is sampled.
+"""Probe of a model and its server, on the first documents before anything is sampled.
 
 A server that answers greedily whatever it is asked, one that fills in a top_p of its own, or log-probabilities taken
 after the temperature give plausible tables of wrong numbers. A handful of draws that count in no score shows it.
@@ -78,30 +78,32 @@ class ProbeReport:
         return 0 < self.failed == self.draws and self.refused == 0
 
     def to_dict(self) -> dict[str, Any]:
-        told = {key: value for key, value in asdict(self).items() if value is not None and key != "behaviour"}
+        facts = {key: value for key, value in asdict(self).items() if value is not None and key != "behaviour"}
         tried = {name: tried.to_dict() for name, tried in self.behaviour.items()}
-        return {**told, **({"behaviour": tried} if tried else {})}
+        return {**facts, **({"behaviour": tried} if tried else {})}
 
     def lines(self) -> list[str]:
         """The findings for people, what is wrong first."""
-        said: list[str] = []
+        texts: list[str] = []
         if self.varied is False:
-            said.append(
+            texts.append(
                 f"{self.draws} draws of {self.documents} questions gave one answer each, whatever the seed: the server "
                 "may decode greedily. Then every entropy is 0 and every AUROC undefined"
             )
         if self.logprobs is False:
-            said.append("no log-probabilities (or not for every answer): all samples weigh the same (discrete entropy)")
+            texts.append(
+                "no log-probabilities (or not for every answer): all samples weigh the same (discrete entropy)"
+            )
         if self.raw_logprobs is False:
-            said.append("log-probabilities change with the temperature: they are not those of the raw distribution")
+            texts.append("log-probabilities change with the temperature: they are not those of the raw distribution")
         if self.seeds_repeat is False:
-            said.append("the same seed gives other answers: a draw that is made again may differ")
-        said += behaviour_lines(self.behaviour)
+            texts.append("the same seed gives other answers: a draw that is made again may differ")
+        texts += behaviour_lines(self.behaviour)
         if self.cut:
-            said.append(f"{self.cut} of {self.draws} answers reached the token limit (max_new_tokens)")
+            texts.append(f"{self.cut} of {self.draws} answers reached the token limit (max_new_tokens)")
         if self.failed:
-            said.append(f"{self.failed} of {self.draws} draws failed: {self.reason}")
-        return said
+            texts.append(f"{self.failed} of {self.draws} draws failed: {self.reason}")
+        return texts
 
 
 def probe(
@@ -126,32 +128,32 @@ def probe(
             break
     report: ProbeReport | None = None
     for first in firsts.values():
-        found, plain = _probe_one(first, make, seeded)
-        if settings and found.varied:
-            found = replace(found, behaviour=behaviour_of(first, plain, lambda of: _make(make, of)))
-        report = found if report is None else _joined(report, found)
-        if found.varied:
+        latest, plain = _probe_one(first, make, seeded)
+        if settings and latest.varied:
+            latest = replace(latest, behaviour=behaviour_of(first, plain, lambda requests: _outcomes(make, requests)))
+        report = latest if report is None else _combine(report, latest)
+        if latest.varied:
             break
     return report
 
 
 def behaviour_lines(behaviour: Mapping[str, SettingTried]) -> list[str]:
     """Say in plain words which single settings a server does not follow."""
-    said = []
-    if (cold := behaviour.get(NEAR_ZERO)) is not None and cold.one is False:
-        said.append(f"{cold.draws} draws at a temperature near 0 gave {cold.distinct} answers: it is not obeyed")
-    ignored = [name for name in NARROWEST if name in behaviour and behaviour[name].one is False]
+    lines = []
+    if (cold := behaviour.get(NEAR_ZERO)) is not None and cold.all_same is False:
+        lines.append(f"{cold.draws} draws at a temperature near 0 gave {cold.distinct} answers: it is not obeyed")
+    ignored = [name for name in NARROWEST if name in behaviour and behaviour[name].all_same is False]
     if ignored:
         tried = ", ".join(f"{name} {NARROWEST[name]:g}" for name in ignored)
-        said.append(f"answers differ although only the likeliest was asked for ({tried}): the server ignores it")
+        lines.append(f"answers differ although only the likeliest was asked for ({tried}): the server ignores it")
     unseeded = behaviour.get(NO_SEED)
-    if unseeded is not None and unseeded.one and (unseeded.chance or 1) < UNLIKELY:
-        said.append(f"{unseeded.draws} equal requests without a seed gave one answer: it may come from a cache")
-    return said
+    if unseeded is not None and unseeded.all_same and (unseeded.chance or 1) < UNLIKELY:
+        lines.append(f"{unseeded.draws} equal requests without a seed gave one answer: it may come from a cache")
+    return lines
 
 
 def announce(report: ProbeReport, task: str, server: Mapping[str, Any]) -> None:
-    """One block in the log.
+    """Log the findings of a probe as one block.
 
     Args:
         task: that was probed.
@@ -159,9 +161,9 @@ def announce(report: ProbeReport, task: str, server: Mapping[str, Any]) -> None:
     """
     lines = [*report.lines(), *server_lines(server)]
     if not lines:
-        told = {k: v for k, v in report.to_dict().items() if isinstance(v, bool)}
+        facts = {k: v for k, v in report.to_dict().items() if isinstance(v, bool)}
         logger.info(
-            "{}: probe of {} draws found nothing wrong ({})", task, report.draws, ", ".join(told) or "little to see"
+            "{}: probe of {} draws found nothing wrong ({})", task, report.draws, ", ".join(facts) or "little to see"
         )
         return
     logger.warning("{}: probe of {} draws:\n  - {}", task, report.draws, "\n  - ".join(lines))
@@ -173,33 +175,33 @@ def server_lines(server: Mapping[str, Any]) -> list[str]:
     Args:
         server: as an adapter's `sampling_facts` tells it; from a file it may be anything.
     """
-    said = []
+    lines = []
     refused, others = server.get("refused"), server.get("other_models")
     if isinstance(refused, Mapping) and refused:
-        said.append(f"the server refuses {', '.join(sorted(map(str, refused)))}")
+        lines.append(f"the server refuses {', '.join(sorted(map(str, refused)))}")
     if isinstance(others, list) and others:
-        said.append(f"the server answers as another model than the one asked for: {', '.join(map(str, others))}")
-    wrong, of = server.get("answers_of_other_tokens"), server.get("answers_with_tokens")
-    if isinstance(wrong, int) and isinstance(of, int) and wrong > 0:
-        said.append(f"{wrong} of {of} answers came with log-probabilities of other tokens: they count as none")
-    return said
+        lines.append(f"the server answers as another model than the one asked for: {', '.join(map(str, others))}")
+    wrong, total = server.get("answers_of_other_tokens"), server.get("answers_with_tokens")
+    if isinstance(wrong, int) and isinstance(total, int) and wrong > 0:
+        lines.append(f"{wrong} of {total} answers came with log-probabilities of other tokens: they count as none")
+    return lines
 
 
 def _probe_one(first: DrawRequest, make: Make, seeded: bool) -> tuple[ProbeReport, list[Answer]]:
     temperature = first.draw.temperature
     hot = {f"hot {i}": as_probe(first, i, temperature) for i in range(DRAWS)}
     cool = {f"cool {i}": as_probe(first, DRAWS + i, _COOLER * temperature) for i in range(DRAWS // 2)}
-    again = {"again": hot["hot 0"]} if seeded else {}
-    made = _make(make, hot)
-    if any(isinstance(answer, Answer) for answer in made.values()):
-        made |= _make(make, again) | _make(make, cool)
-    answers = {key: answer for key, answer in made.items() if isinstance(answer, Answer)}
+    repeated = {"again": hot["hot 0"]} if seeded else {}
+    outcomes = _outcomes(make, hot)
+    if any(isinstance(answer, Answer) for answer in outcomes.values()):
+        outcomes |= _outcomes(make, repeated) | _outcomes(make, cool)
+    answers = {key: answer for key, answer in outcomes.items() if isinstance(answer, Answer)}
     sampled = [answer for key, answer in answers.items() if key.startswith("hot")]
-    failures = [answer for answer in made.values() if isinstance(answer, str)]
+    failures = [answer for answer in outcomes.values() if isinstance(answer, str)]
     varied = len({answer.text for answer in sampled}) > 1 if len(sampled) > 1 else None
     logp = log_probability(sampled[0]) if varied is False else None
     report = ProbeReport(
-        draws=len(made),
+        draws=len(outcomes),
         documents=1,
         varied=varied,
         certain=None if logp is None else math.exp(logp * (len(sampled) - 1)),
@@ -221,15 +223,15 @@ def _same_at_both(hot: Sequence[Answer], cool: Sequence[Answer]) -> bool | None:
     """
     gaps = []
     for answer in cool:
-        others = [a.mean_logprob for a in hot if a.text == answer.text and a.mean_logprob is not None]
-        if others and answer.mean_logprob is not None and max(others) < TELLING:
-            gaps.append(min(abs(answer.mean_logprob - other) for other in others))
+        hot_logprobs = [a.mean_logprob for a in hot if a.text == answer.text and a.mean_logprob is not None]
+        if hot_logprobs and answer.mean_logprob is not None and max(hot_logprobs) < TELLING:
+            gaps.append(min(abs(answer.mean_logprob - logprob) for logprob in hot_logprobs))
     return max(gaps) < TOLERANCE if gaps else None
 
 
-def _joined(a: ProbeReport, b: ProbeReport) -> ProbeReport:
-    def both(one: bool | None, other: bool | None) -> bool | None:
-        return other if one is None else one if other is None else one and other
+def _combine(a: ProbeReport, b: ProbeReport) -> ProbeReport:
+    def both(first: bool | None, second: bool | None) -> bool | None:
+        return second if first is None else first if second is None else first and second
 
     return ProbeReport(
         draws=a.draws + b.draws,
@@ -247,5 +249,5 @@ def _joined(a: ProbeReport, b: ProbeReport) -> ProbeReport:
     )
 
 
-def _make(make: Make, draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:
+def _outcomes(make: Make, draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:
     return dict(outcome for batch in make(draws) for outcome in batch) if draws else {}

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError, lookup, unknown
 from hedge_tasks.evaluation import prompt_files
 from hedge_tasks.perturb import Wording
 
@@ -73,10 +73,7 @@ def load_prompt(reference: str) -> Prompt:
         DataError: a file of the user's own cannot be read or has another form.
     """
     file, _, variant = reference.rpartition("/")
-    variants = _load_file(file)
-    if variant not in variants:
-        raise unknown(f"prompt of {file!r}", variant, variants)
-    entry = variants[variant]
+    entry = lookup(f"prompt of {file!r}", variant, _load_file(file))
     return Prompt(name=reference, user=entry["user"], system=entry.get("system"))
 
 

@@ -107,8 +107,8 @@ class DrawRequest:
         return self.request.plan.alternatives if self.draw.condition == "baseline" else None
 
     @property
-    def asked(self) -> Hashable:
-        """Equal for draws that read the very same prompt, text and picture: the clean ones of one request."""
+    def prompt_key(self) -> Hashable:
+        """Key of the prompt, text and picture that the draw reads; the clean draws of one request share it."""
         request = self.request
         shared = (request.key, request.prompt, request.wording, request.plan.max_image_side)
         if self.draw.condition != "noisy":

@@ -52,25 +52,25 @@ class RereadingModel(Protocol):
 def reread(model: Any, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
     """Each answer as its draw, by whatever way the adapter can tell; see `RereadingModel.reread`."""
     if hasattr(model, "reread"):
-        found: list[Reread | str] = model.reread(draws, answers)
-        return found
+        rereads: list[Reread | str] = model.reread(draws, answers)
+        return rereads
     if not hasattr(model, "forced_logprobs"):
         return [f"{type(model).__name__} does not tell how likely given answers are"] * len(answers)
     spoken = [i for i, answer in enumerate(answers) if answer.text]
-    asked = [draws[i].messages() for i in spoken]
-    ways = [model.forced_logprobs(asked, [blank + answers[i].text for i in spoken]) for blank in ("", BLANK)]
+    conversations = [draws[i].messages() for i in spoken]
+    ways = [model.forced_logprobs(conversations, [blank + answers[i].text for i in spoken]) for blank in ("", BLANK)]
     by_place = {i: _likelier(both) for i, *both in zip(spoken, *ways, strict=True)}
     return [by_place.get(i, "an empty answer has no tokens to be read") for i in range(len(answers))]
 
 
 def _likelier(ways: Sequence[Answer | str]) -> Reread | str:
     """Of the spellings with and without a blank in front the likelier one, as an answer that was drawn mostly is."""
-    told = [
+    likelihoods = [
         (way.mean_logprob * way.n_tokens, way.mean_logprob, way.n_tokens)
         for way in ways
         if isinstance(way, Answer) and way.mean_logprob is not None and way.n_tokens
     ]
-    if not told:
+    if not likelihoods:
         return next((way for way in ways if isinstance(way, str)), "the server tells no log-probabilities")
-    _, mean, n = max(told)
+    _, mean, n = max(likelihoods)
     return Reread(mean, n)

@@ -73,8 +73,8 @@ def home_of(record: Mapping[str, Any]) -> str:
     document = record.get("document")
     if isinstance(document, Mapping):
         return home(str(document.get("key")))
-    of = record.get("of")
-    return of if isinstance(of, str) and _HOME.fullmatch(of) else ""
+    value = record.get("of")
+    return value if isinstance(value, str) and _HOME.fullmatch(value) else ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class TakenRow:
+class SegmentRow:
     """A row of a segment: an answer with its key, or any record as a log has it."""
 
     source: str
@@ -118,10 +118,10 @@ class Footer:
     facts: Facts
     homes: NDArray[np.uint64]
 
-    def concerns(self, wanted: NDArray[np.uint64]) -> bool:
+    def may_hold(self, homes: NDArray[np.uint64]) -> bool:
         """Whether it may have a row of these homes (sorted)."""
         anybodys = bool(self.homes.size) and not self.homes[0]
-        return anybodys or bool(np.isin(wanted, self.homes, assume_unique=True).any())
+        return anybodys or bool(np.isin(homes, self.homes, assume_unique=True).any())
 
 
 def homes_array(homes: Collection[str]) -> NDArray[np.uint64]:
@@ -138,13 +138,13 @@ def write_segment(folder: Place, kind: str, rows: Sequence[Row]) -> Place:
     columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
     # A compaction that was killed has left a log and a segment of it.
     by_place = {(home_of(row.record), row.source, row.line): row.record for row in rows}
-    for (of, source, line), record in sorted(by_place.items(), key=itemgetter(0)):
-        of_row = {"of": of, "source": source, "line": line, **_fields(record)}
+    for (row_home, source, line), record in sorted(by_place.items(), key=itemgetter(0)):
+        fields = {"of": row_home, "source": source, "line": line, **_fields(record)}
         for name, column in columns.items():
-            column.append(of_row.get(name))
+            column.append(fields.get(name))
     first = min((row.source, row.line) for row in rows)
     # Definitions and reports are nobody's: they make no reader of other documents read the segment.
-    numbered = {of for (of, _, _), record in by_place.items() if of or "key" in record}
+    numbered = {row_home for (row_home, _, _), record in by_place.items() if row_home or "key" in record}
     numbers = homes_array(numbered).astype("<u8").tobytes()
     facts = Facts(
         first=first[0],
@@ -186,7 +186,7 @@ def write_place(target: Place, content: bytes) -> None:
 def read_footer(file: Place) -> Footer:
     """Raises DataError where there is none, FileNotFoundError where the file has gone."""
     try:
-        metadata = pq.read_metadata(file if isinstance(file, Path) else _End(file)).metadata or {}
+        metadata = pq.read_metadata(file if isinstance(file, Path) else _FileEnd(file)).metadata or {}
         facts = Facts.read(json.loads(metadata[_FACTS]), str(file))
         content = bytes.fromhex(metadata[_HOMES].decode())
     except FileNotFoundError:
@@ -198,7 +198,7 @@ def read_footer(file: Place) -> Footer:
     return Footer(facts, np.frombuffer(content, dtype="<u8").astype(np.uint64))
 
 
-def read_rows(file: Place, homes: Collection[str] | None = None) -> Iterator[TakenRow]:
+def read_rows(file: Place, homes: Collection[str] | None = None) -> Iterator[SegmentRow]:
     """The rows of a segment.
 
     Args:
@@ -208,9 +208,9 @@ def read_rows(file: Place, homes: Collection[str] | None = None) -> Iterator[Tak
         DataError: it is damaged.
         FileNotFoundError: it has gone.
     """
-    wanted = None if homes is None else pa.array(sorted({*homes, ""}), pa.string())
-    for table in _tables(file, wanted):
-        yield from _taken(table)
+    selected = None if homes is None else pa.array(sorted({*homes, ""}), pa.string())
+    for table in _tables(file, selected):
+        yield from _segment_rows(table)
 
 
 def read_records(file: Place) -> Iterator[Row]:
@@ -242,56 +242,56 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"key": row["key"], "answer": answer, **place}
 
 
-def _tables(file: Place, wanted: pa.Array | None, columns: list[str] | None = None) -> Iterator[pa.Table]:
+def _tables(file: Place, homes: pa.Array | None, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """The rows of a segment, a row group after the other."""
     try:
         source = file if isinstance(file, Path) else BytesIO(file.read_bytes())
         with pq.ParquetFile(source, page_checksum_verification=True) as opened:
             if set(opened.schema_arrow.names) != _NAMES:
                 raise DataError(f"{file}: no sound segment: other columns than a segment has")
-            for group in _groups(opened, wanted):
+            for group in _groups(opened, homes):
                 table = opened.read_row_group(group, columns=columns)
-                yield table if wanted is None else table.filter(pc.is_in(table["of"], value_set=wanted))
+                yield table if homes is None else table.filter(pc.is_in(table["of"], value_set=homes))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise DataError(f"{file}: damaged: {error}") from error
 
 
-def _groups(opened: pq.ParquetFile, wanted: pa.Array | None) -> Iterator[int]:
+def _groups(opened: pq.ParquetFile, homes: pa.Array | None) -> Iterator[int]:
     """The row groups that may have wanted rows, by their statistics."""
-    names = [] if wanted is None else wanted.to_pylist()
+    names = [] if homes is None else homes.to_pylist()
     for group in range(opened.num_row_groups):
-        known = opened.metadata.row_group(group).column(0).statistics
-        everything = wanted is None or known is None or not known.has_min_max
-        if everything or bisect_left(names, known.min) < bisect_right(names, known.max):
+        statistics = opened.metadata.row_group(group).column(0).statistics
+        everything = homes is None or statistics is None or not statistics.has_min_max
+        if everything or bisect_left(names, statistics.min) < bisect_right(names, statistics.max):
             yield group
 
 
-def _taken(table: pa.Table) -> Iterator[TakenRow]:
+def _segment_rows(table: pa.Table) -> Iterator[SegmentRow]:
     columns = [table[name].to_pylist() for name in ("source", "line", "key", *_COLUMNS, "rest")]
     # Checked as columns: it is a tenth of the time that it takes one by one.
     sound = bool(pc.all(pc.less_equal(table["mean_logprob"], 0.0), min_count=0).as_py())
     sound &= bool(pc.all(pc.greater_equal(table["n_tokens"], 0), min_count=0).as_py())
     sound &= set(pc.unique(table["finish"]).to_pylist()) <= {None, *get_args(Finish)}
-    for source, line, key, text, mean, n_tokens, finish, rest in zip(*columns, strict=True):
+    for source, line, key, text, mean, n_tokens, finish, other_fields in zip(*columns, strict=True):
         if key is None:
-            yield TakenRow(source, line, None, _object(rest))
-        elif rest is None and sound and text is not None:
-            yield TakenRow(source, line, key, Answer(text, mean, n_tokens, finish))
+            yield SegmentRow(source, line, None, _object(other_fields))
+        elif other_fields is None and sound and text is not None:
+            yield SegmentRow(source, line, key, Answer(text, mean, n_tokens, finish))
         else:
             fields = {"text": text, "mean_logprob": mean, "n_tokens": n_tokens, "finish": finish}
-            answer = {name: value for name, value in fields.items() if value is not None} | _object(rest)
-            yield TakenRow(source, line, None, {"key": key, "answer": answer})
+            answer = {name: value for name, value in fields.items() if value is not None} | _object(other_fields)
+            yield SegmentRow(source, line, None, {"key": key, "answer": answer})
 
 
 def _object(text: str | None) -> dict[str, Any]:
     """The fields of a JSON object; none where it is no such thing, and then the row is no record."""
     try:
-        found = json.loads(text or "null")
+        fields = json.loads(text or "null")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,11 +299,11 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
     answer = record.get("answer")
     if not isinstance(answer, Mapping) or set(record) - _ANSWER or not _fits(record, answer) or not _is_sound(answer):
         return {"rest": json.dumps(record, ensure_ascii=True)}
-    rest = {name: value for name, value in answer.items() if name not in _COLUMNS}
+    other_fields = {name: value for name, value in answer.items() if name not in _COLUMNS}
     return {
         **{name: record.get(name) for name in ("key", "id", "condition", "index")},
         **{name: answer.get(name) for name in _COLUMNS},
-        "rest": json.dumps(rest, ensure_ascii=True) if rest else None,
+        "rest": json.dumps(other_fields, ensure_ascii=True) if other_fields else None,
     }
 
 
@@ -325,7 +325,7 @@ def _fits(record: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
     )
 
 
-class _End:
+class _FileEnd:
     """The end of a file on object storage as a file to read; the rest is fetched only where it is asked for."""
 
     closed = False
@@ -339,9 +339,9 @@ class _End:
         if self._at < self._size - len(self._end):
             self._end = self._file.read_bytes()
         begin = self._size - len(self._end)
-        found = self._end[self._at - begin : stop - begin]
+        content = self._end[self._at - begin : stop - begin]
         self._at = stop
-        return found
+        return content
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._at = offset + (0, self._at, self._size)[whence]

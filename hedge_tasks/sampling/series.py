@@ -45,7 +45,7 @@ def series(draws: Sequence[DrawRequest], longest: int = LONGEST) -> list[list[in
         if not _is_in_series(draw) or draw.alternatives is not None:
             groups.append([i])
             continue
-        key = (draw.asked, draw.draw.temperature, str(draw.request.plan.limits()), draw.request.choices)
+        key = (draw.prompt_key, draw.draw.temperature, str(draw.request.plan.limits()), draw.request.choices)
         group = open_groups.get(key)
         if group and len(group) < longest and draws[group[-1]].draw.index + 1 == draw.draw.index:
             group.append(i)
@@ -56,9 +56,9 @@ def series(draws: Sequence[DrawRequest], longest: int = LONGEST) -> list[list[in
 
 
 def _is_in_series(draw: DrawRequest) -> bool:
-    request, one = draw.request, draw.draw
+    request, planned = draw.request, draw.draw
     return (
-        one.condition == "clean"
-        and one.index < _ROOM
-        and one.seed == draw_seed(request.plan.seed, request.key, "clean", one.index)
+        planned.condition == "clean"
+        and planned.index < _ROOM
+        and planned.seed == draw_seed(request.plan.seed, request.key, "clean", planned.index)
     )

@@ -36,7 +36,7 @@ from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.segments import (
     SUFFIX,
     Footer,
-    TakenRow,
+    SegmentRow,
     home,
     home_of,
     homes_array,
@@ -69,7 +69,7 @@ class FinishedDraw:
 
     Attributes:
         document: id, for people.
-        of: home of the document (`segments.home`); empty where nobody knows: then every reader reads it.
+        home: of the document (`segments.home`); empty where it is not known: then every reader reads it.
     """
 
     key: str
@@ -77,10 +77,10 @@ class FinishedDraw:
     document: str
     condition: str
     index: int
-    of: str = ""
+    home: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        place = {"of": self.of, "id": self.document, "condition": self.condition, "index": self.index}
+        place = {"of": self.home, "id": self.document, "condition": self.condition, "index": self.index}
         return {"key": self.key, "answer": self.answer.to_dict(), **place}
 
 
@@ -147,10 +147,10 @@ class AnswerStore(KeyedLog[Answer]):
         self._scope: set[str] | None = set()
         self.n_written = 0
         self._footers: dict[Place, Footer | None] = {}
-        self._taken: set[Place] = set()
-        # Where records come from (log and line), as far as their order is not that in which they are read.
-        self._asked: dict[StoredDocument | str, tuple[str, int]] = {}
-        self._reported: dict[str, tuple[str, int]] = {}
+        self._segments_read: set[Place] = set()
+        # Where records come from (log and line), where they are not read in that order.
+        self._document_places: dict[StoredDocument | str, tuple[str, int]] = {}
+        self._report_places: dict[str, tuple[str, int]] = {}
         self._younger: dict[str, list[tuple[str, int]]] = {}
         self._oldest_left = (_LAST, 0)
         self._conflicting: set[tuple[str, int]] = set()
@@ -165,12 +165,12 @@ class AnswerStore(KeyedLog[Answer]):
             HedgeError: the disk is full or the folder cannot be written; what was stored before stays valid.
         """
         new = list(draws)
-        if self._scope is not None and not {draw.of for draw in new} <= self._scope:
-            self._begin(None)
+        if self._scope is not None and not {draw.home for draw in new} <= self._scope:
+            self._begin_file(None)
         self.keep((draw.key, draw.answer, draw.to_dict()) for draw in new)
         self.n_written += len(new)
         if self.written >= LARGEST_LOG:
-            self._begin(self._scope)
+            self._begin_file(self._scope)
 
     def put_documents(self, definitions: Iterable[Definition], documents: Iterable[StoredDocument]) -> None:
         """Keep what the draws to come belong to; what the store knows is not written again.
@@ -178,23 +178,23 @@ class AnswerStore(KeyedLog[Answer]):
         Raises:
             HedgeError: as `put`.
         """
-        new = {d.id: d for d in definitions if d.id not in self.definitions}
+        new_definitions = {d.id: d for d in definitions if d.id not in self.definitions}
         named = list(documents)
-        asked = {d: None for d in named if d not in self.documents}
+        new_documents = {d: None for d in named if d not in self.documents}
         homes = {home(d.key) for d in named}
         if self._scope is not None and not homes <= self._scope:
-            self._begin(self._scope | homes if len(self._scope) + len(homes) <= MOST_HOMES else None)
+            self._begin_file(self._scope | homes if len(self._scope) + len(homes) <= MOST_HOMES else None)
         records = [
-            *({"definition": d.model_dump()} for d in new.values()),
-            *({"document": d.model_dump(exclude_none=True)} for d in asked),
+            *({"definition": d.model_dump()} for d in new_definitions.values()),
+            *({"document": d.model_dump(exclude_none=True)} for d in new_documents),
         ]
         with self._lock:
             self._append(records)
-        self.definitions |= new
-        self.documents |= asked
-        names: list[StoredDocument | str] = [*new, *asked]
+        self.definitions |= new_definitions
+        self.documents |= new_documents
+        names: list[StoredDocument | str] = [*new_definitions, *new_documents]
         for name in names:
-            self._asked.setdefault(name, (_LAST, len(self._asked)))
+            self._document_places.setdefault(name, (_LAST, len(self._document_places)))
 
     def put_report(self, definition: str, report: Mapping[str, Any]) -> None:
         """Keep how the model behaved under a definition (its id): decoding sent, findings of the probe."""
@@ -202,7 +202,7 @@ class AnswerStore(KeyedLog[Answer]):
             with self._lock:
                 self._append([{"report": report, "definition": definition}])
             self.reports[definition] = report
-            self._reported[definition] = (_LAST, 0)
+            self._report_places[definition] = (_LAST, 0)
 
     def segments(self) -> list[Place]:
         """The segments, oldest first."""
@@ -223,52 +223,52 @@ class AnswerStore(KeyedLog[Answer]):
 
     def load_homes(self, homes: Iterable[str]) -> None:
         """Read what a lazy store has of documents, given their homes; as `load`."""
-        wanted = set(homes) - self._loaded
-        if not self.lazy or self.folder is None or not wanted:
+        new_homes = set(homes) - self._loaded
+        if not self.lazy or self.folder is None or not new_homes:
             return
         with self._lock:
             dropped = len(self.dropped)
-            self._read_again(lambda: self._read_some(wanted))
+            self._read_again(lambda: self._read_some(new_homes))
             new = self.dropped[dropped:]
         self._warn_of(new)
-        self._loaded |= wanted
+        self._loaded |= new_homes
 
     def _read_new(self, unfinished: bool) -> int:
         if self.lazy:
             return 0
         logs = self.files()  # before the segments: a log that goes in between has become one of them
-        n_rows = self._read_segments([file for file in self.segments() if file not in self._taken], logs, None)
+        n_rows = self._read_segments([file for file in self.segments() if file not in self._segments_read], logs, None)
         n_lines = self._read_lines(read_lines(logs, self._read_up_to, unfinished=unfinished))
         self._sort()
         return n_rows + n_lines
 
-    def _read_some(self, wanted: set[str]) -> int:
+    def _read_some(self, homes: set[str]) -> int:
         logs = self.files()
-        n_rows = self._read_segments(self.segments(), logs, wanted)
-        others = (file for file in logs if not file.name.startswith(tuple(self.stems)) and _concerns(file, wanted))
-        lines = (line for line in read_lines(others) if line.record is None or home_of(line.record) in {"", *wanted})
+        n_rows = self._read_segments(self.segments(), logs, homes)
+        others = (file for file in logs if not file.name.startswith(tuple(self.stems)) and _may_hold(file, homes))
+        lines = (line for line in read_lines(others) if line.record is None or home_of(line.record) in {"", *homes})
         n_lines = self._read_lines(lines)
         self._sort()
         return n_rows + n_lines
 
-    def _read_segments(self, files: Iterable[Place], logs: Sequence[Place], wanted: set[str] | None) -> int:
+    def _read_segments(self, files: Iterable[Place], logs: Sequence[Place], homes: set[str] | None) -> int:
         """Read segments whole, or what they have of these homes. The records of the oldest logs come first."""
-        found = [(file, footer) for file in files if (footer := self._footer(file)) is not None]
-        found.sort(key=lambda one: (one[1].facts.first, one[1].facts.first_line))
-        numbers = None if wanted is None else homes_array(wanted)
+        segments = [(file, footer) for file in files if (footer := self._footer(file)) is not None]
+        segments.sort(key=lambda segment: (segment[1].facts.first, segment[1].facts.first_line))
+        numbers = None if homes is None else homes_array(homes)
         n_rows = 0
-        for i, (file, footer) in enumerate(found):
-            left = [*(log.name for log in logs[:1]), *(later.facts.first for _, later in found[i + 1 : i + 2])]
+        for i, (file, footer) in enumerate(segments):
+            left = [*(log.name for log in logs[:1]), *(later.facts.first for _, later in segments[i + 1 : i + 2])]
             self._oldest_left = (min(left, default=_LAST), 0)
-            if numbers is None or footer.concerns(numbers):
+            if numbers is None or footer.may_hold(numbers):
                 try:
-                    for row in read_rows(file, wanted):
+                    for row in read_rows(file, homes):
                         self._take_row(row)
                         n_rows += 1
                 except DataError as error:
                     self.dropped.append(Line(file, 0, None, str(error)))
-            if wanted is None:
-                self._taken.add(file)
+            if homes is None:
+                self._segments_read.add(file)
         self._oldest_left = (_LAST, 0)
         return n_rows
 
@@ -281,7 +281,7 @@ class AnswerStore(KeyedLog[Answer]):
                 self._footers[file] = None
         return self._footers[file]
 
-    def _take_row(self, row: TakenRow) -> None:
+    def _take_row(self, row: SegmentRow) -> None:
         assert self.folder is not None
         line = Line(self.folder / row.source, row.line, None if isinstance(row.value, Answer) else row.value)
         if isinstance(row.value, Answer):
@@ -292,18 +292,18 @@ class AnswerStore(KeyedLog[Answer]):
     def _take(self, line: Line, record: Mapping[str, Any]) -> None:
         place = (line.file.name, line.number)
         if "report" in record:
-            found = _Report.read(record)
-            if place >= self._reported.get(found.definition, ("", 0)):
-                self.reports[found.definition] = found.report
-                self._reported[found.definition] = place
+            report = _Report.read(record)
+            if place >= self._report_places.get(report.definition, ("", 0)):
+                self.reports[report.definition] = report.report
+                self._report_places[report.definition] = place
         elif "definition" in record:
             definition = Definition.read(record["definition"], "definition")
             self.definitions.setdefault(definition.id, definition)
-            self._asked[definition.id] = min(place, self._asked.get(definition.id, place))
+            self._document_places[definition.id] = min(place, self._document_places.get(definition.id, place))
         elif "document" in record:
             document = StoredDocument.read(record["document"], "document")
             self.documents.setdefault(document)
-            self._asked[document] = min(place, self._asked.get(document, place))
+            self._document_places[document] = min(place, self._document_places.get(document, place))
         elif HOMES not in record:
             key = record.get("key")
             if not isinstance(key, str):
@@ -313,11 +313,11 @@ class AnswerStore(KeyedLog[Answer]):
     def _take_answer(self, line: Line, key: str, answer: Answer) -> None:
         """Keep the answer to a draw. Of two the one stands that was written first, wherever it is by now."""
         place = (line.file.name, line.number)
-        known, since = self._values.get(key), self._younger.get(key, [])
-        if known is None or known == answer:
+        standing, since = self._values.get(key), self._younger.get(key, [])
+        if standing is None or standing == answer:
             self._values.setdefault(key, answer)
             # Only here may something older come yet, and then all of these places are those of another answer.
-            if place > self._oldest_left and (known is None or since):
+            if place > self._oldest_left and (standing is None or since):
                 self._younger[key] = [*since, place]
         elif since and place < min(since):
             for name, number in since:
@@ -336,11 +336,11 @@ class AnswerStore(KeyedLog[Answer]):
     def _sort(self) -> None:
         """Bring definitions and documents into the order in which they came: segments have another one."""
         if self._footers:
-            came = self._asked.__getitem__
+            came = self._document_places.__getitem__
             self.documents = dict.fromkeys(sorted(self.documents, key=came))
             self.definitions = {name: self.definitions[name] for name in sorted(self.definitions, key=came)}
 
-    def _begin(self, scope: set[str] | None) -> None:
+    def _begin_file(self, scope: set[str] | None) -> None:
         """Go on with another file, of the documents with these homes; None: of any."""
         self.close()
         self._scope = scope
@@ -349,7 +349,7 @@ class AnswerStore(KeyedLog[Answer]):
         return seal({HOMES: "".join(sorted(self._scope))}) if self._scope else b""
 
 
-def _concerns(file: Place, wanted: set[str]) -> bool:
+def _may_hold(file: Place, sought: set[str]) -> bool:
     """Whether a log may have something of these homes: not if its first line names others."""
     try:
         if isinstance(file, Path):
@@ -366,7 +366,7 @@ def _concerns(file: Place, wanted: set[str]) -> bool:
         raise DataError(f"cannot read {file}: {error}") from error
     if not isinstance(homes, str):
         return True
-    return any(homes[i : i + 16] in wanted for i in range(0, len(homes), 16))
+    return any(homes[i : i + 16] in sought for i in range(0, len(homes), 16))
 
 
 def _answer(record: Mapping[str, Any]) -> Answer:

@@ -54,14 +54,14 @@ def read_answers(files: Sequence[Path], questions: Path | None = None) -> Import
         raise ConfigError(f"the files are of several tools or models: {', '.join([*forms, *models])}")
     joined: dict[str, ForeignAnswers] = {}
     for file in read:
-        for document in file.documents:
-            joined[document.id] = _join(joined.get(document.id), document)
+        for entry in file.documents:
+            joined[entry.id] = _join(joined.get(entry.id), entry)
     lost: Counter[str] = Counter()
-    shaped = [(f"{files[0]}: {document.id}", _answer_row(document, lost)) for document in joined.values()]
+    shaped = [(f"{files[0]}: {entry.id}", _answer_row(entry, lost)) for entry in joined.values()]
     answer_sets = cleaned(parse_answer_sets(normal_rows(shaped)), str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
-    first = sum(document.baseline is None for document in joined.values())
+    first = sum(entry.baseline is None for entry in joined.values())
     notes = [note for file in read for note in file.notes]
     if first:
         notes.append(f"baseline: of {first} documents the first answer, for nothing says which it is")
@@ -74,9 +74,8 @@ def read_answers(files: Sequence[Path], questions: Path | None = None) -> Import
             "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
         )
     judges = dict.fromkeys(file.judge for file in read if file.judge)
-    return ImportedAnswers(
-        next(iter(forms)), tuple(answer_sets), next(iter(models), ""), ", ".join(judges), tuple(notes)
-    )
+    form, model = next(iter(forms)), next(iter(models), "")
+    return ImportedAnswers(form, tuple(answer_sets), model, ", ".join(judges), tuple(notes))
 
 
 def _read_file(file: Path, questions: Path | None) -> ForeignFile:
@@ -89,32 +88,21 @@ def _read_file(file: Path, questions: Path | None) -> ForeignFile:
     return rows.read(read_table(file), questions)
 
 
-def _join(earlier: ForeignAnswers | None, document: ForeignAnswers) -> ForeignAnswers:
+def _join(earlier: ForeignAnswers | None, entry: ForeignAnswers) -> ForeignAnswers:
     if earlier is None:
-        return document
-    if earlier.question and document.question and earlier.question != document.question:
-        raise DataError(f"the id {document.id!r} is of two questions")
-    further = [] if document.baseline is None else [document.baseline]
-    return replace(earlier, draws=(*earlier.draws, *further, *document.draws))
+        return entry
+    if earlier.question and entry.question and earlier.question != entry.question:
+        raise DataError(f"the id {entry.id!r} is of two questions")
+    return replace(earlier, draws=(*earlier.draws, *entry.answers))
 
 
-def _answer_row(document: ForeignAnswers, lost: Counter[str]) -> Mapping[str, Any]:
-    answers = [
-        _answer(answer, lost)
-        for answer in ([] if document.baseline is None else [document.baseline]) + list(document.draws)
-    ]
+def _answer_row(entry: ForeignAnswers, lost: Counter[str]) -> Mapping[str, Any]:
+    answers = [_answer(answer, lost) for answer in entry.answers]
     if not answers:
-        raise DataError(f"{document.id}: there is no answer")
-    fields = {
-        "id": document.id,
-        "question": document.question,
-        "reference": document.reference,
-        "label": document.label,
-        "group": document.group,
-    }
-    fields["question_type"] = document.question_type
-    filled = {key: value for key, value in fields.items() if value not in (None, "")}
-    return {**filled, "baseline": answers[0], "clean": answers[1:]}
+        raise DataError(f"{entry.id}: there is no answer")
+    names = ("id", "question", "reference", "label", "group", "question_type")
+    fields = {name: value for name in names if (value := getattr(entry, name)) not in (None, "")}
+    return {**fields, "baseline": answers[0], "clean": answers[1:]}
 
 
 def _answer(answer: Mapping[str, Any], lost: Counter[str]) -> dict[str, Any]:

@@ -31,6 +31,11 @@ class ForeignAnswers:
     group: str | None = None
     question_type: str | None = None
 
+    @property
+    def answers(self) -> tuple[RawAnswer, ...]:
+        """The baseline answer, where the file says which it is, and the draws."""
+        return self.draws if self.baseline is None else (self.baseline, *self.draws)
+
 
 @dataclass(frozen=True)
 class ForeignFile:
