@@ -25,7 +25,7 @@ from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.clustering.model_outputs import COSINES, RELATIONS, ModelOutputs, Source
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.runs.evidence import keep
+from hedge_tasks.runs.evidence import pack_outputs
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 
@@ -112,7 +112,7 @@ def evidence(questions: int, distinct: int) -> None:
     seconds = {}
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        kept = replace(run, evidence=keep(outputs, sets))
+        kept = replace(run, evidence=pack_outputs(outputs, sets))
         seconds["packed"] = time.process_time() - start
         plain, path = save_run(run, Path(folder)), save_run(kept, Path(folder))
         sizes = plain.stat().st_size, path.stat().st_size

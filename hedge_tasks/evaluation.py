@@ -130,7 +130,7 @@ def _declared(target: Any) -> Iterator[Evaluation]:
         yield evaluation
 
 
-def brought(what: str) -> Callable[[], list[tuple[str, Registration]]]:
+def from_evaluations(what: str) -> Callable[[], list[tuple[str, Registration]]]:
     """Return a reader of the mapping `what` ("judges", "second_stages", ...) of every evaluation, for a `Registry`."""
 
     def read() -> list[tuple[str, Registration]]:
@@ -143,7 +143,7 @@ def brought(what: str) -> Callable[[], list[tuple[str, Registration]]]:
     return read
 
 
-def brought_commands(parent: str) -> Iterator[Callable[[Any], None]]:
+def evaluation_commands(parent: str) -> Iterator[Callable[[Any], None]]:
     """The functions that add commands under `hedge PARENT`; one that cannot be loaded is warned about and left out."""
     for evaluation, source in evaluations().values():
         for target in evaluation.commands.get(parent, ()):
@@ -155,7 +155,7 @@ def brought_commands(parent: str) -> Iterator[Callable[[Any], None]]:
                 logger.warning("a command of {} ({}) is left out: {}", evaluation.name, source, error)
 
 
-def brought_measures(name: str) -> list[Any]:
+def evaluation_measures(name: str) -> list[Any]:
     """The measures of one evaluation (`hedge_tasks.measures.measure.Measure`), the leading one first.
 
     Raises:
@@ -170,7 +170,7 @@ def installed_measures(name: str) -> list[Any]:
     if name not in evaluations():
         return []
     try:
-        return brought_measures(name)
+        return evaluation_measures(name)
     except Exception as error:  # whatever somebody else's package does as it is imported
         source = evaluations()[name][1]
         if source == OWN:

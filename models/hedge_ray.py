@@ -21,7 +21,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.io.ray_cluster import started
+from hedge_tasks.io.ray_cluster import connect
 from hedge_tasks.models import adapter_class
 from hedge_tasks.models.base import ONLY_HEDGE_HF, ChatAdapter
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
@@ -67,7 +67,7 @@ class HedgeRay(ChatAdapter):
             raise ConfigError("hedge_ray: of is another adapter, replicas and draws_per_task are at least 1")
         if "decoding" in options:
             raise ConfigError(ONLY_HEDGE_HF)
-        self._ray = started(address, "hedge_ray")
+        self._ray = connect(address, "hedge_ray")
         kind = adapter_class(of)
         self._draws_per_task = draws_per_task
         remote = self._ray.remote(_Replica).options(num_gpus=num_gpus, num_cpus=num_cpus)

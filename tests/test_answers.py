@@ -14,7 +14,7 @@ from loguru import logger
 from hedge_tasks.data.answer_files import read_answer_sets
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.errors import DataError
-from hedge_tasks.runs.health import measure
+from hedge_tasks.runs.health import measure_health
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LINE = {"id": "q1", "baseline": {"text": "yes"}, "clean": [{"text": "yes", "mean_logprob": -0.5}, {"text": "no"}]}
@@ -141,6 +141,6 @@ def test_imported_answers_are_cleaned_with_a_warning_and_runs_with_a_finding(tmp
     assert found.texts == ["yes", "yes", "no"]
     assert "2 of 3 answers have tokens of a chat template" in said[0]
     raw = AnswerSet("1", Answer("yes<|im_end|>"), (Answer("yes"),))
-    [text] = [finding.text for finding in measure([raw], {}).findings if "template" in finding.text]
+    [text] = [finding.text for finding in measure_health([raw], {}).findings if "template" in finding.text]
     assert text.startswith("1 answers have tokens")
-    assert not any("template" in finding.text for finding in measure([found], {}).findings)
+    assert not any("template" in finding.text for finding in measure_health([found], {}).findings)

@@ -25,7 +25,7 @@ from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.sweep import truncated, usual_sizes
-from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
+from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.scoring.scorers import scorers_of
 from hedge_tasks.serving import encoders
@@ -106,7 +106,7 @@ def with_evidence(run: Run) -> Run:
         scorer = scorer.with_outputs(outputs)
         scorer.score(run.answer_sets)
         scorer.look_ahead(run.answer_sets, usual_sizes(6))
-    return replace(run, evidence=keep(outputs, run.answer_sets))
+    return replace(run, evidence=pack_outputs(outputs, run.answer_sets))
 
 
 def test_a_table_of_pairs_is_a_dictionary() -> None:
@@ -231,7 +231,7 @@ def test_what_was_not_kept_is_asked_or_left_out_with_the_reason(
     outputs = ModelOutputs()
     for scorer in scorers_of(run).values():
         scorer.with_outputs(outputs).cluster(run.answer_sets)
-    path = save_run(replace(run, evidence=keep(outputs, run.answer_sets)), tmp_path)
+    path = save_run(replace(run, evidence=pack_outputs(outputs, run.answer_sets)), tmp_path)
     before = len(models.pairs)
     # SelfCheck needs all pairs of answers, and the clustering asked for some of them.
     assert main(["rescore", str(path), "--filter", "nli", "--detectors", "se,selfcheck_nli"]) == 0
@@ -252,7 +252,7 @@ def test_all_detectors_ask_no_model_until_they_are_kept(
     run = asked_run(16)
     outputs = ModelOutputs()
     scorers_of(run)["nli"].with_outputs(outputs).cluster(run.answer_sets)
-    path = save_run(replace(run, evidence=keep(outputs, run.answer_sets)), tmp_path)
+    path = save_run(replace(run, evidence=pack_outputs(outputs, run.answer_sets)), tmp_path)
     asked = len(models.pairs)
 
     def rows(*options: str) -> tuple[list[str], dict[str, str]]:
@@ -309,8 +309,8 @@ def test_processes_keep_the_evidence_of_their_own_documents(models: Models) -> N
         outputs = ModelOutputs()
         for scorer in scorers_of(replace(whole, evidence=KeptEvidence())).values():
             Scorer.with_outputs(scorer, outputs).cluster(half)
-        parts.append(keep(outputs, half))
-    together = joined(parts)
+        parts.append(pack_outputs(outputs, half))
+    together = join_evidence(parts)
     assert set(together.rows) == set(whole.evidence.rows)
     assert set(together.sources) == set(whole.evidence.sources)
     models.forbidden = True

@@ -19,7 +19,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.report import ReportOptions, build_report
 from hedge_tasks.report.analysis import analyse
 from hedge_tasks.report.risk import rules_of
-from hedge_tasks.runs.evidence import keep
+from hedge_tasks.runs.evidence import pack_outputs
 from hedge_tasks.runs.run_files import Run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
@@ -36,7 +36,7 @@ def two_clusterings(n: int = 60) -> Run:
     outputs = ModelOutputs()
     pairs = list(combinations("abcde", 2))
     outputs.table(backend.sources()[0]).add(pairs, np.array([[0.99 if p == ("a", "b") else 0.1] for p in pairs]))
-    run = replace(run, evidence=keep(outputs, run.answer_sets))
+    run = replace(run, evidence=pack_outputs(outputs, run.answer_sets))
     unlabelled = tuple(a.with_label(None) if i < 5 else a for i, a in enumerate(run.answer_sets))
     return replace(run, answer_sets=unlabelled)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from openai_server import Response, Script, completion, serve
 
 from hedge_tasks.data.answers import REVERSED, Answer, AnswerSet, option_logprobs
-from hedge_tasks.data.option_order import lettered, reversed_letters, reversed_question, spellings
+from hedge_tasks.data.option_order import options_in, reversed_letters, reversed_question, spellings
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
@@ -148,13 +148,13 @@ def test_the_other_order_twice_is_the_given_one(texts: list[str], form: str, on_
     between = "\n" if on_lines else " "
     options = between.join(form.format(chr(ord("A") + i), text) for i, text in enumerate(texts))
     question = f"Which one?{between}{options}\nAnswer with the letter."
-    assert [option.text for option in lettered(question)] == texts
+    assert [option.text for option in options_in(question)] == texts
     other = reversed_question(question)
     assert other is not None
-    assert [option.text for option in lettered(other)] == texts[::-1]
+    assert [option.text for option in options_in(other)] == texts[::-1]
     assert reversed_question(other) == question
     letters = reversed_letters(question)
-    shown, given_order = ({o.letter: o.text for o in lettered(q)} for q in (other, question))
+    shown, given_order = ({o.letter: o.text for o in options_in(q)} for q in (other, question))
     assert all(shown[letters[letter]] == text for letter, text in given_order.items())
 
 

@@ -17,7 +17,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.groups import count_groups, effective_groups, find_groups, missed_text, rotated_items
 from hedge_tasks.data.option_files import read_options
 from hedge_tasks.detectors.units import shared_groups
-from hedge_tasks.runs.health import measure
+from hedge_tasks.runs.health import measure_health
 from hedge_tasks.runs.independence import hidden_dependence, independence_of
 from hedge_tasks.runs.run_files import load_runs
 
@@ -147,6 +147,6 @@ def test_what_the_groups_of_a_run_do_not_know_is_a_finding() -> None:
     [text] = hidden_dependence([asked("x", "Fracture?"), asked("y", "Fracture?"), asked("z", "Mass?")], {})
     assert "2 documents ask in the same words" in text
     two = [asked("x", "q", "1"), asked("y", "r", "1")]
-    texts = [finding.text for finding in measure(two, {}, grouping={"declared": 2, "found": 1}).findings]
+    texts = [finding.text for finding in measure_health(two, {}, grouping={"declared": 2, "found": 1}).findings]
     assert any("names 2 where there are 1" in text for text in texts)
     assert independence_of(two).groups == 1

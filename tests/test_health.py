@@ -13,7 +13,7 @@ from finished_runs import finished_run
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.errors import DataError
-from hedge_tasks.runs.health import Finding, Health, decoding_line, health_of, measure
+from hedge_tasks.runs.health import Finding, Health, decoding_line, health_of, measure_health
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 
 
@@ -34,7 +34,7 @@ def remarks(health: Health) -> list[str]:
 
 def test_few_labels_of_one_kind_are_said() -> None:
     sets = [asked(str(i), "a", "b", label=i > 0) for i in range(4)]
-    assert [f.text for f in measure(sets, {}, verdicts=[{"label": int(i > 0)} for i in range(4)]).findings] == [
+    assert [f.text for f in measure_health(sets, {}, verdicts=[{"label": int(i > 0)} for i in range(4)]).findings] == [
         "only 1 of 4 labelled answers are supported: AUROCs tell next to nothing"
     ]
     none = health_of(run_of(*(asked(str(i), "a", "b") for i in range(30))))
@@ -63,17 +63,17 @@ def test_counts_by_hand() -> None:
 def test_a_thought_without_an_end_is_a_cut_answer() -> None:
     texts = ["<think>a</think> b", "<THINKING>a", "<think>a</think> <think>b", "a", "<reasoning>"]
     sets = [asked(str(i), text, "b", "c") for i, text in enumerate(texts)]
-    assert measure(sets, {}).cut == 3 / 20
+    assert measure_health(sets, {}).cut == 3 / 20
 
 
 def test_seeds_that_do_not_repeat_and_missing_log_probabilities_are_notes() -> None:
     bare = [Answer(text, finish="stop") for text in "abc"]
-    health = measure([AnswerSet("1", bare[0], tuple(bare))], {"probe": {"seeds_repeat": False, "varied": True}})
+    health = measure_health([AnswerSet("1", bare[0], tuple(bare))], {"probe": {"seeds_repeat": False, "varied": True}})
     texts = [finding.text for finding in health.findings]
     assert "the same seed gives other answers: a draw that is made again may differ" in texts
     assert "there are no log-probabilities at all: all samples weigh the same (discrete entropy)" in texts
     assert health.unreliable is None
-    sound = measure([asked("1", "a", "b")], {"probe": {"seeds_repeat": True, "varied": True}})
+    sound = measure_health([asked("1", "a", "b")], {"probe": {"seeds_repeat": True, "varied": True}})
     assert not any("seed" in finding.text or "log-prob" in finding.text for finding in sound.findings)
 
 
@@ -86,7 +86,7 @@ def test_draws_that_contradict_their_log_probabilities_make_a_run_unreliable() -
     assert found.unreliable.startswith(
         "draws against their own log-probabilities: contradicted: a draw comes again 1.0"
     )
-    assert measure(sets, {"decoding": decoding | {"temperature": 0.5}}).unreliable is None
+    assert measure_health(sets, {"decoding": decoding | {"temperature": 0.5}}).unreliable is None
 
 
 def test_answers_of_more_than_one_model_are_said() -> None:
@@ -95,12 +95,12 @@ def test_answers_of_more_than_one_model_are_said() -> None:
 
     one, moved, other = Served("m", None, "fp_1"), Served("m", None, "fp_2"), Served("n", None, "fp_1")
     said = "answers come from more than one model behind one name: "
-    same = measure([AnswerSet("1", Answer("a", -0.5, 1), by(one, one))], {})
+    same = measure_health([AnswerSet("1", Answer("a", -0.5, 1), by(one, one))], {})
     assert not any(f.text.startswith(said) for f in same.findings)
-    changed = measure([AnswerSet("1", Answer("a", -0.5, 1), by(one, moved))], {})
+    changed = measure_health([AnswerSet("1", Answer("a", -0.5, 1), by(one, moved))], {})
     assert said + "system_fingerprint fp_1 (1 answers), fp_2 (1 answers)" in [f.text for f in changed.findings]
     assert changed.unreliable is None
-    mixed = measure([AnswerSet("1", Answer("a", -0.5, 1), by(one, other))], {})
+    mixed = measure_health([AnswerSet("1", Answer("a", -0.5, 1), by(one, other))], {})
     assert mixed.unreliable == said + "model m (1 answers), n (1 answers)"
 
 
@@ -114,12 +114,12 @@ def test_replies_that_nobody_could_read_are_counted() -> None:
         {"label": None, "reason": "open question"},
     ]
     sets = [asked(str(i), "a", "b", label=1 if i == 0 else None) for i in range(len(verdicts))]
-    health = measure(sets, {}, verdicts=verdicts)
+    health = measure_health(sets, {}, verdicts=verdicts)
     assert health.unreadable == 3 / 6
     assert "in 50.0 % of the documents a reply was unreadable, so that there is no label" in [
         f.text for f in health.findings
     ]
-    assert measure(sets, {}).unreadable is None
+    assert measure_health(sets, {}).unreadable is None
 
 
 def test_entropies_of_zero_are_said_by_clustering() -> None:
@@ -162,7 +162,7 @@ def test_a_greedy_server_makes_a_run_unreliable() -> None:
 
 def test_a_run_at_temperature_0_is_meant_to_repeat_itself() -> None:
     sets = [asked(str(i), "a", "a") for i in range(50)]
-    assert measure(sets, {"decoding": {"temperature": 0}}).unreliable is None
+    assert measure_health(sets, {"decoding": {"temperature": 0}}).unreliable is None
 
 
 def test_failed_documents_are_said_and_many_make_a_run_unreliable() -> None:
@@ -217,7 +217,7 @@ def test_draws_that_were_asked_to_differ_contradict_nothing() -> None:
     sets = [AnswerSet(f"q{i}", Answer("yes", -4.6, 1), clean) for i in range(20)]
     decoding = {"asked": "pure", "temperature": 1.0}
     for more, state in (({}, "contradicted"), ({"restricted": True}, "not verifiable")):
-        verdict = measure(sets, {"decoding": decoding | more}).draws_verdict
+        verdict = measure_health(sets, {"decoding": decoding | more}).draws_verdict
         assert verdict is not None
         assert verdict.state == state
 
@@ -226,7 +226,7 @@ def test_readings_are_counted_by_firmness_and_refusals_are_a_finding() -> None:
     bases = ["json", "line", "leading", *["refusal"] * 15, "cut off", "judge unread"]
     verdicts = [{"label": 0 if b in ("json", "line") else None, "reason": "r", "basis": b} for b in bases]
     sets = [AnswerSet(str(i), Answer("a"), (), label=v["label"]) for i, v in enumerate(verdicts)]
-    found = measure(sets, {}, 0, verdicts)
+    found = measure_health(sets, {}, 0, verdicts)
     assert found.readings == {
         "firm": {"json": 1, "line": 1},
         "soft": {"leading": 1},

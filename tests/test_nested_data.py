@@ -13,7 +13,7 @@ from PIL import Image
 from hedge_tasks.data.cells import is_question
 from hedge_tasks.data.columns import ColumnSettings, find_roles
 from hedge_tasks.data.media import PictureFiles
-from hedge_tasks.data.nested import flat_rows, joined
+from hedge_tasks.data.nested import flat_rows, join_by_key
 from hedge_tasks.data.own_data import inspect_rows, texts_of
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError, DataError
@@ -62,7 +62,7 @@ QUESTIONS = [{"question_id": i, "image_id": i // 2, "question": f"{i}?"} for i i
 
 def test_two_files_are_joined_by_the_one_column_that_names_the_rows() -> None:
     answers = [{"question_id": i, "image_id": i // 2, "answer": f"a{i}"} for i in (2, 0, 3, 1)]
-    found = joined(answers, QUESTIONS, is_question)
+    found = join_by_key(answers, QUESTIONS, is_question)
     assert found is not None
     rows, note = found
     assert [(r["question"], r["answer"]) for r in rows] == [("0?", "a0"), ("1?", "a1"), ("2?", "a2"), ("3?", "a3")]
@@ -80,7 +80,7 @@ def test_two_files_are_joined_by_the_one_column_that_names_the_rows() -> None:
     ],
 )
 def test_files_that_do_not_belong_together_are_not_joined(answers: list[dict[str, Any]]) -> None:
-    assert joined(QUESTIONS, answers, is_question) is None
+    assert join_by_key(QUESTIONS, answers, is_question) is None
 
 
 def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:

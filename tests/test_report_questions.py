@@ -16,7 +16,7 @@ from hedge_tasks.report.explorer import explorer_data, surprises_first
 from hedge_tasks.report.noisy import most_scattered
 from hedge_tasks.report.pictures import NONE
 from hedge_tasks.report.texts import script_json
-from hedge_tasks.runs.evidence import keep
+from hedge_tasks.runs.evidence import pack_outputs
 from hedge_tasks.runs.run_files import Run
 
 NLI = Source(RELATIONS, "some/nli", None, "float32")
@@ -36,7 +36,7 @@ def related_run(n: int = 12) -> tuple[Run, dict[tuple[str, str], list[float]]]:
     outputs = ModelOutputs()
     outputs.table(NLI).add(list(table), np.array(list(table.values())))
     outputs.table(EMBEDDINGS).add([("a", "b")], np.array([[0.25]]))
-    return replace(run, evidence=keep(outputs, run.answer_sets)), table
+    return replace(run, evidence=pack_outputs(outputs, run.answer_sets)), table
 
 
 def test_pairs_come_back_as_they_were_said() -> None:

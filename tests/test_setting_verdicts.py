@@ -15,7 +15,7 @@ from test_hook import PICTURE, requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
 from hedge_tasks.models.hedge_openai import HedgeOpenAI
-from hedge_tasks.runs.health import Health, decoding_line, measure
+from hedge_tasks.runs.health import Health, decoding_line, measure_health
 from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, setting_verdicts
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS, UNSEEDED, SettingTried, behaviour_of
 from hedge_tasks.sampling.hook import generate_samples
@@ -47,7 +47,7 @@ def health_of_server(server: DeviatingServer, n_documents: int = 3, **plan: Any)
         lines = generate_samples(model, list(questions(n_documents, **plan)))
     report = read_report(lines[0])
     assert report is not None
-    return measure([AnswerSet.from_json(line) for line in lines], report)
+    return measure_health([AnswerSet.from_json(line) for line in lines], report)
 
 
 def of(health: Health) -> dict[str, SettingVerdict]:
@@ -191,12 +191,12 @@ def test_replies_that_do_not_say_who_they_are_from() -> None:
     decoding = {"asked": "pure", "temperature": 1.0}
     told = Answer("a", served=Served("m"))
     for answers, state in (([told, told], "not contradicted"), ([told, Answer("b")], "not verifiable")):
-        health = measure([AnswerSet("1", answers[0], tuple(answers))], {"decoding": decoding})
+        health = measure_health([AnswerSet("1", answers[0], tuple(answers))], {"decoding": decoding})
         assert states(health)["one model"] == state
-    nobody = measure([AnswerSet("1", Answer("a"), (Answer("b"),))], {"decoding": decoding})
+    nobody = measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {"decoding": decoding})
     assert of(nobody)["one model"].evidence.startswith("no answer says who gave it")
     assert decoding_line(nobody) is not None
-    assert measure([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).setting_verdicts == ()
+    assert measure_health([AnswerSet("1", Answer("a"), (Answer("b"),))], {}).setting_verdicts == ()
 
 
 @pytest.mark.parametrize("recorded", [None, 3, {"draws": "x"}, {"draws": -1, "distinct": 2, "chance": 7}])

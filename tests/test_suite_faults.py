@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hedge_tasks.evaluation import brought_measures
+from hedge_tasks.evaluation import evaluation_measures
 
-SUITES = {name: {m.name: m for m in brought_measures(name)} for name in ("medhallmark", "medhallu", "shale", "vope")}
+SUITES = {name: {m.name: m for m in evaluation_measures(name)} for name in ("medhallmark", "medhallu", "shale", "vope")}
 
 
 def document(**about: Any) -> dict[str, Any]:

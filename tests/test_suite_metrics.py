@@ -16,14 +16,14 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.evaluation import brought_measures, evaluations
+from hedge_tasks.evaluation import evaluation_measures, evaluations
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.measures.of_run import compare_documents, documents_of, measures_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.statistics import compare_runs
 
-METRICS = {measure.name: measure for measure in brought_measures("medhallu")}
+METRICS = {measure.name: measure for measure in evaluation_measures("medhallu")}
 
 
 def said_and_truth(run: Run) -> tuple[list[int], list[int]]:
@@ -91,11 +91,11 @@ def test_every_suite_has_titles_directions_and_one_that_leads() -> None:
     for name in ("medhallu", "medhallmark", "shale", "vope"):
         kept = measures_of({"documents": {"evaluation": name}})
         assert any(measure.leads for measure in kept)
-        assert len(by_name(brought_measures(name))) == len(brought_measures(name))
+        assert len(by_name(evaluation_measures(name))) == len(evaluation_measures(name))
         for measure in kept:
             assert measure.title
             assert measure.about.endswith(".")
-    assert {name for name in evaluations() if brought_measures(name)} >= {"medhallu", "medhallmark", "shale", "vope"}
+    assert {name for name in evaluations() if evaluation_measures(name)} >= {"medhallu", "medhallmark", "shale", "vope"}
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from hedge_tasks.data.thoughts import (
     split_tokens,
     texts_of,
 )
-from hedge_tasks.runs.health import measure
+from hedge_tasks.runs.health import measure_health
 from hedge_tasks.serving.completion import read_completion
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\ufffd\x00"), max_size=12)
@@ -172,7 +172,7 @@ def test_a_thought_that_was_cut_is_no_answer_in_any_adapter(name: str) -> None:
         assert answer_of(answer.text) == answer.text != ""
         assert has_thought(answer.text)
     assert len({answer.text for answer in answers}) == 1
-    health = measure([AnswerSet("1", answers[0], (answers[1],))], {})
+    health = measure_health([AnswerSet("1", answers[0], (answers[1],))], {})
     assert health.cut == 1
     assert any("2 of 2 draws have no log-probability: the thought has no end" in f.text for f in health.findings)
 
@@ -180,7 +180,7 @@ def test_a_thought_that_was_cut_is_no_answer_in_any_adapter(name: str) -> None:
 def test_log_probabilities_of_other_tokens_are_a_finding_once() -> None:
     mine, foreign = Answer("left", -0.5, 1), Answer("left", no_logprob=OTHER_TOKENS)
     server = {"answers_of_other_tokens": 1, "answers_with_tokens": 2}
-    health = measure([AnswerSet("1", mine, (foreign,))], {"server": server})
+    health = measure_health([AnswerSet("1", mine, (foreign,))], {"server": server})
     texts = [finding.text for finding in health.findings if "other tokens" in finding.text]
     assert texts == [f"1 of 2 draws have no log-probability: {OTHER_TOKENS}"]
 

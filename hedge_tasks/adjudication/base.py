@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluation import brought
+from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 
 __all__ = ["NO_ANSWER", "Case", "Judge", "Verdict", "build_judge", "judge_names", "register_judge"]
@@ -138,7 +138,7 @@ JUDGES: Registry[Judge] = Registry(
         "any_of": "hedge_tasks.adjudication.references:AnyReference",
         "none": "hedge_tasks.adjudication.references:NoJudge",
     },
-    also=brought("judges"),
+    also=from_evaluations("judges"),
 )
 """Every judge by name: those that any task may have, those of evaluations and those of other packages."""
 

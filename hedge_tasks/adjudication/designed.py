@@ -157,7 +157,7 @@ def _of_row(row: Row, name: str) -> list[ExpertSaid]:
     if meaning is None:
         return []
     rater = next((str(fields[c]) for c in _RATER_COLUMNS if not cells.is_missing(fields.get(c))), name)
-    return [ExpertSaid(where, cells.named(fields[code], f"{where}: {code}"), rater, meaning)]
+    return [ExpertSaid(where, cells.required(fields[code], f"{where}: {code}"), rater, meaning)]
 
 
 def _of_label_studio(where: str, task: Mapping[str, Any]) -> list[ExpertSaid]:
@@ -183,7 +183,7 @@ def _of_label_studio(where: str, task: Mapping[str, Any]) -> list[ExpertSaid]:
         if meaning is not None:
             by = annotation.get("completed_by")
             rater = by.get("id") if isinstance(by, Mapping) else by
-            said.append(ExpertSaid(where, cells.named(code, f"{where}: data.code"), f"annotator {rater}", meaning))
+            said.append(ExpertSaid(where, cells.required(code, f"{where}: data.code"), f"annotator {rater}", meaning))
     return said
 
 

@@ -71,7 +71,7 @@ def by_id(rows: Sequence[Row], id_field: str, field: str, scheme: str | None) ->
     labels: dict[str, HumanLabel] = {}
     twice: list[str] = []
     for where, row in rows:
-        id = cells.named(row.get(id_field), f"{where}: {id_field}")
+        id = cells.required(row.get(id_field), f"{where}: {id_field}")
         if id in labels:
             twice.append(id)
         labels[id] = read_label(where, row, field, scheme)

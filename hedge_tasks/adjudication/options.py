@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.reply_judge import ReplyJudge
-from hedge_tasks.data.option_order import lettered
+from hedge_tasks.data.option_order import options_in
 from hedge_tasks.errors import DataError
 from hedge_tasks.replies import Reading, official, read_option
 from hedge_tasks.replies.parsing import HEDGE, OFFICIAL
@@ -16,7 +16,7 @@ from hedge_tasks.replies.reading import NOTHING
 class OptionJudge(ReplyJudge):
     """Label 0 where the reply takes the right option, 1 where it takes another, None where it takes none.
 
-    The options are those that `data.option_order.lettered` finds in the question, the reference is the letter of the
+    The options are those that `data.option_order.options_in` finds in the question, the reference is the letter of the
     right one. The verdict's `category` is a letter.
     """
 
@@ -48,4 +48,4 @@ def read_reply(parsing: str, reply: str, question: str, *, cut: bool = False) ->
 
 def options_of(question: str) -> dict[str, str]:
     """Text of each option by its letter; empty without options."""
-    return {option.letter: option.text for option in lettered(question)}
+    return {option.letter: option.text for option in options_in(question)}

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 VOCABULARIES = ("mesh", "radlex", "umls")
@@ -15,7 +15,7 @@ VOCABULARIES = ("mesh", "radlex", "umls")
 def add(commands: Parser) -> None:
     """Each evaluation brings the commands that build its data."""
     parts = commands.add_command("data", "build and check local data sets, from what you have downloaded")
-    for add_command in brought_commands("data"):
+    for add_command in evaluation_commands("data"):
         add_command(parts)
     parser = command(parts, "attack", run_attack, "say how much of a data set is solved without skill")
     parser.add_argument(

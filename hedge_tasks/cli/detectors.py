@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_trust, chosen_detectors, chosen_scorer
-from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def add(commands: Parser) -> None:
     add_trust(parser)
     add_task(parser)
     add_scorer(parser)
-    for add_command in brought_commands("detectors"):
+    for add_command in evaluation_commands("detectors"):
         add_command(parser)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _ESTIMATE = {
 def add(commands: Parser) -> None:
     parts = commands.add_command("make", "make a data set by a paper's construction")
     _add_medhallu(parts)
-    for add_command in brought_commands("make"):
+    for add_command in evaluation_commands("make"):
         add_command(parts)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import add_trust
 from hedge_tasks.cli.question import printable
-from hedge_tasks.evaluation import brought_commands
+from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 from hedge_tasks.numbers import MISSING, THREE_DIGITS, Format, Table, format_value
 
@@ -57,7 +57,7 @@ def add(commands: Parser) -> None:
         "or csv)",
     )
     add_trust(parser)
-    for add_command in brought_commands("paper"):
+    for add_command in evaluation_commands("paper"):
         add_command(papers)
 
 

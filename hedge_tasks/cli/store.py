@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, a_place, add_out, command, show
+from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, place_argument, show
 from hedge_tasks.numbers import count_of
 
 
@@ -26,11 +26,15 @@ def add(commands: Parser) -> None:
 
     load = command(parts, "import", _import, "put exported answers into a store")
     load.add_argument("answers", type=Path, metavar="ANSWERS.jsonl")
-    load.add_argument("--into", type=a_place, required=True, metavar="STORE", help="folder or URL, made if missing")
+    load.add_argument(
+        "--into", type=place_argument, required=True, metavar="STORE", help="folder or URL, made if missing"
+    )
 
     merge = command(parts, "merge", _merge, "copy the answers of stores into one")
-    merge.add_argument("stores", type=a_place, nargs="+", metavar="STORE")
-    merge.add_argument("--into", type=a_place, required=True, metavar="STORE", help="folder or URL, made if missing")
+    merge.add_argument("stores", type=place_argument, nargs="+", metavar="STORE")
+    merge.add_argument(
+        "--into", type=place_argument, required=True, metavar="STORE", help="folder or URL, made if missing"
+    )
 
     compact = command(parts, "compact", _compact, "make Parquet of what processes that have ended have written")
     _store_argument(compact)
@@ -44,7 +48,7 @@ def add(commands: Parser) -> None:
 
 def _store_argument(parser: argparse.ArgumentParser) -> None:
     help_ = "folder or URL of the store, or lmms-eval's output folder"
-    parser.add_argument("store", type=a_place, metavar="STORE", help=help_)
+    parser.add_argument("store", type=place_argument, metavar="STORE", help=help_)
 
 
 def _info(arguments: argparse.Namespace) -> int:

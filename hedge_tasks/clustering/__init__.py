@@ -124,7 +124,7 @@ def cluster_by_embedding(
 def cluster_by_nli(
     answers: Sequence[str], question: str | None = None, *, rule: str = "relaxed", **options: Any
 ) -> list[int]:
-    """Cluster the answers to one question by what an NLI model says about each pair of them.
+    """Cluster the answers to one question by an NLI model's relation of each pair of them.
 
     Args:
         answers: The answers.

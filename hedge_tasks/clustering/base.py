@@ -65,10 +65,10 @@ class GivesRelations(Protocol):
 
     @property
     def knows_probabilities(self) -> bool:
-        """Whether its model tells probabilities and not only the likeliest relation."""
+        """Whether its model gives probabilities and not only the likeliest relation."""
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-        """Of contradiction, neutral and entailment for each pair of premise and hypothesis, shape `(pairs, 3)`."""
+        """Probabilities of contradiction, neutral and entailment for each (premise, hypothesis), shape `(pairs, 3)`."""
 
 
 class Behind(str):
@@ -94,7 +94,7 @@ class DistinctTexts:
     positions: tuple[int | None, ...]
 
     def sorted(self) -> DistinctTexts:
-        """The same with the texts in sorted order, so that nothing depends on the order of the answers."""
+        """Return the same with the texts in sorted order, so that nothing depends on the order of the answers."""
         order = sorted(range(len(self.texts)), key=self.texts.__getitem__)
         new_position = {old: new for new, old in enumerate(order)}
         return DistinctTexts(

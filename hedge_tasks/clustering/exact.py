@@ -61,7 +61,7 @@ class ExactClustering:
         return self.closed
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-        """Of contradiction, neutral and entailment: all or nothing."""
+        """Probabilities of contradiction, neutral and entailment, shape `(pairs, 3)`: each 0 or 1."""
         equal = [normalise(premise) == normalise(hypothesis) for premise, hypothesis in pairs]
         return np.array([(not is_equal, 0, is_equal) for is_equal in equal], dtype=np.float32).reshape(-1, 3)
 

@@ -117,11 +117,11 @@ class NliClustering:
 
     @property
     def knows_probabilities(self) -> bool:
-        """Whether there are probabilities: a `classifier` only tells relations."""
+        """Whether there are probabilities: a `classifier` only gives relations."""
         return self.classifier is None
 
     def probabilities(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
-        """Of contradiction, neutral and entailment for each pair, shape `(pairs, 3)`; cached like the relations."""
+        """Probabilities of contradiction, neutral and entailment, shape `(pairs, 3)`; cached like the relations."""
         with self._source() as source:
             rows = source.probabilities(self._cut(pairs))
         return np.array(rows, dtype=np.float32).reshape(len(pairs), 3)

@@ -77,7 +77,7 @@ class RelationCache:
             )
 
     def read(self, pairs: Sequence[Pair]) -> dict[Pair, Prediction]:
-        """The predictions that are here. A damaged one is not; a warning says how many there are."""
+        """Return the stored predictions. Damaged ones are left out; a warning says how many there are."""
         predictions: dict[Pair, Prediction] = {}
         damaged = 0
         for chunk in chunks(pairs, _KEYS_PER_QUERY):
@@ -102,7 +102,7 @@ class RelationCache:
             self._connection.executemany("INSERT OR REPLACE INTO predictions VALUES (?, ?)", rows)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
 

@@ -51,7 +51,7 @@ class NliModel:
         return [relations[pair] for pair in pairs]
 
     def predict(self, pairs: Sequence[Pair], *, batch_size: int, batch_tokens: int) -> Iterator[dict[Pair, Prediction]]:
-        """Yield what the model says about distinct pairs, one forward pass at a time, the longest pairs first.
+        """Yield predictions for distinct pairs, one forward pass at a time, the longest pairs first.
 
         Raises:
             FloatingPointError: If the model returns NaN or infinity, in float32 too.

@@ -62,7 +62,7 @@ class NliSource:
         return [predictions[pair].relation for pair in pairs]
 
     def probabilities(self, pairs: Sequence[Pair]) -> list[tuple[float, float, float]]:
-        """Of contradiction, neutral and entailment for each pair, in the order of the pairs."""
+        """Probabilities of contradiction, neutral and entailment for each pair, in the order of the pairs."""
         predictions = self._predictions(pairs)
         return [predictions[pair].probabilities for pair in pairs]
 
@@ -157,5 +157,5 @@ class NliSource:
 
 @lru_cache(maxsize=2)
 def _memory_cache(origin: Origin, device: str, dtype: str) -> RelationCache:
-    """Lives as long as the process: both clusterings of a run, with and without the question, share it."""
+    """The cache in memory, which lives as long as the process: clusterings with and without the question share it."""
     return RelationCache(None)

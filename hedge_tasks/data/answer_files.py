@@ -36,10 +36,10 @@ def read_answer_sets(path: Path, *, table: bool | None = None, allow_unknown: bo
     answer_sets = parse_answer_sets(rows)
     if not answer_sets:
         raise DataError(f"{path}: no answers in it")
-    return cleaned(answer_sets, str(path))
+    return clean_answer_sets(answer_sets, str(path))
 
 
-def cleaned(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
+def clean_answer_sets(answer_sets: Sequence[AnswerSet], name: str) -> list[AnswerSet]:
     """Return answer sets without tokens of chat templates around their answers, with a warning where there were some.
 
     Args:

@@ -180,7 +180,7 @@ def _document(id: str, rows: Sequence[Row]) -> Mapping[str, Any]:
 
 def _cell_answer(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     mean = cells.number(row.get("mean_logprob"), f"{where}: mean_logprob")
-    n_tokens = cells.whole(row.get("n_tokens"), f"{where}: n_tokens")
+    n_tokens = cells.whole_number(row.get("n_tokens"), f"{where}: n_tokens")
     text = row["text"] if isinstance(row["text"], str) else cells.text(row["text"], f"{where}: text")
     if not text.strip():
         raise DataError(f"{where}: text: the cell is empty, which is no answer (JSON lines can hold an empty one)")

@@ -192,7 +192,7 @@ class Answer:
 
 
 def log_probability(answer: Answer, *, with_end: bool = True) -> float | None:
-    """Of the whole answer in nats, its end token included; None where it is not known.
+    """Return the log-probability of a whole answer in nats, its end token included; None where it is not known.
 
     Args:
         with_end: the end token has to be known; otherwise what is returned is an upper bound.
@@ -338,7 +338,7 @@ class AnswerSet:
         return replace(self, label=label)
 
     def with_choice(self, held_out: bool, errors: Mapping[str, float]) -> AnswerSet:
-        """Return what the choice of a clustering's threshold means for the AUROCs of this document's scores."""
+        """Return the set with what the choice of a clustering's threshold means for the AUROCs of its scores."""
         unchanged = (self.held_out, self.choice_errors) == (held_out, errors)
         return self if unchanged else replace(self, held_out=held_out, choice_errors=dict(errors))
 

@@ -34,7 +34,7 @@ def is_missing(value: object) -> bool:
 
 
 def text(value: object, where: str = "") -> str:
-    """A cell as it is asked or compared: nothing for none, whole numbers without a point, yes and no for truth values.
+    """Return a cell as text: empty for none, whole numbers without a point, yes and no for truth values.
 
     Raises:
         DataError: it is a list or a record.
@@ -50,8 +50,8 @@ def text(value: object, where: str = "") -> str:
     return clean(str(value)).strip()
 
 
-def named(value: object, where: str) -> str:
-    """A cell that names something, such as an id.
+def required(value: object, where: str) -> str:
+    """Return the text of a cell that must not be empty, such as an id.
 
     Raises:
         DataError: there is nothing, or no text.
@@ -62,7 +62,7 @@ def named(value: object, where: str) -> str:
 
 
 def number(value: object, where: str) -> float | None:
-    """A number, also minus infinity; None where there is none.
+    """Return a number, also minus infinity; None where there is none.
 
     Raises:
         DataError: it is something else.
@@ -91,8 +91,8 @@ def log_probability(value: object, where: str) -> float:
     return result
 
 
-def whole(value: object, where: str) -> int | None:
-    """A whole number, also one that pandas has made a float of; None where there is none.
+def whole_number(value: object, where: str) -> int | None:
+    """Return a whole number, also one that pandas has made a float of; None where there is none.
 
     Raises:
         DataError: it is something else.
@@ -121,7 +121,7 @@ def label(value: object, where: str) -> int | None:
 
 
 def without_decimals(value: object) -> object:
-    """1 for 1.0 and "1.0": pandas makes floats of a column of labels where one is missing."""
+    """Return 1 for 1.0 and "1.0": pandas makes floats of a column of labels where one is missing."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and (match := _WHOLE.fullmatch(value.strip())):

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from hedge_tasks.data import cells
 from hedge_tasks.data.cells import plain_name
-from hedge_tasks.data.option_order import MOST, lettered
+from hedge_tasks.data.option_order import MOST, options_in
 from hedge_tasks.data.tables import StoredTable
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.outside import shown
@@ -47,18 +48,18 @@ class OptionColumns:
         """Whether the options stand in the question already."""
         return not self.columns
 
-    def of_row(self, row: Mapping[str, Any], question: str) -> list[str]:
+    def options_of(self, row: Mapping[str, Any], question: str) -> list[str]:
         """The texts of a row's options.
 
         Raises:
             DataError: they cannot be told.
         """
         if self.in_text:
-            options = [option.text for option in lettered(question)]
+            options = [option.text for option in options_in(question)]
         elif len(self.columns) == 1:
-            options = _parsed(row[self.columns[0]])
+            options = _parse_options(row[self.columns[0]])
         else:
-            texts = _bare([_option(row[column]) for column in self.columns])
+            texts = _without_letters([_option_text(row[column]) for column in self.columns])
             options = [text for text in texts if text]
             if texts[: len(options)] != options:
                 raise DataError("an option is missing between others")
@@ -66,18 +67,18 @@ class OptionColumns:
             raise DataError("no options" if not options else f"{len(options)} options; expected 2 to {MOST}")
         return options
 
-    def shown(self, question: str, options: Sequence[str]) -> str:
+    def with_options(self, question: str, options: Sequence[str]) -> str:
         """The question with its options behind letters.
 
         Raises:
             DataError: they could not be told apart in it.
         """
         text = question if self.in_text else "\n".join([question, *map("{}. {}".format, _letters(options), options)])
-        if [option.text for option in lettered(text)] != list(options):
+        if [option.text for option in options_in(text)] != list(options):
             raise DataError("the options cannot be told apart behind the question")
         return text
 
-    def right(self, answer: object, options: Sequence[str]) -> str:
+    def right_letter(self, answer: object, options: Sequence[str]) -> str:
         """The letter of the right option.
 
         Raises:
@@ -88,8 +89,8 @@ class OptionColumns:
             raise DataError(f"the answer {shown(answer)} is none of its {len(options)} options")
         return _letters(options)[number]
 
-    def answered_by(self, table: StoredTable, answer: str, question: str, first: int | None) -> OptionColumns:
-        """With the way in which a column names the right options.
+    def with_naming(self, table: StoredTable, answer: str, question: str, first: int | None) -> OptionColumns:
+        """Return the columns with the way in which a column of answers names the right options.
 
         Args:
             question: column in which the options may stand.
@@ -104,7 +105,7 @@ class OptionColumns:
             if value is None or cells.is_missing(value):
                 continue
             try:
-                pairs.append((value, self.of_row(row, str(row[question]))))
+                pairs.append((value, self.options_of(row, str(row[question]))))
             except DataError:  # said of the row when all rows are looked at
                 continue
         if first is not None:
@@ -113,14 +114,14 @@ class OptionColumns:
             naming: [_number_of(value, options, replace(self, naming=naming)) is not None for value, options in pairs]
             for naming in ("letter", "text")
         }
-        whole = [_whole(value) for value, _ in pairs]
+        whole = [_whole_number(value) for value, _ in pairs]
         if pairs and all(number is not None for number in whole):
             if all(fits["text"]):
                 raise ConfigError(
                     f"{table.name}: is {answer!r} the number of the right option, or its text ({shown(pairs[0][0])})? "
                     "Say --first-option 0 or 1 for numbers, or write letters"
                 )
-            return replace(self, naming="number", first=_first(table.name, answer, whole, pairs))
+            return replace(self, naming="number", first=_first_number(table.name, answer, whole, pairs))
         best = max(("letter", "text"), key=lambda naming: sum(fits[naming]))
         if not pairs or 2 * sum(fits[best]) < len(pairs):
             raise ConfigError(
@@ -132,12 +133,12 @@ class OptionColumns:
     def fits(self, table: StoredTable, question: str, answer: str) -> bool:
         """Whether options in the questions are named by letter or text in the first answers."""
         answers, questions = table.values(answer, _SAMPLE), table.values(question, _SAMPLE)
-        pairs = [(a, [o.text for o in lettered(str(q))]) for a, q in zip(answers, questions, strict=True)]
+        pairs = [(a, [o.text for o in options_in(str(q))]) for a, q in zip(answers, questions, strict=True)]
         ways = (replace(self, naming="letter"), replace(self, naming="text"))
         return any(all(options and _number_of(v, options, way) is not None for v, options in pairs) for way in ways)
 
 
-def _bare(options: list[str]) -> list[str]:
+def _without_letters(options: list[str]) -> list[str]:
     """Options without the letters that each of them has in front (PMC-VQA's "A: purple" in the column Choice A)."""
     matches = [match for text in options if (match := _LETTER.match(text))]
     bare = [match["text"].strip() for match in matches]
@@ -147,7 +148,7 @@ def _bare(options: list[str]) -> list[str]:
 def find_choices(
     table: StoredTable, columns: Sequence[str], chosen: Sequence[str], question: str | None
 ) -> OptionColumns | None:
-    """The options of a table: as the user says, else by names and values; None without.
+    """Return the option columns of a table: as the user says, else by names and values; None without.
 
     Args:
         question: column in which they may stand as well; None for none.
@@ -163,7 +164,7 @@ def find_choices(
         if values:
             try:
                 for value in values:
-                    _parsed(value)
+                    _parse_options(value)
             except DataError as error:
                 raise ConfigError(
                     f"{table.name}: by its name the column {column!r} holds options, and {error}; a task without them "
@@ -182,13 +183,15 @@ def find_choices(
             return OptionColumns(tuple(option_columns))
     if question is not None:
         texts = table.values(question, _SAMPLE)
-        if texts and all(isinstance(text, str) and lettered(text) for text in texts):
+        if texts and all(isinstance(text, str) and options_in(text) for text in texts):
             return OptionColumns(())
     return None
 
 
-def _first(name: str, answer: str, whole: Sequence[int | None], pairs: Sequence[tuple[object, Sequence[str]]]) -> int:
-    """Number of the first option, where numbers tell it for sure."""
+def _first_number(
+    name: str, answer: str, whole: Sequence[int | None], pairs: Sequence[tuple[object, Sequence[str]]]
+) -> int:
+    """Number of the first option (0 or 1), where the numbers leave no doubt."""
     numbers = [(number, len(options)) for number, (_, options) in zip(whole, pairs, strict=True) if number is not None]
     from_zero = all(0 <= number < n for number, n in numbers)
     from_one = all(1 <= number <= n for number, n in numbers)
@@ -205,7 +208,7 @@ def _first(name: str, answer: str, whole: Sequence[int | None], pairs: Sequence[
 def _number_of(answer: object, options: Sequence[str], choices: OptionColumns) -> int | None:
     """Number of the option that an answer means, from 0."""
     if choices.naming == "number":
-        number = _whole(answer)
+        number = _whole_number(answer)
         number = None if number is None else number - choices.first
         return number if number is not None and 0 <= number < len(options) else None
     if not isinstance(answer, (str, int, float)):
@@ -226,7 +229,7 @@ def _is_option(text: str, option: str) -> bool:
     return option.casefold() == " ".join(text.casefold().split())
 
 
-def _whole(value: object) -> int | None:
+def _whole_number(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     text = cells.text(value)
@@ -234,10 +237,10 @@ def _whole(value: object) -> int | None:
 
 
 def _letters(options: Sequence[str]) -> list[str]:
-    return [chr(ord("A") + number) for number in range(len(options))]
+    return list(ascii_uppercase[: len(options)])
 
 
-def _parsed(value: object) -> list[str]:
+def _parse_options(value: object) -> list[str]:
     """The options in a cell: a list, `{"A": ...}`, `{"text": [...]}`, a list written as text, or lettered lines.
 
     Raises:
@@ -247,23 +250,23 @@ def _parsed(value: object) -> list[str]:
         plain = value.strip()
         if plain[:1] in "[{" and plain:
             try:
-                return _parsed(ast.literal_eval(plain))
+                return _parse_options(ast.literal_eval(plain))
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 raise DataError(f"its value {shown(value)} is no list") from None
-        if options := lettered(value):
+        if options := options_in(value):
             return [option.text for option in options]
         if plain:
             raise DataError(f"its value {shown(value)} is no list")
         return []
     if isinstance(value, Mapping):
         if isinstance(texts := value.get("text"), (list, tuple)):
-            return _parsed(texts)
+            return _parse_options(texts)
         keys = [str(key).strip() for key in value if value[key] is not None]
         if keys != _letters(keys):
             raise DataError("its keys are not the letters from A on")
-        return [_option(item) for item in value.values() if item is not None]
+        return [_option_text(item) for item in value.values() if item is not None]
     if isinstance(value, (list, tuple)):
-        texts = [_option(item) for item in value]
+        texts = [_option_text(item) for item in value]
         if len(texts) > 1 and [m[1] if (m := _AT_FRONT.match(t)) else "" for t in texts] == _letters(texts):
             texts = [_AT_FRONT.sub("", text, count=1) for text in texts]
         if not all(texts):
@@ -274,6 +277,6 @@ def _parsed(value: object) -> list[str]:
     raise DataError(f"its value {shown(value)} is no list")
 
 
-def _option(value: object) -> str:
+def _option_text(value: object) -> str:
     text = " ".join(cells.text(value).split())
     return "" if text.lower() == "nan" else text

@@ -227,7 +227,7 @@ def _with_answers(
         return options
     if options.in_text and not options.fits(table, question, answer):
         return None
-    return options.answered_by(table, answer, question, chosen.first_option)
+    return options.with_naming(table, answer, question, chosen.first_option)
 
 
 def _with_references(table: StoredTable, roles: Roles, chosen: ColumnSettings) -> Roles:

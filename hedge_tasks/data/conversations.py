@@ -15,7 +15,7 @@ _ANSWERING = ("gpt", "assistant", "model", "bot")
 _MARK = "<image>"
 
 
-def in_turns(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Mapping[str, Any]], bool]:
+def flatten_conversations(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Mapping[str, Any]], bool]:
     """The rows with columns `question`, `answer` and perhaps `image` in place of their conversation; else as they are.
 
     Args:

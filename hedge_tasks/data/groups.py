@@ -1,4 +1,4 @@
-"""Which documents are not independent, found from what they show and from how data sets number them.
+"""Groups of documents that are not independent, found from their pictures and from their numbers.
 
 Questions about one picture, rotations of one question, and rows of one patient are wrong together. Taken for
 independent they make every standard error too small, and nobody sees it. So groups are found: rows that share a picture
@@ -35,13 +35,13 @@ class Grouping:
     declared: int | None = None
 
     @property
-    def found(self) -> int:
+    def n_groups(self) -> int:
         """Number of groups; a document without one is alone."""
         return count_groups(self.groups)
 
     def settings(self) -> dict[str, Any]:
         """Return what a run records."""
-        return {"found": self.found, **({} if self.declared is None else {"declared": self.declared})}
+        return {"found": self.n_groups, **({} if self.declared is None else {"declared": self.declared})}
 
 
 def count_groups(groups: Sequence[str | None]) -> int:

@@ -1,4 +1,4 @@
-"""Which documents a task has: their ids with digests of question, reference and pictures, without any of the texts.
+"""Manifests of a task's documents: ids with digests of question, reference and pictures, without any of the texts.
 
 Whoever holds a manifest can tell whether a run's documents are the task's, and whether all of them are there, without
 the data set. A manifest is a JSON file in the folder `manifests` beside a task's YAML:
@@ -35,7 +35,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True)
 class Digests:
-    """Marks of a document: hexadecimal digits of digests, None where there is nothing or it is not known.
+    """Digests of a document in hexadecimal digits, None where there is nothing or it is not known.
 
     Attributes:
         question, reference: of the texts.
@@ -49,7 +49,7 @@ class Digests:
     pictures: str | None = None
 
     def agrees_with(self, other: Digests) -> bool:
-        """Whether nothing that both know differs."""
+        """Whether all digests that both have are equal."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
         return all(a is None or b is None or a == b for a, b in pairs)
 

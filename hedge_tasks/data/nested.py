@@ -94,7 +94,7 @@ def _are_records(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_record, value))
 
 
-def joined(left: Sequence[Row], right: Sequence[Row], asks: Callable[[str], bool]) -> tuple[list[Row], str] | None:
+def join_by_key(left: Sequence[Row], right: Sequence[Row], asks: Callable[[str], bool]) -> tuple[list[Row], str] | None:
     """Two tables as one, questions first: by the only column whose values name the same rows in both.
 
     None where the questions are not in one of them alone, or no column or several could join them.
@@ -118,7 +118,7 @@ def _same_rows(left: Sequence[Row], right: Sequence[Row], key: str) -> bool:
     return len(set(values[0])) == len(left) == len(right) and set(values[0]) == set(values[1])
 
 
-def with_images(lists: Sequence[list[dict[str, Any]]], asks: Callable[[str], bool]) -> list[dict[str, Any]] | None:
+def with_coco_images(lists: Sequence[list[dict[str, Any]]], asks: Callable[[str], bool]) -> list[dict[str, Any]] | None:
     """COCO's form: records with questions that name an image by `image_id`, with its record beside them.
 
     None where there are not one list of each, or an image is not there.

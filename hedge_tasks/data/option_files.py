@@ -24,6 +24,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from hedge_tasks.data import cells
@@ -37,7 +38,7 @@ from hedge_tasks.io.json_lines import Row
 
 __all__ = ["LABELS", "OptionQuestion", "read_options"]
 
-LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LABELS = ascii_uppercase
 """Labels of options that are given as a list, in order."""
 
 MOST_OPTIONS = 1000
@@ -166,13 +167,13 @@ def _read_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQuestion]:
     texts = {name: _optional_text(row.get(name), f"{where}: {name}") for name in _TEXTS}
     model = texts.pop("model") or ""
     options = {
-        label: cells.named(value, f"{where}: options[{outside.shown(label)}]")
+        label: cells.required(value, f"{where}: options[{outside.shown(label)}]")
         for label, value in _labelled(row.get("options") or {}, f"{where}: options").items()
     }
     for label in options:
         if label not in weights:
             raise DataError(f"{where}: {unknown('option', label, weights)}")
-    id, answer = (cells.named(row.get(name), f"{where}: {name}") for name in ("id", "answer"))
+    id, answer = (cells.required(row.get(name), f"{where}: {name}") for name in ("id", "answer"))
     return model, _question(where, id=id, answer=answer, logits=weights, options=options, **texts)
 
 
@@ -205,13 +206,13 @@ def _read_harness_row(row: Mapping[str, Any], where: str) -> tuple[str, OptionQu
         label: _weight(cells.number(reply[0], f"{where}: {_HARNESS}[{i}]"), "logits", f"{where}: {_HARNESS}[{i}]")
         for i, (label, reply) in enumerate(zip(labels, replies, strict=True))
     }
-    place = cells.named(target, f"{where}: target")
+    place = cells.required(target, f"{where}: target")
     if not (place.isascii() and place.isdigit() and len(place) < 5 and int(place) < len(labels)):
         raise DataError(f"{where}: target: expected the place of the right option, got {outside.shown(target)}")
     options = {label: text for label, text in zip(labels, _continuations(row.get("arguments")), strict=False) if text}
     return "", _question(
         where,
-        id=cells.named(row.get("doc_id"), f"{where}: doc_id"),
+        id=cells.required(row.get("doc_id"), f"{where}: doc_id"),
         answer=labels[int(place)],
         logits=weights,
         options=options,
@@ -254,8 +255,8 @@ def _read_array_row(
     column = group or next((by_name[name] for name in GROUPS if name in by_name), None)
     return _question(
         where,
-        id=cells.named(row.get("id"), f"{where}: id"),
-        answer=cells.named(row.get("answer"), f"{where}: answer"),
+        id=cells.required(row.get("id"), f"{where}: id"),
+        answer=cells.required(row.get("answer"), f"{where}: answer"),
         logits={label: _weight(v, "logits", f"{at}[{label}]") for label, v in zip(labels, logits, strict=True)},
         question=_optional_text(row.get("question"), f"{where}: question"),
         options={
@@ -311,7 +312,7 @@ def _question_rows(file: Path) -> list[Row]:
 def _check_ids(rows: Sequence[Row]) -> None:
     seen: dict[str, str] = {}
     for where, row in rows:
-        id = cells.named(row.get("id"), f"{where}: id")
+        id = cells.required(row.get("id"), f"{where}: id")
         if id in seen:
             raise DataError(f"{where}: id {outside.shown(id)} is already at {seen[id]}")
         seen[id] = where
@@ -354,4 +355,4 @@ def _weight(value: object, kind: str, where: str) -> float:
 
 
 def _optional_text(value: object, where: str) -> str | None:
-    return None if value is None else cells.named(value, where)
+    return None if value is None else cells.required(value, where)

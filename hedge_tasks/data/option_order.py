@@ -1,8 +1,9 @@
-"""The lettered options of a question in the other order, to see how far a model goes by their places."""
+"""Lettered options of a question, and their reversal, which shows how far a model goes by their places."""
 
 from __future__ import annotations
 
 import re
+from string import ascii_uppercase
 from typing import NamedTuple
 
 _IN_BRACKETS = re.compile(r"\((?P<letter>[A-Z])\)\s*(?P<text>\S.*?)(?=[\s.;,]*(?:\([A-Z]\)|\n|$))")
@@ -20,21 +21,19 @@ class Option(NamedTuple):
     end: int
 
 
-def lettered(question: str) -> tuple[Option, ...]:
+def options_in(question: str) -> tuple[Option, ...]:
     """The options of a multiple-choice question, with letters from A on; none where they cannot be told for sure.
 
     Example:
-        >>> [option[:2] for option in lettered("Which color?\\nA. red\\nB. dark blue\\nAnswer with the letter.")]
+        >>> [option[:2] for option in options_in("Which color?\\nA. red\\nB. dark blue\\nAnswer with the letter.")]
         [('A', 'red'), ('B', 'dark blue')]
-        >>> lettered("Is (A) red?")
+        >>> options_in("Is (A) red?")
         ()
     """
     for form in (_ON_LINES, _IN_BRACKETS):
         options = tuple(Option(m["letter"], m["text"], *m.span("text")) for m in form.finditer(question))
         # Of examples in the prompt, or letters in sentences, nobody knows which ones are meant.
-        if len(options) >= 2 and [option.letter for option in options] == [
-            chr(ord("A") + i) for i in range(len(options))
-        ]:
+        if len(options) >= 2 and ascii_uppercase.startswith("".join(option.letter for option in options)):
             return options
     return ()
 
@@ -59,7 +58,7 @@ def reversed_question(question: str) -> str | None:
         >>> reversed_question("Which color? (A) red (B) dark blue")
         'Which color? (A) dark blue (B) red'
     """
-    options = lettered(question)
+    options = options_in(question)
     if not options:
         return None
     parts, done = [], 0
@@ -71,5 +70,5 @@ def reversed_question(question: str) -> str | None:
 
 def reversed_letters(question: str) -> dict[str, str]:
     """Letter of each option -> letter behind which its text stands in the other order."""
-    letters = [option.letter for option in lettered(question)]
+    letters = [option.letter for option in options_in(question)]
     return dict(zip(letters, reversed(letters), strict=True))

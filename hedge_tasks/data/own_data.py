@@ -35,7 +35,7 @@ _NO_ANSWERS = frozenset({"", "nan", "n/a", "#n/a", "null", "<na>"})
 
 @dataclass
 class RowFindings:
-    """Findings of a look at all rows.
+    """Findings about all rows of a table.
 
     Attributes:
         faults: number of a row from 0 -> why it cannot be asked or judged.
@@ -64,13 +64,13 @@ def texts_of(row: Mapping[str, Any], roles: Roles) -> dict[str, str]:
     if roles.answer and not references:
         raise DataError("no answer")
     if roles.choices:
-        options = roles.choices.of_row(row, question)
-        question = roles.choices.shown(question, options)
+        options = roles.choices.options_of(row, question)
+        question = roles.choices.with_options(question, options)
         if roles.answer:
             if len(references) > 1:
                 raise DataError(f"{len(references)} answers to a question with options")
             value = row[roles.answer]
-            references = [roles.choices.right(value[0] if isinstance(value, (list, tuple)) else value, options)]
+            references = [roles.choices.right_letter(value[0] if isinstance(value, (list, tuple)) else value, options)]
     texts[roles.question] = question
     return texts if roles.answer is None else {**texts, roles.answer: "\n".join(references)}
 
@@ -165,7 +165,7 @@ def inspect_rows(table: StoredTable, roles: Roles, files: PictureFiles) -> RowFi
         declared.append(texts[roles.group] or None if roles.group else None)
         pictured.append(picture or f"text {texts[roles.question]}")
     findings.pictures = len(shown_before)
-    findings.groups = find_groups(declared, pictured).found
+    findings.groups = find_groups(declared, pictured).n_groups
     return findings
 
 

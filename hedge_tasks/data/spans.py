@@ -20,7 +20,7 @@ SEVERITIES = ("minor", "major")
 
 @dataclass(frozen=True, slots=True)
 class LabelledSpan:
-    """A part of a baseline answer, and what is known of it.
+    """A part of a baseline answer with its label.
 
     Attributes:
         start, end: of its characters in the text of the baseline answer, `0 <= start < end`.

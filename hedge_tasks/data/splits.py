@@ -1,4 +1,4 @@
-"""Where documents come from (a local folder, the package itself, the Hugging Face hub) and what identifies them."""
+"""Sources of documents (a local folder, the package itself, the Hugging Face hub), and keys that identify them."""
 
 from __future__ import annotations
 
@@ -191,8 +191,8 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
         stored = [None] * len(names)
     else:
         raise DataError(
-            f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {_shape(feature)}; a process_docs of the "
-            "task can make a column of pictures out of it"
+            f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {_column_kind(feature)}; a process_docs "
+            "of the task can make a column of pictures out of it"
         )
     contents = _fetch_all(names, source, what)
     images = [{"bytes": contents[name], "path": name} if name else row for name, row in zip(names, stored, strict=True)]
@@ -201,7 +201,7 @@ def _with_pictures(dataset: Dataset, column: str, source: _Source) -> Dataset:
     return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
 
 
-def _shape(feature: Any) -> str:
+def _column_kind(feature: Any) -> str:
     """Return what a column holds, in a few words."""
     if isinstance(feature, dict):
         return f"records of {', '.join(map(str, feature))}"
@@ -239,7 +239,7 @@ def _fetch(name: str, source: _Source) -> bytes:
     file = PurePosixPath(unquote(own[1]) if own else name)
     if file.is_absolute() or ".." in file.parts or "\\" in name:
         raise DataError("a file name must lie in the data set's folder")
-    local = _beside_data(source, file)
+    local = _local_file(source, file)
     if local is not None:
         return local.read_bytes()
     from huggingface_hub import hf_hub_download
@@ -247,7 +247,7 @@ def _fetch(name: str, source: _Source) -> bytes:
     return Path(hf_hub_download(source.path, str(file), repo_type="dataset", revision=source.revision)).read_bytes()
 
 
-def _beside_data(source: _Source, file: PurePosixPath) -> Path | None:
+def _local_file(source: _Source, file: PurePosixPath) -> Path | None:
     """A file of the local copy of a data set, None if it has no such file."""
     path = source.path
     if source.folder is not None:

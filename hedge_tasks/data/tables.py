@@ -21,8 +21,8 @@ from loguru import logger
 from hedge_tasks.data import repositories
 from hedge_tasks.data import splits as splits_module
 from hedge_tasks.data.cells import is_question
-from hedge_tasks.data.conversations import in_turns
-from hedge_tasks.data.nested import flat_rows, joined, with_images
+from hedge_tasks.data.conversations import flatten_conversations
+from hedge_tasks.data.nested import flat_rows, join_by_key, with_coco_images
 from hedge_tasks.data.pictures import PICTURE_FILES
 from hedge_tasks.errors import ConfigError, DataError, first_line, unknown
 from hedge_tasks.io import outside
@@ -266,12 +266,12 @@ def _json_rows(value: Any) -> list[dict[str, Any]] | None:
     if len(lists) == len(value) and len(set(map(len, lists))) == 1 and len(value) > 1:
         return [dict(zip(value, row, strict=True)) for row in zip(*lists, strict=True)]
     records = [item for item in lists if item and all(isinstance(row, dict) for row in item)]
-    return records[0] if len(records) == 1 else with_images(records, is_question)
+    return records[0] if len(records) == 1 else with_coco_images(records, is_question)
 
 
 def _text_table(files: Sequence[Path], kind: str) -> StoredTable:
     rows = [row for file in files for _, row in read_rows(file, kind)]
-    rows, conversations = in_turns(rows, str(files[0]))
+    rows, conversations = flatten_conversations(rows, str(files[0]))
     read_as, notes = kind, []
     if kind != "CSV":
         rows, opened = flat_rows(rows, is_question)
@@ -299,7 +299,7 @@ def _pair_table(files: Sequence[Path]) -> StoredTable | None:
     if len(files) != 2 or any(kind_of(file) not in ("JSON", "JSON lines") for file in files):
         return None
     parts = [[row for _, row in read_rows(file)] for file in files]
-    if not all(parts) or (joined_rows := joined(parts[0], parts[1], is_question)) is None:
+    if not all(parts) or (joined_rows := join_by_key(parts[0], parts[1], is_question)) is None:
         return None
     rows, note = joined_rows
     return _memory_table(files[0].parent, "JSON", rows, files[0].parent, [note])

@@ -1,7 +1,7 @@
-"""Where the thought of a reply ends and its answer begins: in its text, and in its tokens.
+"""Division of a reply into thought and answer, in its text and in its tokens.
 
 A model's thought is no part of its answer: neither of its text nor of its log-probability and length. Servers with a
-reasoning parser take the thought out of the text and leave its tokens; others leave both. Every adapter asks here.
+reasoning parser take the thought out of the text and leave its tokens; others leave both. Adapters use this module.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class Parser(argparse.ArgumentParser):
         return "\n".join(lines) + "\n"
 
 
-def a_place(text: str) -> Place:
+def place_argument(text: str) -> Place:
     """The type of an argument that may also be a URL."""
     try:
         return place(text, "place")

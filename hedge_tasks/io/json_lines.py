@@ -70,7 +70,7 @@ def is_sound(line: bytes) -> bool:
 
 
 def unseal(line: bytes) -> Mapping[str, Any]:
-    """The record of a sealed line, without its checksum.
+    """Return the record of a sealed line, without its checksum.
 
     Raises:
         DataError: the checksum is wrong or missing, or there is no sound JSON object. Names no place.

@@ -376,7 +376,7 @@ def new_stem(kind: str) -> str:
 
 
 def _create(folder: Place, stem: str, header: bytes) -> IO[bytes] | _Upload:
-    """Open a new file, and lock it where that can be done, so that everybody sees that somebody writes."""
+    """Open a new file, and lock it where that can be done, so that other processes see that it is being written."""
     if not isinstance(folder, Path):
         return _Upload(folder, stem, header)
     folder.mkdir(parents=True, exist_ok=True)

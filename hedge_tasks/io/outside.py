@@ -1,4 +1,4 @@
-"""The one door for what comes from outside: answer files, stores, run files, submissions, label files, replies.
+"""Checks of all input from outside: answer files, stores, run files, submissions, label files, replies.
 
 What passes is sound, so that no other module has to ask again:
 

@@ -62,7 +62,7 @@ class Remote:
             return int(system.info(path)["size"])
 
     def modified(self) -> float:
-        """Seconds since the epoch; now where nobody tells. Raises OSError."""
+        """Seconds since the epoch; now where it is not known. Raises OSError."""
         import time
 
         with self._opened() as (system, path):
@@ -124,7 +124,7 @@ def is_url(text: str) -> bool:
 
 
 def place(text: str, setting: str) -> Place:
-    """The place that somebody names.
+    """Return the place that a text names.
 
     Args:
         setting: What names it, for messages.
@@ -165,7 +165,7 @@ def check_writable(folder: Remote, setting: str) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """Say why; some servers, such as Ceph's, send the code of an error and no words."""
+    """The reason of an error; some servers, such as Ceph's, send its code and no words."""
     if str(error) not in {"", "None"}:
         return str(error)
     response = getattr(error.__cause__, "response", None)

@@ -1,4 +1,4 @@
-"""Progress of what takes long, with the time that is left: on a terminal, or where somebody asks for it."""
+"""Progress bars of long work, with the time that is left: on a terminal, or where they are asked for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def show_progress() -> None:
 
 
 def shows_progress() -> bool:
-    """Whether progress is shown: on a terminal, or where somebody asked for it."""
+    """Whether progress is shown: on a terminal, or where it was asked for."""
     return _asked_for or sys.stderr.isatty()
 
 

@@ -46,7 +46,7 @@ class RayOptions:
         return result
 
 
-def started(address: str | None, asker: str) -> Any:
+def connect(address: str | None, asker: str) -> Any:
     """Return the module `ray`, connected to a cluster.
 
     Args:
@@ -64,7 +64,7 @@ def started(address: str | None, asker: str) -> Any:
     return ray
 
 
-def mapped(
+def map_on_cluster(
     make: Callable[[], Callable[[Item], T]], items: Sequence[Item], options: RayOptions, asker: str
 ) -> Iterator[T]:
     """Return the results of workers for items, in the items' order.
@@ -75,7 +75,7 @@ def mapped(
     Args:
         make: Makes a worker's function, in the worker; everything in it can be pickled.
     """
-    started(options.address, asker)
+    connect(options.address, asker)
     import ray.data
 
     context = ray.data.DataContext.get_current()

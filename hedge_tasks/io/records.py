@@ -95,15 +95,15 @@ class Record(BaseModel):
         try:
             return cls.model_validate(value)
         except ValidationError as error:
-            raise cls.ERROR(_placed(where, fault(cls, error))) from None
+            raise cls.ERROR(_with_place(where, fault(cls, error))) from None
 
     def replaced(self, **changes: Any) -> Self:
-        """The same record with other values, which are checked."""
+        """Return the same record with other values, which are checked."""
         return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | changes)
 
 
 class OpenRecord(Record):
-    """A record that lets other keys pass, unseen: of settings and verdicts to which anybody may add."""
+    """A record that ignores other keys, for settings and verdicts to which other code may add."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -131,10 +131,10 @@ def fault(kind: Any, error: ValidationError) -> str:
     if first["type"] == "missing":
         return f"{path}: missing"
     if first["type"] == "value_error":
-        return _placed(path, str(first["ctx"]["error"]))
+        return _with_place(path, str(first["ctx"]["error"]))
     alternatives = [e for p, e in placed_errors if e["input"] is first["input"] and p == path]
     expected = " or ".join(dict.fromkeys(_expected(e["type"], e.get("ctx") or {}) for e in alternatives))
-    return _placed(path, f"expected {expected}, got {shown(first['input'])}{_near(first)}")
+    return _with_place(path, f"expected {expected}, got {shown(first['input'])}{_nearest_hint(first)}")
 
 
 def key_path(kind: Any, loc: Sequence[int | str]) -> str:
@@ -153,7 +153,7 @@ def _short(key: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in key[:60])
 
 
-def _placed(where: str, text: str) -> str:
+def _with_place(where: str, text: str) -> str:
     if not where:
         return text
     return f"{where}{text}" if text.startswith("[") else f"{where}: {text}"
@@ -198,7 +198,7 @@ _BOUNDS = {
 }
 
 
-def _near(error: Any) -> str:
+def _nearest_hint(error: Any) -> str:
     """A hint where one of the valid names is meant."""
     if error["type"] != "literal_error" or not isinstance(error["input"], str):
         return ""
@@ -270,7 +270,7 @@ def json_schema(kind: type[Record]) -> dict[str, Any]:
 
 
 def checked(kind: type[T], value: object, where: str = "") -> T:
-    """A value of a type that is no `Record`, such as a dataclass of which there are very many.
+    """Check and build a value of a type that is no `Record`, such as a dataclass of which there are very many.
 
     Its leaves say themselves that they are strict (`Text` and the like): other keys than its fields are passed over.
 
@@ -280,7 +280,7 @@ def checked(kind: type[T], value: object, where: str = "") -> T:
     try:
         result: T = _adapter(typing.cast(Any, kind)).validate_python(value)
     except ValidationError as error:
-        raise DataError(_placed(where, fault(kind, error))) from None
+        raise DataError(_with_place(where, fault(kind, error))) from None
     return result
 
 

@@ -15,7 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
-from hedge_tasks.runs.health import Health, measure
+from hedge_tasks.runs.health import Health, measure_health
 from hedge_tasks.runs.setting_verdicts import ONE_MODEL
 from hedge_tasks.runs.trust import check_models
 
@@ -226,7 +226,7 @@ def health_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]
     failed = settings.get("failed")
     n_failed = len(failed) if isinstance(failed, list) else 0
     sampled = settings.get("sampled")
-    return measure(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts)
+    return measure_health(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts)
 
 
 def settings_again(

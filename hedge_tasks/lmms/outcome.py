@@ -10,7 +10,7 @@ from loguru import logger
 
 from hedge_tasks.adjudication.outcomes import DECLINED, OUTCOMES, outcome_of
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.runs.health import measure
+from hedge_tasks.runs.health import measure_health
 from hedge_tasks.runs.run_files import Run, now
 
 Everything = Sequence[tuple[int, AnswerSet, dict[str, Any]]]
@@ -43,7 +43,7 @@ def report_outcome(
             "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
             *(task, without, len(answer_sets)),
         )
-    found = measure(answer_sets, sampled, n_failed, [verdict for _, _, verdict in everything])
+    found = measure_health(answer_sets, sampled, n_failed, [verdict for _, _, verdict in everything])
     for finding in found.findings:
         if not finding.unreliable:
             logger.warning("{}: {}", task, finding.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluation import brought_measures
+from hedge_tasks.evaluation import evaluation_measures
 from hedge_tasks.measures.known import known_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
 from hedge_tasks.numbers import Number
@@ -62,7 +62,7 @@ def measures_for(evaluation: str | None, task: str) -> dict[str, Measure]:
         ConfigError: there is no such evaluation; names the task.
     """
     try:
-        own = by_name(brought_measures(evaluation)) if evaluation is not None else {}
+        own = by_name(evaluation_measures(evaluation)) if evaluation is not None else {}
     except ConfigError as error:
         raise ConfigError(f"{task}: {error}") from None
     return {**known_measures(), **own}

@@ -47,7 +47,7 @@ from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.of_run import METRICS, answer_columns, sums_of
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.perturb import Wording
-from hedge_tasks.runs.evidence import KeptEvidence, joined, keep
+from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import FOLDER
@@ -122,7 +122,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 for instance in self._instances:
                     if id(instance) in failed:
                         instance.filtered_resps[ensemble.name] = failed[id(instance)]
-            evidence = joined(gather([keep(outputs, labelled)]))
+            evidence = join_evidence(gather([pack_outputs(outputs, labelled)]))
             results.note_entropies(self._filters, instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.

@@ -25,7 +25,7 @@ from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.base import FittedDetector
 from hedge_tasks.runs.audit_files import audit_of, check_of
-from hedge_tasks.runs.evidence import incomplete
+from hedge_tasks.runs.evidence import incomplete_sources
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
@@ -291,7 +291,7 @@ def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[s
     """Detector -> what a model would have to be asked for it."""
     if not run.evidence or not isinstance(scorer.backend, ReusesOutputs):
         return {}
-    missing = incomplete(run.outputs, scorer.backend.sources(), run.answer_sets)
+    missing = incomplete_sources(run.outputs, scorer.backend.sources(), run.answer_sets)
     return {
         name: f"the run does not keep {NEEDS[need]}: --keep asks {source.model} for them, once"
         for name, detector in asked.items()

@@ -71,7 +71,7 @@ class NoiseKind(Protocol):
 
     @classmethod
     def from_config(cls, config: str | Mapping[str, Any]) -> Noise:
-        """From the name of a preset, or from settings without `kind`.
+        """Build from the name of a preset, or from settings without `kind`.
 
         Raises:
             ConfigError: a key or value is unknown or makes no sense.

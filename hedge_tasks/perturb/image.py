@@ -201,7 +201,7 @@ class Perturbation:
         return [perturb_image(image, seed=seed + i, preset=self) for i, image in enumerate(images)]
 
     def perturb_wording(self, wording: Wording, *, seed: int) -> Wording:
-        """The wording as it is."""
+        """Return the wording as it is."""
         return wording
 
     @classmethod

@@ -140,7 +140,7 @@ class Induction:
 
     @classmethod
     def from_config(cls, config: str | Mapping[str, Any] | Induction) -> Induction:
-        """From the name of a preset or a mapping of settings; settings on top of a preset go by its `name`.
+        """Build from the name of a preset or a mapping of settings; settings on top of a preset go by its `name`.
 
         Raises:
             ConfigError: a name or key is unknown (names the nearest valid one) or a value makes no sense.
@@ -163,7 +163,7 @@ class Induction:
         return {"kind": "induction", **values, "version": PIPELINE}
 
     def scaled(self, strength: float) -> Induction:
-        """The same with another strength.
+        """Return the same perturbation with another strength.
 
         Raises:
             ConfigError: nothing here knows a strength, and it is not 1.

@@ -69,7 +69,7 @@ def write(image: Image.Image, text: str, rng: random.Random, *, size: float) -> 
     picture = image.copy()
     draw = ImageDraw.Draw(picture)
     height = max(_SHORTEST_LINE, round(picture.height * size))
-    lines, font, box = _laid_out(draw, text, picture.size, height)
+    lines, font, box = _lay_out(draw, text, picture.size, height)
     x = rng.randint(0, max(0, picture.width - box[0]))
     y = rng.randint(0, max(0, picture.height - box[1]))
     ink, outline = ("white", "black") if rng.random() < 0.5 else ("black", "white")
@@ -77,13 +77,13 @@ def write(image: Image.Image, text: str, rng: random.Random, *, size: float) -> 
     return picture
 
 
-def _laid_out(
+def _lay_out(
     draw: ImageDraw.ImageDraw, text: str, size: tuple[int, int], height: int
 ) -> tuple[str, Any, tuple[int, int]]:
     """Lines, font and the size of their box, at the largest line height that fits."""
     while True:
         font = ImageFont.load_default(size=height)
-        lines = _wrapped(draw, text, font, size[0])
+        lines = _wrap(draw, text, font, size[0])
         left, top, right, bottom = draw.multiline_textbbox((0, 0), lines, font=font, stroke_width=_stroke(font))
         box = (round(right - min(left, 0)), round(bottom - min(top, 0)))
         if (box[0] <= size[0] and box[1] <= size[1]) or height <= _SHORTEST_LINE:
@@ -91,7 +91,7 @@ def _laid_out(
         height = max(_SHORTEST_LINE, int(height * 0.85))
 
 
-def _wrapped(draw: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
+def _wrap(draw: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word

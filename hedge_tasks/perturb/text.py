@@ -54,7 +54,7 @@ class TextPerturbation:
 
     @classmethod
     def from_config(cls, config: str | Mapping[str, Any] | TextPerturbation) -> TextPerturbation:
-        """From the name of a preset or a mapping of settings; settings on top of a preset go by its `name`.
+        """Build from the name of a preset or a mapping of settings; settings on top of a preset go by its `name`.
 
         `templates` is one name, a list of names, or a mapping of names to digests as `settings` gives it.
 

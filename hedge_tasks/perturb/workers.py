@@ -59,7 +59,7 @@ class PictureJob:
     max_side: int | None = None
 
     def done(self, images: Sequence[Image.Image]) -> list[Any]:
-        """Do it, in this process.
+        """Do the job in this process.
 
         Args:
             images: 8-bit RGB.
@@ -72,7 +72,7 @@ class PictureJob:
 
 
 class PictureWorkers:
-    """Up to `count` processes, begun when there is a large picture and nobody idle. Threads may share it.
+    """Up to `count` processes, begun when there is a large picture and no idle process. Threads may share it.
 
     Args:
         count: By default one an available core, shared with the other processes of `torchrun` on this machine. With 0

@@ -28,7 +28,7 @@ class KeptLabel(Record):
 
 
 class KeptAudit(Record):
-    """A plan with the labels that came back, and who gave them, in roles and numbers."""
+    """A plan with the labels that came back, and the people who gave them, in roles and numbers."""
 
     plan: AuditPlan
     labels: Items[KeptLabel]

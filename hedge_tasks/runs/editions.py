@@ -131,7 +131,7 @@ def clustering_rules(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hash_of(edition: Edition, rules: Mapping[str, Any]) -> str:
-    """The hash of an edition of the same task, documents and seeds with other rules.
+    """Return the hash of an edition of the same task, documents and seeds with other rules.
 
     A clustering that was left out is no other rule: its columns are empty.
     """
@@ -142,7 +142,7 @@ def hash_of(edition: Edition, rules: Mapping[str, Any]) -> str:
 
 
 def differences(edition: Edition, rules: Mapping[str, Any]) -> list[str]:
-    """How the rules of a run differ from those of an edition, in words; nothing where they are the same."""
+    """Return in words how the rules of a run differ from those of an edition; nothing where they are equal."""
     return list(_differences(edition.rules, rules))
 
 

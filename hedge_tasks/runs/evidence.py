@@ -1,4 +1,4 @@
-"""Outputs of models for a run's answers, kept with the run: whoever scores it again needs no model.
+"""Outputs of models for a run's answers, kept with the run, so that scoring it again needs no model.
 
 In the header of a run file `evidence` lists the models: `{"kind": "cosines" | "relations", "model", "revision",
 "dtype", "with_question"}`. In each document's line it is `{"texts": CHECKSUM, "said": [TEXT or null, ...]}`, an entry
@@ -94,7 +94,7 @@ class KeptEvidence:
         return outputs
 
 
-def keep(outputs: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
+def pack_outputs(outputs: ModelOutputs, answer_sets: Sequence[AnswerSet]) -> KeptEvidence:
     """Return the outputs for these answers, with the question in front of them and without."""
     sources = [EvidenceSource(source, form) for source in outputs for form in (False, True)]
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
@@ -136,7 +136,9 @@ def document_outputs(outputs: ModelOutputs, answers: AnswerSet) -> Iterator[Docu
                 yield DocumentOutputs(EvidenceSource(source, with_question), texts, values, known)
 
 
-def incomplete(outputs: ModelOutputs, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]) -> dict[str, Source]:
+def incomplete_sources(
+    outputs: ModelOutputs, sources: Sequence[Source], answer_sets: Sequence[AnswerSet]
+) -> dict[str, Source]:
     """Return by kind the models that still have to be asked about some pairs of answers."""
     return {
         source.kind: source
@@ -150,8 +152,8 @@ def _all_pairs(outputs: ModelOutputs, source: Source, texts: Sequence[str]) -> b
     return bool((known | np.eye(len(texts), dtype=np.bool_)).all())
 
 
-def joined(parts: Sequence[KeptEvidence]) -> KeptEvidence:
-    """The evidence of several processes, each with documents of its own."""
+def join_evidence(parts: Sequence[KeptEvidence]) -> KeptEvidence:
+    """Return the evidence of several processes, each with documents of its own, as one."""
     sources = tuple(dict.fromkeys(source for part in parts for source in part.sources))
     rows: dict[str, tuple[str, Sequence[str | None]]] = {}
     for part in parts:

@@ -11,7 +11,7 @@ from hedge_tasks.adjudication import Case, Judge, Verdict, configured_judge
 from hedge_tasks.adjudication.config import Spec, verdict_record
 from hedge_tasks.adjudication.outcomes import of_unanswered
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.option_order import lettered
+from hedge_tasks.data.option_order import options_in
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
@@ -73,18 +73,18 @@ def _case(answers: AnswerSet) -> Case:
 
 
 def _given_verdict(case: Case, label: int | None, given_by: str) -> Verdict:
-    """The verdict that a label of another tool is. A model that declines says nothing false, whatever the label."""
+    """Verdict from a label of another tool. A model that declines says nothing false, whatever the label."""
     who = given_by or "none"
-    if label == 1 and (why := _declines(case)) is not None:
+    if label == 1 and (why := _why_declined(case)) is not None:
         return replace(of_unanswered(why, who, VERSION), reason=f"declines: {case.answer[:80]}")
     return Verdict(label, "as given" if label is not None else "no label and no reference", who, VERSION)
 
 
-def _declines(case: Case) -> str | None:
+def _why_declined(case: Case) -> str | None:
     """Why a baseline is no answer, by its words or by those of the option that it takes; None where it is one."""
     why = unanswered(case.answer)
     if why in DECLINING:
         return why
-    options = {option.letter: option.text for option in lettered(case.question)}
+    options = {option.letter: option.text for option in options_in(case.question)}
     letter = read_option(case.answer, options, cut=case.cut).value if options else None
     return None if letter is None or letter == case.reference else declining_option(options[letter])

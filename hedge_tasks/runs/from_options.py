@@ -52,7 +52,7 @@ def run_from_options(
     offered = {label for question in questions for label in question.logits}
     check_names("option that declines", declining, offered)
     draws = [(question, draw_options(question, sampling, model)) for question in questions]
-    declined = {a.id: why for question, a in draws if (why := _declined(question, a, declining)) is not None}
+    declined = {a.id: why for question, a in draws if (why := _why_declined(question, a, declining)) is not None}
     answer_sets = tuple(replace(a, label=None) if a.id in declined else a for _, a in draws)
     scorer = Scorer.build("exact", "exact", {"closed": True})
     settings: dict[str, Any] = {
@@ -65,7 +65,7 @@ def run_from_options(
     return Run(task, model, answer_sets, {a.id: _verdict(a, declined.get(a.id)) for a in answer_sets}, settings, now())
 
 
-def _declined(question: OptionQuestion, answers: AnswerSet, declining: Collection[str]) -> str | None:
+def _why_declined(question: OptionQuestion, answers: AnswerSet, declining: Collection[str]) -> str | None:
     """Why the option that was taken is no answer; None where it is one, or where it is the right one."""
     option = answers.baseline.text
     if option == question.answer:

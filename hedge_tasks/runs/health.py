@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Health:
-    """Counts and shares of one run. Shares are in [0, 1]; None means that it could not be told.
+    """Counts and shares of one run. Shares are in [0, 1]; None means unknown.
 
     Attributes:
         documents: that have answers.
@@ -109,7 +109,7 @@ class Health:
         probe: findings of the probe before sampling.
         server: what the adapter found out about its server.
         image_use: how many answers stayed the same on a blank and on another document's picture.
-        served: who answered: by field of `Served`, how many answers each value has.
+        served: models and servers that answered: by field of `Served`, how many answers each value has.
         draws_verdict: of the clean draws against their own log-probabilities.
         setting_verdicts: whether each setting was what was asked for; empty where nobody said what was asked.
         independence: how many groups the documents are.
@@ -167,10 +167,10 @@ def health_of(run: Run) -> Health:
     entropies = (run.settings.get("outcome") or {}).get("zero_entropy") or {}
     shares = {name: share for name, share in entropies.items() if share is not None}
     grouping = (run.settings.get("documents") or {}).get("grouping") or {}
-    return measure(run.answer_sets, sampled, n_failed, decided, shares, grouping)
+    return measure_health(run.answer_sets, sampled, n_failed, decided, shares, grouping)
 
 
-def measure(
+def measure_health(
     answer_sets: Sequence[AnswerSet],
     sampled: Mapping[str, Any],
     n_failed: int = 0,
@@ -327,7 +327,7 @@ _WITHOUT_LABEL = (DECLINED, SOFTLY_READ, UNREAD, UNREAD_JUDGE, CUT_OFF, REQUEST_
 
 
 def _outcomes(verdicts: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
-    """Documents by outcome; none where no verdict says anything."""
+    """Number of documents by outcome; empty where no verdict has a label or a reason."""
     if all(not verdict or (verdict.get("label") is None and not verdict.get("reason")) for verdict in verdicts):
         return {}
     counts = Counter(outcome_of(verdict) for verdict in verdicts)
@@ -376,7 +376,7 @@ def _is_cut(answer: Answer) -> bool:
 
 
 def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
-    """Whether there was a reply from which nothing could be read; the judges say so each in their way."""
+    """Whether the judge's reply could not be read; judges record that in different ways."""
     if verdict.get("label") is not None:
         return False
     category, reason = verdict.get("category"), verdict.get("reason")
@@ -385,7 +385,7 @@ def _is_unreadable(verdict: Mapping[str, Any]) -> bool:
 
 
 def _served(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
-    """By field of `Served`, how many answers have each value, the most frequent first; what is not told is left out."""
+    """Number of answers with each value, by field of `Served`, the most frequent first; unknown values are left out."""
     servers = [answer.served for answer in answers if answer.served is not None]
     values = {
         f.name: Counter(value for server in servers if (value := getattr(server, f.name)) is not None)
@@ -409,7 +409,7 @@ def draws_line(verdict: DrawsVerdict) -> str:
 
 
 def decoding_line(health: Health) -> str | None:
-    """Settings asked for, and which of them are verified and which are not, on one line; None where nobody said.
+    """Return the settings asked for and their verdicts on one line; None where none were recorded.
 
     Args:
         health: of a run.

@@ -57,7 +57,7 @@ def hidden_dependence(answer_sets: Sequence[AnswerSet], grouping: Mapping[str, A
     sentences = [text] if (text := missed_text(grouping)) else []
     rotated = rotated_items([a.id for a in answer_sets], [_words(a) for a in answer_sets])
     groups = [a.group for a in answer_sets]
-    n_groups, n_with_rotations = count_groups(groups), find_groups(groups, rotated).found
+    n_groups, n_with_rotations = count_groups(groups), find_groups(groups, rotated).n_groups
     if n_with_rotations < n_groups:
         sentences.append(
             f"by their ids the documents are rotations of {n_with_rotations:,} questions (CircularEval), but they "

@@ -84,7 +84,7 @@ def sealed_run(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def inspect(file: Path) -> Inspection:
-    """Read a run file and say what of it is sound.
+    """Read a run file and return what of it is sound.
 
     Raises:
         DataError: it cannot be read at all.
@@ -94,7 +94,7 @@ def inspect(file: Path) -> Inspection:
         where = f"{file}:{number}"
         if reading.end is not None:
             reading.problems.append(f"{where}: a line behind the closing one")
-        fields = _take(reading, number, line, where)
+        fields = _read_line(reading, number, line, where)
         if not (fields and END in fields):
             digest.update(line)
             n_lines += 1
@@ -105,7 +105,7 @@ def inspect(file: Path) -> Inspection:
     return Inspection(file, reading.header, reading.rows, ids, reading.problems, computed)
 
 
-def _take(reading: _Reading, number: int, line: bytes, where: str) -> Mapping[str, Any] | None:
+def _read_line(reading: _Reading, number: int, line: bytes, where: str) -> Mapping[str, Any] | None:
     try:
         fields = unseal(line)
     except DataError as error:
@@ -125,7 +125,7 @@ def _take(reading: _Reading, number: int, line: bytes, where: str) -> Mapping[st
 
 
 def _check_end(reading: _Reading, n_lines: int, digest: str) -> tuple[Sequence[str] | None, Mapping[str, Any] | None]:
-    """Return what the closing line tells: the ids of all documents, and the header."""
+    """Check the closing line, and return the ids of all documents and the header in it."""
     if reading.end is None:
         reading.problems.append(f"{reading.file}: the closing line is missing, so the end of the file is lost")
         return None, None

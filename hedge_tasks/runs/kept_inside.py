@@ -25,7 +25,7 @@ def inside_source(run: Run, folder: Path | None = None) -> InsideSource:
 
     @cache
     def read(names: frozenset[str]) -> Mapping[str, Inside]:
-        where = folder or beside(run)
+        where = folder or find_inside_store(run)
         return {} if where is None else read_inside(where, {a.id: _key(run, a) for a in run.answer_sets}, names)
 
     return read
@@ -45,7 +45,7 @@ def read_inside(folder: Path, keys: Mapping[str, str], names: frozenset[str]) ->
 
 def bytes_kept(run: Run, folder: Path | None = None) -> dict[str, float]:
     """Bytes that each array takes of a document, the mean over documents that have it."""
-    where = folder or beside(run)
+    where = folder or find_inside_store(run)
     if where is None:
         return {}
     sizes: dict[str, list[int]] = {}
@@ -60,7 +60,7 @@ def _key(run: Run, answers: AnswerSet) -> str:
     return inside_key(run.task, str(run.settings.get(MODEL)), answers.id, answers.baseline.text)
 
 
-def beside(run: Run) -> Path | None:
+def find_inside_store(run: Run) -> Path | None:
     """The store that lies beside the run file or above it, and holds arrays from inside."""
     if run.path is None:
         return None

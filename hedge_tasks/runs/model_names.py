@@ -20,7 +20,7 @@ _NAMING = re.compile(r"(?:pretrained|model|model_version|model_name)=(.*)", re.D
 
 
 def short_names(models: Sequence[str]) -> dict[str, str]:
-    """A short name for each model, no two alike: without the folders before it, or what its adapter was told.
+    """Return a short name for each model, no two alike: without folders in front, and without the adapter's arguments.
 
     What differs (adapter, arguments) stands behind names that would be alike, and a number where that is long or not
     enough.
@@ -32,7 +32,7 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
         ['Q (hedge_hf)', 'Q (hedge_vllm)']
     """
     distinct = list(dict.fromkeys(models))
-    names = {model: _cut(_parts(model)[0][-1]) for model in distinct}
+    names = {model: _shorten(_parts(model)[0][-1]) for model in distinct}
     for name in set(names.values()):
         alike = [model for model in distinct if names[model] == name]
         if len(alike) > 1:
@@ -50,7 +50,7 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
 
 
 def plain_model(model: str) -> str:
-    """The name of a run's model without the arguments that say how it decodes.
+    """Return the name of a run's model without its arguments about decoding.
 
     Example:
         >>> plain_model("Q/Q (hedge_hf, alpha=0.5, decoding=vcd, dtype=bfloat16)")
@@ -67,8 +67,8 @@ def plain_model(model: str) -> str:
 
 
 def _parts(model: str) -> tuple[list[str], list[str]]:
-    """Of a model as runs call it, `folder/name (adapter, arguments)` or `adapter|argument|pretrained=folder/name`: the
-    parts of its name, and what its adapter was told."""
+    """The parts of a model's name and its adapter's arguments, from the name that runs give it:
+    `folder/name (adapter, arguments)` or `adapter|argument|pretrained=folder/name`."""
     if match := _ABOUT.match(model):
         name, arguments = match[1], match[2].split(", ")
     else:
@@ -78,7 +78,7 @@ def _parts(model: str) -> tuple[list[str], list[str]]:
     return [part for part in re.split(r"[/\\]", name) if part.strip()] or ["unnamed model"], arguments
 
 
-def _cut(name: str) -> str:
+def _shorten(name: str) -> str:
     """Both ends of a long name: sizes and versions stand at its end."""
     return name if len(name) <= _SHORT else f"{name[: _SHORT // 2]}…{name[-(_SHORT // 2 - 1) :]}"
 

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.clustering.model_outputs import ModelOutputs
-from hedge_tasks.data.answer_files import cleaned, parse_answer_sets
+from hedge_tasks.data.answer_files import clean_answer_sets, parse_answer_sets
 from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import read_objects
-from hedge_tasks.runs.evidence import FIELD, KeptEvidence, keep, read_evidence
+from hedge_tasks.runs.evidence import FIELD, KeptEvidence, pack_outputs, read_evidence
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
 from hedge_tasks.runs.run_settings import RunHeader, RunRow
 
@@ -119,7 +119,7 @@ def keep_evidence(run: Run) -> Path | None:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
     path = file_of(run)
-    evidence = keep(run.outputs, run.answer_sets)
+    evidence = pack_outputs(run.outputs, run.answer_sets)
     if evidence == run.evidence:
         return None
     write_whole(path, _text(replace(run, evidence=evidence)))
@@ -208,7 +208,7 @@ def read_run(file: Path) -> Run:
         raise DataError(f"{file}: nothing in it")
     if "filtered_resps" in rows[0][1]:
         return _from_samples(file, rows)
-    return Run(file.stem, "", tuple(cleaned(parse_answer_sets(normal_rows(rows)), str(file))), path=file)
+    return Run(file.stem, "", tuple(clean_answer_sets(parse_answer_sets(normal_rows(rows)), str(file))), path=file)
 
 
 @dataclass(frozen=True)
@@ -240,10 +240,8 @@ def repair_run(inspection: Inspection) -> Repair:
     rows = _sound_rows(inspection)
     if not rows:
         raise DataError(f"{file}: no document in it is sound")
-    where, header = inspection.header or (
-        f"{file}:1",
-        {"task": _task_in_name(file), "model": "", "created": "", "settings": {}},
-    )
+    unnamed = {"task": _task_in_name(file), "model": "", "created": "", "settings": {}}
+    where, header = inspection.header or (f"{file}:1", unnamed)
     _check_format((where, {HEADER: FORMAT, **header}))
     sound_ids = {str(row["id"]) for _, row in rows}
     lost = tuple(id for id in inspection.ids or () if id not in sound_ids)
@@ -275,7 +273,7 @@ def _sound_rows(inspection: Inspection) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _task_in_name(file: Path) -> str:
-    """The task as the name of a run file tells it."""
+    """The task in the name of a run file."""
     return file.stem.split("-", 2)[-1]
 
 

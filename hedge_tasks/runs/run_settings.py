@@ -1,4 +1,4 @@
-"""Content of a run file besides the answers, checked as it is read: nobody downstream has to ask again."""
+"""Content of a run file besides the answers, checked as it is read, so that no other module has to."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Outcome(OpenRecord):
 
 
 class RunSettings(OpenRecord):
-    """The settings of a run, as far as others lean on their form; DESIGN §7 says what else is in them."""
+    """The settings of a run, as far as other modules rely on their form; DESIGN §7 says what else is in them."""
 
     filters: Objects[_Filter] | None = None
     documents: _Documents | None = None

@@ -1,4 +1,4 @@
-"""Whether a run was sampled as it was asked for, setting by setting, and what says so.
+"""Verdicts on whether a run was sampled as it was asked for, setting by setting, with the evidence.
 
 Servers drop settings, cap them, or fill in their own, and say nothing. So nothing that was sent counts as done. There
 are three witnesses: the draws against their own log-probabilities (`statistics.draws`), what the probe found before the
@@ -102,7 +102,7 @@ def setting_verdicts(
     Args:
         sampled: how the model behaved, as a run's settings have it.
         draws: of the clean draws against their own log-probabilities, with the power of the test.
-        served: who answered: by field of `Served`, how many answers each value has.
+        served: models and servers that answered: by field of `Served`, how many answers each value has.
         answer_sets: of the run.
     """
     decoding = sampled.get("decoding") or {}

@@ -66,7 +66,7 @@ class DocumentSource:
 
 
 def check_models(filters: Mapping[str, Any], where: str) -> None:
-    """Refuse settings of a run's clusterings that name a model which nobody here has chosen.
+    """Refuse settings of a run's clusterings that name a model which neither a task nor the user has chosen.
 
     Args:
         filters: settings by name, as a run records them.
@@ -118,7 +118,7 @@ _PlainLoader.add_constructor("!function", lambda loader, node: None)
 
 
 def is_trusted(model: str, revision: object) -> bool:
-    """Whether somebody here has chosen a model at a revision: an installed task, a clustering's default, the user."""
+    """Whether an installed task, a clustering's default or the user has chosen a model at a revision."""
     # What a function did in another process is loaded from nowhere; building it fails with a reason of its own.
     if model.startswith((_OURS, "custom:")):
         return True
@@ -146,7 +146,7 @@ def _models(folders: tuple[Path, ...]) -> frozenset[tuple[str, object]]:
 
 
 def default_models() -> Iterator[tuple[str, object]]:
-    """Yield the (model, revision) that clusterings use where nobody names another one."""
+    """Yield the (model, revision) that clusterings use by default."""
     for _, backend in BACKENDS.each():
         parameters = inspect.signature(backend).parameters
         for option, revision_option in MODEL_OPTIONS.items():

@@ -72,7 +72,7 @@ def open_store(folder: Place) -> AnswerStore:
 
 
 def store_place(folder: Place) -> Place:
-    """Where a store is: in this folder, or in `hedge_answers` in it.
+    """Return the folder of a store: this one, or `hedge_answers` in it.
 
     Raises:
         DataError: there is none.
@@ -121,7 +121,7 @@ def progress(store: AnswerStore, definition: Definition) -> Progress:
     complete = 0
     documents = documents_of(store, definition).values()
     for document in documents:
-        answers = _keyed_answers(store, definition, document, n, n_noisy)
+        answers = _answers_by_condition(store, definition, document, n, n_noisy)
         counts.update({condition: sum(a is not None for _, a in keyed) for condition, keyed in answers.items()})
         complete += _is_complete(answers)
     return Progress(len(documents), n, n_noisy, dict(counts), complete)
@@ -146,7 +146,7 @@ def export(
     n_clean, n_noisy = (most, most_noisy) if n is None else (n, min(n, most_noisy))
     lines, incomplete = [], []
     for document in documents_of(store, definition).values():
-        answers = _keyed_answers(store, definition, document, n_clean, n_noisy)
+        answers = _answers_by_condition(store, definition, document, n_clean, n_noisy)
         if _is_complete(answers):
             present = {condition: [(k, a) for k, a in keyed if a is not None] for condition, keyed in answers.items()}
             provenance = {"definition": definition.model_dump(), "document": document.key}
@@ -182,7 +182,7 @@ def import_lines(store: AnswerStore, lines: Iterable[tuple[str, Mapping[str, Any
     new: dict[str, FinishedDraw] = {}
     conflicts = 0
     for where, line in lines:
-        definition, document, answer_set = _imported(where, line)
+        definition, document, answer_set = _read_exported(where, line)
         definitions[definition.id] = definition
         documents.append(document)
         draws = definition.plan(document.n, document.n_noisy).draws(document.key)
@@ -251,7 +251,7 @@ def _draws(definition: Definition, document: StoredDocument, n: int, n_noisy: in
             yield definition.key(document.key, document.question, draw), draw
 
 
-def _keyed_answers(
+def _answers_by_condition(
     store: AnswerStore, definition: Definition, document: StoredDocument, n: int, n_noisy: int
 ) -> _Answers:
     answers: _Answers = {"baseline": [], "clean": [], "noisy": []}
@@ -286,7 +286,7 @@ def _draw_places(store: AnswerStore) -> dict[str, tuple[str, str, int, str]]:
     return places
 
 
-def _imported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDocument, AnswerSet]:
+def _read_exported(where: str, line: Mapping[str, Any]) -> tuple[Definition, StoredDocument, AnswerSet]:
     provenance = line.get(PROVENANCE)
     if not isinstance(provenance, Mapping) or not isinstance(provenance.get("document"), str):
         raise DataError(f"{where}: no {PROVENANCE!r} with definition and document; only exported lines can be imported")

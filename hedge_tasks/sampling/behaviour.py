@@ -64,7 +64,7 @@ class SettingTried:
 
     @property
     def all_same(self) -> bool | None:
-        """Whether all answers were the same; None where it could not be told."""
+        """Whether all answers were the same; None where there were too few."""
         return None if self.failed is not None or self.draws < 2 else self.distinct == 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class SettingTried:
 
     @classmethod
     def of(cls, recorded: object) -> SettingTried:
-        """From a run file, where it may be anything."""
+        """Build from a run file, where it may be anything."""
         fields = recorded if isinstance(recorded, Mapping) else {}
         draws, distinct = (n if isinstance(n := fields.get(k), int) and n >= 0 else 0 for k in ("draws", "distinct"))
         chance, failed = fields.get("chance"), fields.get("failed")
@@ -130,7 +130,7 @@ def _together(first: DrawRequest, ask: Ask) -> list[Answer | str | None]:
 
 
 def _tried_to_repeat(outcomes: Sequence[Answer | str | None], plain: Sequence[Answer]) -> SettingTried:
-    """Of draws that must begin alike.
+    """Result of draws that must begin alike.
 
     Two beginnings are no proof of the contrary: at a tie, rounding decides. Three are, and two that are known to be
     no tie.

@@ -43,7 +43,7 @@ class Conversation:
             wording: the text of this draw. What it has before and after the clean one goes before and after the user's
                 texts; where it does not hold the clean text as a whole, it takes the place of the user's texts.
         """
-        turns = [{**turn, "content": [_filled(part, media) for part in turn["content"]]} for turn in self.turns]
+        turns = [{**turn, "content": [_fill(part, media) for part in turn["content"]]} for turn in self.turns]
         if wording == question:
             return turns
         texts = [p for turn in turns if turn["role"] == "user" for p in turn["content"] if p["type"] == "text"]
@@ -64,6 +64,6 @@ class Conversation:
         return Conversation(tuple(self.messages(numbers, question, wording)))
 
 
-def _filled(part: Mapping[str, Any], media: Sequence[Any]) -> dict[str, Any]:
+def _fill(part: Mapping[str, Any], media: Sequence[Any]) -> dict[str, Any]:
     is_number = part["type"] != "text" and isinstance(part.get("url"), int)
     return {**part, "url": media[part["url"]]} if is_number else dict(part)

@@ -22,10 +22,8 @@ class FailureTally:
         of_task: dict[str, list[Job]] = {}
         for job in jobs:
             of_task.setdefault(job.definition.task, []).append(job)
-        self._documents = {task: len(task_jobs) for task, task_jobs in of_task.items()}
-        self._allowed = {
-            task: task_jobs[0].request.plan.allowed_failures(len(task_jobs)) for task, task_jobs in of_task.items()
-        }
+        self._documents = {task: len(group) for task, group in of_task.items()}
+        self._allowed = {task: group[0].request.plan.allowed_failures(len(group)) for task, group in of_task.items()}
         self._lost: dict[str, set[str]] = {task: set() for task in of_task}
         self._folders = sorted({str(job.store.folder) for job in jobs if job.store.folder is not None})
         self._failed: set[str] = set()

@@ -1,4 +1,4 @@
-"""Forced passes: how likely a model finds words that it is given, instead of what it says itself.
+"""Forced passes: how likely a model finds given words.
 
 One reading of a prompt with the words at its end, and no draw. They are asked for only where a detector that needs them
 is named, by adapters that have `forced_logprobs`, and stored as draws are:
@@ -95,7 +95,7 @@ class ForcedModel(Protocol):
         ...
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
-        """How likely each text is as the whole reply to its conversation: the same, with the end of the reply.
+        """As `forced_logprobs`, for each text as the whole reply, its end included.
 
         Spellings that differ in a leading blank are summed. The end is the last token that counts.
         """

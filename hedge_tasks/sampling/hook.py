@@ -237,7 +237,7 @@ def _jobs_by_definition(jobs: Sequence[Job], pending: _Pending) -> dict[str, lis
 
 
 def _check_images(model: Any, jobs: Sequence[Job]) -> None:
-    """Draw what the plans' `image_check` asks for, and keep with each definition how many answers stayed the same."""
+    """Make the draws of the plans' `image_check`, and store for each definition how many answers stayed the same."""
     checks = plan_checks(jobs)
     pending = {
         key: (draw, check.job.store)
@@ -263,12 +263,12 @@ def _probe(model: Any, draws: Sequence[DrawRequest], *, settings: bool) -> Probe
 
 
 def samples_itself(model: Any) -> bool:
-    """Whether an adapter chooses the tokens in this package's own code, so that there is nobody to be believed."""
+    """Whether an adapter chooses the tokens in this package's own code, so that no server has to be trusted."""
     return bool(getattr(model, "samples_itself", False))
 
 
 def _decoding(model: Any, plan: SamplingPlan) -> dict[str, Any]:
-    """Settings asked for, and those sent to whoever decodes; None where the adapter cannot tell."""
+    """Settings asked for, and those sent to the server or engine; None where the adapter does not know them."""
     limits = plan.limits()
     effective = getattr(model, "sent_decoding", None)
     facts = {

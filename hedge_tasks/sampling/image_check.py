@@ -45,7 +45,9 @@ def plan_checks(jobs: Sequence[Job]) -> list[ImageCheck]:
         if done.get(task, 0) >= job.request.plan.image_check:
             continue
         [(key, baseline)] = [(k, d) for k, d in job.draws.items() if d.draw.condition == "baseline"]
-        peer = next((o for o in jobs if o.definition.task == task and _another_picture(o.request, job.request)), None)
+        peer = next(
+            (o for o in jobs if o.definition.task == task and _shows_another_picture(o.request, job.request)), None
+        )
         if peer is None or not job.request.load_images(baseline.row_of_data()):
             continue
         pictures = {"blank": blank_images(job.request), "other": _images_of(peer)}
@@ -74,7 +76,7 @@ def _check_key(document: str, kind: str) -> str:
 
 
 def summary(checks: Sequence[ImageCheck], task: str) -> dict[str, int]:
-    """How many documents of a task were checked with each picture, and how many answers stayed the same.
+    """Count the documents of a task that were checked with each picture, and the answers that stayed the same.
 
     Two answers are the same if they are but for case, punctuation and blanks.
     """
@@ -90,12 +92,12 @@ def summary(checks: Sequence[ImageCheck], task: str) -> dict[str, int]:
     return counts
 
 
-def _another_picture(request: SampleRequest, than: SampleRequest) -> bool:
+def _shows_another_picture(request: SampleRequest, than: SampleRequest) -> bool:
     return request.key != than.key and (request.group is None or request.group != than.group)
 
 
 def blank_images(request: SampleRequest) -> Callable[[Mapping[str, Any]], list[Any]]:
-    """In place of `request.load_images`: as many pictures of the same sizes, all grey."""
+    """Return a function in place of `request.load_images` that gives grey pictures of the same number and sizes."""
 
     def images(document: Mapping[str, Any]) -> list[Any]:
         return [Image.new("RGB", image.size, GREY) for image in request.load_images(document)]

@@ -41,12 +41,12 @@ _Count = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
 class TellsInside(Protocol):
-    """Methods that an adapter must offer to be looked at from inside."""
+    """Methods that an adapter must offer to give arrays from inside its model."""
 
     def inside(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str], parts: frozenset[str]
     ) -> list[Inside | str]:
-        """Of each text as the answer to its conversation; a string in place of arrays says why there are none.
+        """Return arrays for each text as the answer to its conversation; a string says why there are none.
 
         Of the part `draws` there is one row for a text: `draw_states` (width,) and `draw_logits` (columns,).
         """
@@ -54,7 +54,7 @@ class TellsInside(Protocol):
 
 
 class _Array(OpenRecord):
-    """Where an array is."""
+    """Place of an array in a file of numbers."""
 
     file: str
     at: Annotated[int, Field(ge=0, le=_MOST)]
@@ -184,7 +184,7 @@ class InsideStore:
 
 
 def model_key(identity: str | None) -> str:
-    """The name of a model among keys. Its identity may name folders of this machine, which no run file tells."""
+    """Return the name of a model in keys. Its identity may name folders of this machine, which must stay here."""
     return hashlib.sha256((identity or "").encode()).hexdigest()[:16]
 
 

@@ -42,7 +42,7 @@ Make = Callable[[Mapping[str, DrawRequest]], Outcomes]
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """Findings. None means: could not be told.
+    """Findings of a probe. None means unknown.
 
     Attributes:
         draws: made for the probe.

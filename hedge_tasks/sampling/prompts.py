@@ -36,7 +36,7 @@ class Prompt:
 
     def user_text(self, wording: Wording) -> str:
         """The user turn as text, without the image mark."""
-        return _filled(self.user.replace(IMAGE, "").strip(), wording)
+        return _fill(self.user.replace(IMAGE, "").strip(), wording)
 
     def text(self, wording: Wording) -> str:
         """System and user turn as one text, for adapters that know no roles."""
@@ -46,13 +46,13 @@ class Prompt:
         """Chat messages in lmms-eval's form (`{"type": "image", "url": PIL image}`)."""
         pictures = [{"type": "image", "url": image} for image in images]
         before, mark, after = self.user.partition(IMAGE)
-        head = [_text(_filled(before.strip(), wording))] if mark and before.strip() else []
-        tail = _text(_filled((after if mark else before).strip(), wording))
+        head = [_text(_fill(before.strip(), wording))] if mark and before.strip() else []
+        tail = _text(_fill((after if mark else before).strip(), wording))
         turns = [{"role": "user", "content": [*head, *pictures, tail]}]
         return [{"role": "system", "content": [_text(self.system)]}, *turns] if self.system else turns
 
 
-def _filled(template: str, wording: Wording) -> str:
+def _fill(template: str, wording: Wording) -> str:
     # In one pass: a question that holds a mark of its own is text, not a template.
     values = {QUESTION: wording.question, CONTEXT: wording.context}
     return _MARKS.sub(lambda mark: values[mark[0]], template)

@@ -1,4 +1,4 @@
-"""Given answers read by the model that is said to have drawn them.
+"""Given answers, read by the model that is claimed to have drawn them.
 
 How likely it finds each, and whether its seed chose it: an adapter that has `reread` tells both, as far as it knows
 them. Nothing is drawn and nothing is stored.
@@ -40,7 +40,7 @@ class RereadingModel(Protocol):
     """An adapter that reads given answers as draws."""
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
-        """Each answer as its draw; a string in place of it says why there is nothing to tell.
+        """Read each answer as its draw; a string in place of a result says why there is none.
 
         Args:
             draws: whose prompts, pictures, temperatures and seeds count.
@@ -50,7 +50,7 @@ class RereadingModel(Protocol):
 
 
 def reread(model: Any, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
-    """Each answer as its draw, by whatever way the adapter can tell; see `RereadingModel.reread`."""
+    """Read each answer as its draw, by whatever method the adapter has; see `RereadingModel.reread`."""
     if hasattr(model, "reread"):
         rereads: list[Reread | str] = model.reread(draws, answers)
         return rereads
@@ -59,12 +59,12 @@ def reread(model: Any, draws: Sequence[DrawRequest], answers: Sequence[Answer]) 
     spoken = [i for i, answer in enumerate(answers) if answer.text]
     conversations = [draws[i].messages() for i in spoken]
     ways = [model.forced_logprobs(conversations, [blank + answers[i].text for i in spoken]) for blank in ("", BLANK)]
-    by_place = {i: _likelier(both) for i, *both in zip(spoken, *ways, strict=True)}
+    by_place = {i: _likelier_spelling(both) for i, *both in zip(spoken, *ways, strict=True)}
     return [by_place.get(i, "an empty answer has no tokens to be read") for i in range(len(answers))]
 
 
-def _likelier(ways: Sequence[Answer | str]) -> Reread | str:
-    """Of the spellings with and without a blank in front the likelier one, as an answer that was drawn mostly is."""
+def _likelier_spelling(ways: Sequence[Answer | str]) -> Reread | str:
+    """The likelier of the spellings with and without a blank in front, which a drawn answer mostly is."""
     likelihoods = [
         (way.mean_logprob * way.n_tokens, way.mean_logprob, way.n_tokens)
         for way in ways

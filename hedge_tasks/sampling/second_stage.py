@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.evaluation import brought
+from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 from hedge_tasks.sampling.plan import SecondStage
 from hedge_tasks.sampling.requests import SampleRequest
@@ -31,7 +31,9 @@ class Stage(Protocol):
         """
 
 
-STAGES: Registry[Any] = Registry("second stage", "hedge_tasks.second_stages", {}, also=brought("second_stages"))
+STAGES: Registry[Any] = Registry(
+    "second stage", "hedge_tasks.second_stages", {}, also=from_evaluations("second_stages")
+)
 """Every second stage by name: those of evaluations and those of other packages."""
 
 

@@ -1,4 +1,4 @@
-"""Segments: what logs of answers become when nobody writes to them any more, as Parquet that is read by document.
+"""Segments: finished logs of answers, as Parquet that is read by document.
 
 A segment has a row a record of the logs, sorted by document, and each row says where it was: `source` (the log's name)
 and `line`. So reading segments and logs together gives what reading the logs gave. In its footer stand the documents
@@ -113,7 +113,7 @@ class Facts(Record):
 
 @dataclass(frozen=True)
 class Footer:
-    """A segment before it is read: what it says of itself, and the homes of its documents, sorted."""
+    """The footer of a segment: its facts, and the homes of its documents, sorted."""
 
     facts: Facts
     homes: NDArray[np.uint64]

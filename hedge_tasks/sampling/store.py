@@ -197,7 +197,7 @@ class AnswerStore(KeyedLog[Answer]):
             self._document_places.setdefault(name, (_LAST, len(self._document_places)))
 
     def put_report(self, definition: str, report: Mapping[str, Any]) -> None:
-        """Keep how the model behaved under a definition (its id): decoding sent, findings of the probe."""
+        """Store how the model behaved under a definition (its id): decoding sent, findings of the probe."""
         if self.reports.get(definition) != report:
             with self._lock:
                 self._append([{"report": report, "definition": definition}])

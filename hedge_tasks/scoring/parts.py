@@ -14,7 +14,7 @@ from hedge_tasks.detectors.score_columns import ScoreColumns
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.progress import progress
-from hedge_tasks.io.ray_cluster import RayOptions, mapped
+from hedge_tasks.io.ray_cluster import RayOptions, map_on_cluster
 from hedge_tasks.runs.from_store import StoredBlock
 from hedge_tasks.runs.run_files import Run
 
@@ -52,7 +52,7 @@ def score_on_ray(parts: Sequence[Part], make: Callable[[], Scorer], options: Ray
         raise ConfigError("--ray: a threshold is chosen on all documents, in one process; give --threshold NUMBER")
     if of_claims := [name for name in scorer.detectors if "claims" in registry.get(name).needs]:
         raise ConfigError(f"--ray: {of_claims[0]} needs the claims of all answers; leave it out of --detectors")
-    results = mapped(lambda: _Worker(make()), parts, options, "--ray")
+    results = map_on_cluster(lambda: _Worker(make()), parts, options, "--ray")
     return _gathered(progress(results, total=len(parts), name="Parts", unit="part"))
 
 

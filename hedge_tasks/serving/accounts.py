@@ -1,4 +1,4 @@
-"""Which server a model is asked on, and whether it is told the key of an account."""
+"""The server of a model, and whether it is sent the key of an account."""
 
 from __future__ import annotations
 

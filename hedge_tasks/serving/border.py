@@ -169,7 +169,7 @@ _sessions: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def _session() -> aiohttp.ClientSession:
-    """The connections of this event loop. Whoever asks bounds how many there are."""
+    """The connections of this event loop. The caller bounds their number."""
     import aiohttp
 
     loop = asyncio.get_running_loop()

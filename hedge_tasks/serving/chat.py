@@ -244,7 +244,7 @@ class ChatClient:
                 return
             if self._is_reached():
                 return
-            self._is_away()
+            self._note_away()
             if self._waited_s() >= self.wait_s:
                 raise ServerRefuses(f"{self.name}: nobody answered for {self.wait_s:g} s (wait_for_server)")
             time.sleep(min(_SHORTEST_PAUSE_S * 2**n, _LONGEST_WAIT_S))
@@ -272,7 +272,7 @@ class ChatClient:
             if failure.away:
                 n_replies = self._n_replies if n_replies is None else n_replies
                 if self._n_replies == n_replies:
-                    self._is_away()
+                    self._note_away()
                     return self._waited_s() >= self.wait_s and attempt > self.max_retries
             else:
                 n_replies = None
@@ -281,15 +281,15 @@ class ChatClient:
 
         return stop
 
-    def _is_there(self) -> None:
+    def _note_reply(self) -> None:
         with self._lock:
             self._n_replies += 1
             since, self._away_since = self._away_since, None
         if since is not None and time.monotonic() - since > _PROGRESS_S:
             logger.info("{} is back", self.name)
 
-    def _is_away(self) -> None:
-        """Note that nobody was there, and say every now and then for how long."""
+    def _note_away(self) -> None:
+        """Note that the server was away, and log every now and then for how long."""
         with self._lock:
             since = self._away_since = time.monotonic() if self._away_since is None else self._away_since
             waited = time.monotonic() - since
@@ -305,7 +305,7 @@ class ChatClient:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Settings that the server has refused in every form that they have, each with what it said."""
+        """Settings that the server has refused in every form that they have, each with the server's reason."""
         return {name: reason for name, reason in self._dialect.reasons.items() if not self._dialect.takes(name)}
 
     def served(self) -> list[Mapping[str, Any]]:
@@ -327,7 +327,7 @@ class ChatClient:
         return self._dialect.takes(setting)
 
     def say_once(self, topic: str, message: str, level: str = "WARNING") -> None:
-        """Log a message, unless something was said on the same topic before."""
+        """Log a message, unless one on the same topic was logged before."""
         with self._lock:
             if topic in self._logged_topics:
                 return
@@ -360,7 +360,7 @@ class ChatClient:
                 body = parse_json(reply.content, "the answer")
             except _BadStatus as error:
                 if error.status not in _AWAY:
-                    self._is_there()
+                    self._note_reply()
                 # Each turn of the loop changes one setting, so there are few.
                 if self._dialect.learn(error.status, self._reason(error), settings, optional, levels):
                     continue
@@ -372,7 +372,7 @@ class ChatClient:
                 raise ServerRefuses(f"{self.name}: {self.redact.shown(error)}") from None
             except ValueError as error:
                 raise RequestFailed(self.redact.shown(error), "garbled") from None
-            self._is_there()
+            self._note_reply()
             self._dialect.has_answered()
             try:
                 return read(body)
@@ -421,7 +421,7 @@ def encoded(value: object) -> bytes:
 
 
 def _connect(url: str, key: str, api_version: str | None, timeout: float, model: str) -> tuple[HttpClient, str]:
-    """The client, and what stands in front of the paths of a model."""
+    """The client, and the prefix of a model's paths."""
     if api_version is not None:
         query = urlencode({"api-version": api_version})
         client = HttpClient(f"{url.rstrip('/')}/openai", {"api-key": key}, timeout, query)

@@ -1,4 +1,4 @@
-"""Reading the reply of a server with OpenAI's chat API: its answer, its log-probabilities, or what is wrong with it."""
+"""Replies of servers with OpenAI's chat API: the answer, its log-probabilities, or what is wrong with it."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def read_choice(body: object, choice: Mapping[str, Any], until: Sequence[str] = 
         answer = replace(answer, end_logprob=None)  # a control token that it was cut behind
     spelled = None if parts in (None, NO_END) else isinstance(parts, Parts)
     written = _in_tokens(entries, parts) if isinstance(parts, Parts) else (None, None)
-    return Completion(text.strip(), answer, _named(body), _usage(body), _prompt(body), spelled, *written)
+    return Completion(text.strip(), answer, _model_name(body), _usage(body), _prompt(body), spelled, *written)
 
 
 def _split_answer(
@@ -321,7 +321,7 @@ def _bytes(entry: Mapping[str, Any]) -> bytes:
 
 
 def _counted_thought(body: object) -> Thought | None:
-    """The thought whose tokens are counted, but not told; of several choices nobody says whose they are."""
+    """The thought whose tokens are only counted. With several choices it is not known whose they are."""
     usage, choices = (body.get("usage"), body.get("choices")) if isinstance(body, Mapping) else (None, None)
     details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
     count = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
@@ -330,7 +330,7 @@ def _counted_thought(body: object) -> Thought | None:
     return Thought(count) if len(choices) == 1 else None
 
 
-def _named(body: object) -> str | None:
+def _model_name(body: object) -> str | None:
     named = body.get("model") if isinstance(body, Mapping) else None
     return named[:_LONGEST_NAME] if isinstance(named, str) else None
 
@@ -352,9 +352,9 @@ def is_control(text: str) -> bool:
 
 
 def _prompt(body: object) -> tuple[PromptToken, ...]:
-    """The tokens of the prompt as vLLM tells them: of each an object with one entry, null where nothing is known.
+    """The tokens of the prompt as vLLM sends them: an object with one entry for each, null where nothing is known.
 
-    Nothing where they are not told as they should be: a part of a text is another text.
+    Empty where one of them is malformed: a part of a text is another text.
     """
     table = body.get("prompt_logprobs") if isinstance(body, Mapping) else None
     tokens: list[PromptToken] = []

@@ -28,7 +28,7 @@ GIVE_UP_AFTER = 3
 def ask_each(
     call: Call[T], count: int, at_once: int, *, unreachable: Callable[[T], bool]
 ) -> Generator[list[tuple[int, T]], None, None]:
-    """As `as_finished`, until nobody answers any more.
+    """As `as_finished`, until the server does not answer any more.
 
     Args:
         call: Makes the request of a number.

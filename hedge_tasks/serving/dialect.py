@@ -65,7 +65,7 @@ class Dialect:
         return setting not in self._left_out
 
     def has_answered(self) -> None:
-        """To be told of every answer: from then on a refusal without a reason is one of its request."""
+        """Note that there was an answer: from then on a refusal without a reason is one of its request."""
         self._answered = True
 
     def learn(

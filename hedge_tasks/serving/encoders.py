@@ -71,7 +71,7 @@ def _load_sentence_transformer(source: str, revision: str | None, device: str) -
 
 
 def encoder_settings(model: str, revision: str | None) -> dict[str, Any]:
-    """Everything that decides the vectors of a model: name and revision, and the package where it comes from one.
+    """Return all that decides the vectors of a model: name and revision, and the package where it comes from one.
 
     Args:
         model: Hub id, local folder or `package://some.python.package/sub/folder`.

@@ -33,7 +33,7 @@ _LONGEST_BODY = 20_000
 
 
 class RequestFailed(Exception):
-    """One request came to nothing; its text says why, without secrets.
+    """A request without an answer; the text gives the reason, without secrets.
 
     Attributes:
         kind: See `Kind`.
@@ -47,7 +47,7 @@ class RequestFailed(Exception):
 
     @property
     def unreachable(self) -> bool:
-        """Whether nobody answered."""
+        """Whether the server did not answer."""
         return self.kind == "unreachable"
 
 
@@ -56,7 +56,7 @@ class ServerRefuses(HedgeError):
 
 
 class ServerGone(HedgeError):
-    """Nobody has answered for a while.
+    """The server has not answered for a while.
 
     Attributes:
         in_vain: How many requests in a row found nobody, retries included.
@@ -105,7 +105,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _seconds(value: str | None) -> float:
-    """Of a header that is a number or a date; NaN where it is neither."""
+    """Seconds in a header that is a number or a date; NaN where it is neither."""
     try:
         return float(value or "nan")
     except ValueError:

@@ -77,7 +77,7 @@ def resolve_model(name: str) -> str:
 
 
 def hub_commit(model: str, revision: str | None, file: str) -> str | None:
-    """The commit of a model on the hub that the cache has, or else the hub; None of folders, and where neither tells.
+    """Return the commit of a model in the cache, or else on the hub; None for folders, and where neither has it.
 
     Args:
         revision: Branch, tag or commit; None: the default branch.

@@ -1,4 +1,4 @@
-"""Texts from outside inside a prompt: whatever stands in them, they cannot begin or end a turn of the conversation."""
+"""Texts from outside, made safe for prompts: they cannot begin or end a turn of the conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEMPLATE_MARK = re.compile(r"(<)(?=[/|\w\uff5c])(?!\d)")
 
 
 def harmless(text: str) -> str:
-    """The text with the marks of chat templates taken apart; any other text as it is."""
+    """Return the text with the marks of chat templates taken apart; any other text as it is."""
     return _TEMPLATE_WORD.sub("[ ", _TEMPLATE_MARK.sub(r"\1 ", clean(text)))
 
 

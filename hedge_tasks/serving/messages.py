@@ -35,14 +35,14 @@ def without_system(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     system, user, *later_turns = turns
     content = user["content"]
     parts = [{"type": "text", "text": system["content"]}, *([_text(content)] if isinstance(content, str) else content)]
-    return [{"role": "user", "content": _joined(parts)}, *later_turns]
+    return [{"role": "user", "content": _join_texts(parts)}, *later_turns]
 
 
 def _content(content: Any, max_image_side: int | None) -> Any:
-    return content if isinstance(content, str) else _joined([_part(part, max_image_side) for part in content])
+    return content if isinstance(content, str) else _join_texts([_part(part, max_image_side) for part in content])
 
 
-def _joined(parts: list[dict[str, Any]]) -> Any:
+def _join_texts(parts: list[dict[str, Any]]) -> Any:
     """Parts, or where all are text one text: text-only servers know no parts."""
     if all(part["type"] == "text" for part in parts):
         return BETWEEN_TEXTS.join(part["text"] for part in parts)

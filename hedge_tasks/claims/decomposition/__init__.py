@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from hedge_tasks.claims.base import Claim
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.spans import LabelledSpan
-from hedge_tasks.evaluation import brought
+from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 
 __all__ = [
@@ -88,7 +88,7 @@ DECOMPOSITIONS: Registry[Decomposition] = Registry(
         "atomic": "hedge_tasks.claims.decomposition.atomic:AtomicDecomposition",
         "given": "hedge_tasks.claims.decomposition.given:GivenDecomposition",
     },
-    also=brought("decompositions"),
+    also=from_evaluations("decompositions"),
 )
 """Every decomposition, our own and those of evaluations and other packages."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedge_tasks.claims.base import ENTAILMENT, NEUTRAL
-from hedge_tasks.evaluation import brought
+from hedge_tasks.evaluation import from_evaluations
 from hedge_tasks.registry import Registry
 
 __all__ = ["ENTAILMENTS", "SupportQuery", "Entailment", "build_entailment", "silent_or_entailed"]
@@ -72,7 +72,7 @@ ENTAILMENTS: Registry[Entailment] = Registry(
         "words": "hedge_tasks.claims.entailment.words:WordsEntailment",
         "cosine": "hedge_tasks.claims.entailment.cosine:CosineEntailment",
     },
-    also=brought("entailments"),
+    also=from_evaluations("entailments"),
 )
 """Every engine, our own and those of evaluations and other packages."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.answer_files import cleaned, parse_answer_sets
+from hedge_tasks.data.answer_files import clean_answer_sets, parse_answer_sets
 from hedge_tasks.data.answer_rows import normal_rows
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.foreign import inspect_logs, polygraph, rows
@@ -58,7 +58,7 @@ def read_answers(files: Sequence[Path], questions: Path | None = None) -> Import
             joined[entry.id] = _join(joined.get(entry.id), entry)
     lost: Counter[str] = Counter()
     shaped = [(f"{files[0]}: {entry.id}", _answer_row(entry, lost)) for entry in joined.values()]
-    answer_sets = cleaned(parse_answer_sets(normal_rows(shaped)), str(files[0]))
+    answer_sets = clean_answer_sets(parse_answer_sets(normal_rows(shaped)), str(files[0]))
     if not answer_sets:
         raise DataError(f"{files[0]}: no answers in it")
     first = sum(entry.baseline is None for entry in joined.values())

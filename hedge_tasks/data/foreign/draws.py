@@ -1,4 +1,4 @@
-"""Dumps of single draws: one line an answer, whose id says the question and what was done to it."""
+"""Dumps of single draws: one line an answer, whose id names the question and its variant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedge_tasks.data.answer_files import cleaned
+from hedge_tasks.data.answer_files import clean_answer_sets
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import outside
@@ -26,7 +26,7 @@ class ImportedDraws:
     """Answer sets out of single draws.
 
     Attributes:
-        variants: what was done to the questions -> draws; "" where nothing was.
+        variants: variant of the questions -> number of draws; "" is the unchanged question.
         notes: what the files do not say, a line each.
     """
 
@@ -95,7 +95,7 @@ def read_draws(
         )
         for id, text in judged.items()
     ]
-    return ImportedDraws(tuple(cleaned(sets, str(baseline))), variants, tuple(_notes(sets, bool(right))))
+    return ImportedDraws(tuple(clean_answer_sets(sets, str(baseline))), variants, tuple(_notes(sets, bool(right))))
 
 
 def _lines(file: Path) -> list[tuple[str, str]]:

@@ -31,15 +31,15 @@ def read(table: StoredTable, questions: Path | None) -> ForeignFile:
     """
     columns = set(table.columns)
     if {"custom_id", "response"} <= columns:
-        return _batch(table, _requests(questions))
+        return _read_batch(table, _requests(questions))
     if "doc_id" in columns and columns & {"resps", "filtered_resps"}:
-        return _lmms_eval(table)
+        return _read_lmms_eval(table)
     if "sampled_responses" in columns:
-        return _simple(table, UQLM, ("sampled_responses",), ("response",))
+        return _read_generations(table, UQLM, ("sampled_responses",), ("response",))
     if {"prediction", "index"} <= columns:
-        return _vlmevalkit(table)
+        return _read_vlmevalkit(table)
     if columns & set(_GENERATIONS):
-        return _simple(table, PLAIN, _GENERATIONS, _BASELINES)
+        return _read_generations(table, PLAIN, _GENERATIONS, _BASELINES)
     raise DataError(
         f"{table.name}: "
         + str(
@@ -48,14 +48,14 @@ def read(table: StoredTable, questions: Path | None) -> ForeignFile:
     )
 
 
-def _simple(table: StoredTable, form: str, draws: Sequence[str], baselines: Sequence[str]) -> ForeignFile:
+def _read_generations(table: StoredTable, form: str, draws: Sequence[str], baselines: Sequence[str]) -> ForeignFile:
     def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers:
         where = f"{table.name}: row {number + 1}"
-        sampled = _list(_first(row, draws), where)
-        own = _first(row, baselines)
+        sampled = _list_in_cell(_first_present(row, draws), where)
+        own = _first_present(row, baselines)
         baseline = None if own is None else _answer(own, where, row.get("logprob") if form == UQLM else None)
         all_logprobs = row.get("multiple_logprob") if form == UQLM else None
-        logprobs = _list(all_logprobs, where) if all_logprobs is not None else [None] * len(sampled)
+        logprobs = _list_in_cell(all_logprobs, where) if all_logprobs is not None else [None] * len(sampled)
         answers = [_answer(*pair) for pair in zip(sampled, [where] * len(sampled), logprobs, strict=False)]
         label = cells.label(row.get("label"), where) if form == PLAIN else None
         return _plain_document(row, number, tuple(answers), baseline, label)
@@ -63,7 +63,7 @@ def _simple(table: StoredTable, form: str, draws: Sequence[str], baselines: Sequ
     return ForeignFile(form, _documents(table, document), _model(table), "given" if "label" in table.columns else "")
 
 
-def _lmms_eval(table: StoredTable) -> ForeignFile:
+def _read_lmms_eval(table: StoredTable) -> ForeignFile:
     def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers:
         where = f"{table.name}: row {number + 1}"
         raw = row.get("resps") if row.get("resps") is not None else row.get("filtered_resps")
@@ -79,7 +79,7 @@ def _lmms_eval(table: StoredTable) -> ForeignFile:
     return ForeignFile(LMMS_EVAL, _documents(table, document), notes=notes)
 
 
-def _vlmevalkit(table: StoredTable) -> ForeignFile:
+def _read_vlmevalkit(table: StoredTable) -> ForeignFile:
     choices = find_choices(table, list(table.columns), (), None)
 
     def document(number: int, row: Mapping[str, Any]) -> ForeignAnswers:
@@ -87,18 +87,18 @@ def _vlmevalkit(table: StoredTable) -> ForeignFile:
         question, reference = cells.text(row.get("question"), where), cells.text(row.get("answer"), where)
         if choices is not None:
             with suppress(DataError):  # an open question among others
-                question = choices.shown(question, choices.of_row(row, question))
+                question = choices.with_options(question, choices.options_of(row, question))
         kind = row.get("category") or row.get("l2-category")
         baseline = _answer(row["prediction"], where)
-        label = None if row.get("hit") is None else 1 - int(bool(cells.whole(row["hit"], where)))
-        answers = ForeignAnswers(cells.named(row["index"], where), (), baseline, question, reference, label)
+        label = None if row.get("hit") is None else 1 - int(bool(cells.whole_number(row["hit"], where)))
+        answers = ForeignAnswers(cells.required(row["index"], where), (), baseline, question, reference, label)
         return ForeignAnswers(**{**vars(answers), "question_type": str(kind) if kind else None})
 
     judge = "VLMEvalKit: hit" if "hit" in table.columns else ""
     return ForeignFile(VLMEVALKIT, _documents(table, document), judge=judge)
 
 
-def _batch(table: StoredTable, questions: Mapping[str, str]) -> ForeignFile:
+def _read_batch(table: StoredTable, questions: Mapping[str, str]) -> ForeignFile:
     failed: list[str] = []
     models: dict[str, None] = {}
 
@@ -152,7 +152,7 @@ def _documents(
 def _plain_document(
     row: Mapping[str, Any], number: int, draws: tuple[RawAnswer, ...], baseline: RawAnswer | None, label: int | None
 ) -> ForeignAnswers:
-    id, question, reference = (_first(row, names) for names in (_IDS, _QUESTIONS, _REFERENCES))
+    id, question, reference = (_first_present(row, names) for names in (_IDS, _QUESTIONS, _REFERENCES))
     several = reference if isinstance(reference, (list, tuple)) else [reference]
     return ForeignAnswers(
         str(number) if id is None else cells.text(id),
@@ -168,7 +168,7 @@ def _plain_document(
 def _answer(value: Any, where: str, logprobs: Any = None) -> RawAnswer:
     """An answer in a cell: a text, or a record with its text."""
     if isinstance(value, Mapping):
-        text = _first(value, ("text", "generation", "content", "response"))
+        text = _first_present(value, ("text", "generation", "content", "response"))
         token_logprobs = value.get("logprobs") or value.get("token_logprobs") or value.get("token_log_likelihoods")
         if text is None:
             raise DataError(f"{where}: an answer without a text; there are {', '.join(map(str, value))}")
@@ -189,7 +189,7 @@ def _numbers(tokens: Any) -> list[float] | None:
     return numbers if len(numbers) == len(values) else None
 
 
-def _list(value: Any, where: str) -> list[Any]:
+def _list_in_cell(value: Any, where: str) -> list[Any]:
     """A list in a cell, also as a CSV file has it."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
@@ -205,7 +205,7 @@ def _flat(value: Any) -> list[Any]:
     return [inner for item in value for inner in _flat(item)] if isinstance(value, list) else [value]
 
 
-def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _first_present(row: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 

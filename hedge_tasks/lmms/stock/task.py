@@ -19,7 +19,7 @@ from hedge_tasks.adjudication.references import NoJudge
 from hedge_tasks.data import splits
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Data, text_digest
-from hedge_tasks.data.option_order import lettered
+from hedge_tasks.data.option_order import options_in
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
@@ -235,7 +235,7 @@ class StockTask(HedgeTask):
 
     def choices(self, document: Mapping[str, Any]) -> tuple[str, ...] | None:
         """The letters of the question's options, where it has some and one of them is the right answer."""
-        found = {tuple(option.letter for option in lettered(text)) for text in self._presentation.texts(document)} - {
+        found = {tuple(option.letter for option in options_in(text)) for text in self._presentation.texts(document)} - {
             ()
         }
         letters = found.pop() if len(found) == 1 else ()
@@ -245,7 +245,7 @@ class StockTask(HedgeTask):
         return target_text(self._stock, document).strip().strip("().: ").upper()
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        options = {option.letter: option.text for option in lettered(answers.question or "")}
+        options = {option.letter: option.text for option in options_in(answers.question or "")}
         said = read_option(answers.baseline.text, options, cut=answers.baseline.finish == "length") if options else None
         return {
             **offered_facts(answers, self._right_letter(document)),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.runs.health import Health, measure
+from hedge_tasks.runs.health import Health, measure_health
 from hedge_tasks.sampling import archive
 from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.store import KIND, AnswerStore, StoredDocument
@@ -118,7 +118,7 @@ class Watch:
             left_s=missing / rate if rate and state == SAMPLING else None,
             quiet_s=quiet_s,
             state=state,
-            health=measure(sets, self._store.reports.get(definition.id, {})) if sets else None,
+            health=measure_health(sets, self._store.reports.get(definition.id, {})) if sets else None,
             dropped=len(self._store.dropped),
         )
 
