@@ -133,4 +133,4 @@ def test_numbers_of_cells() -> None:
     with pytest.raises(DataError, match=r"^x: expected a whole number, got 0.5"):
         cells.whole_number(0.5, "x")
     with pytest.raises(DataError, match=r"^id: expected a text, got None"):
-        cells.required_text(None, "id")
+        cells.required(None, "id")
