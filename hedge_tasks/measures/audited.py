@@ -141,12 +141,14 @@ def compare_by_experts(
         audit: of their run.
     """
     by_id = {s.id: s for s in others if not s.held_out}
-    kept = [(s, by_id[s.id]) for s in scores if not s.held_out and s.id in by_id and None not in (s[a], by_id[s.id][b])]
-    if not kept:
+    pairs = [
+        (s, by_id[s.id]) for s in scores if not s.held_out and s.id in by_id and None not in (s[a], by_id[s.id][b])
+    ]
+    if not pairs:
         return None
-    groups = apart([s.group for s, _ in kept])
-    labels = audit.on([s.id for s, _ in kept]).verified(range(len(kept)), [s.label for s, _ in kept], groups)
-    first, second = [float(str(s[a])) for s, _ in kept], [float(str(t[b])) for _, t in kept]
+    groups = apart([s.group for s, _ in pairs])
+    labels = audit.on([s.id for s, _ in pairs]).verified(range(len(pairs)), [s.label for s, _ in pairs], groups)
+    first, second = [float(str(s[a])) for s, _ in pairs], [float(str(t[b])) for _, t in pairs]
     return compare_audited_scores(first, second, labels)
 
 
@@ -155,17 +157,17 @@ def compare_runs_by_experts(
 ) -> Comparison | None:
     """Return the difference in ROC-AUC of one score in two runs, each with its audit; None where they share nothing."""
     by_id = {s.id: s for s in b if not s.held_out}
-    kept = [
+    pairs = [
         (s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id and None not in (s[name], by_id[s.id][name])
     ]
-    if not kept:
+    if not pairs:
         return None
-    groups = apart([s.group for s, _ in kept])
-    ids = [s.id for s, _ in kept]
+    groups = apart([s.group for s, _ in pairs])
+    ids = [s.id for s, _ in pairs]
 
     def of(side: int, audit: ExpertAudit) -> tuple[list[float], Verified]:
-        labels = audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in kept], groups)
-        return [float(str(pair[side][name])) for pair in kept], labels
+        labels = audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in pairs], groups)
+        return [float(str(pair[side][name])) for pair in pairs], labels
 
     return compare_audited_runs(*of(0, audit_a), *of(1, audit_b))
 
@@ -181,43 +183,43 @@ def audited_numbers(
         scores: of the run's documents.
         detectors: those that they have.
     """
-    found = []
+    numbers = []
     for name in detectors:
         measure = detector_auroc(name)
         documents = scored_documents(scores, measure)
         judged = measure.estimate([d.record for d in documents], [d.group for d in documents])
-        found.append(AuditedNumber(measure.name, judged, auroc_by_experts(scores, name, audit)))
-    of_run = audit.on([answers.id for answers in run.answer_sets])
-    known = known_measures()
-    for of in [*(known[name] for name in RATES), *sums_of(run.settings)]:
-        if of.name in {one.name for one in found}:
+        numbers.append(AuditedNumber(measure.name, judged, auroc_by_experts(scores, name, audit)))
+    run_labels = audit.on([answers.id for answers in run.answer_sets])
+    measures = known_measures()
+    for of in [*(measures[name] for name in RATES), *sums_of(run.settings)]:
+        if of.name in {number.name for number in numbers}:
             continue
         try:
             documents = documents_of(run, of)
         except DataError as error:
-            found.append(AuditedNumber(of.name, *[Number.undefined(str(error), unit=of.unit)] * 2))
+            numbers.append(AuditedNumber(of.name, *[Number.undefined(str(error), unit=of.unit)] * 2))
             continue
         records, groups = [d.record for d in documents], [d.group for d in documents]
-        found.append(AuditedNumber(of.name, of.estimate(records, groups), of.estimate(records, groups, of_run)))
-    return found
+        numbers.append(AuditedNumber(of.name, of.estimate(records, groups), of.estimate(records, groups, run_labels)))
+    return numbers
 
 
 def audited_curves(scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit) -> list[AuditedNumber]:
     """Return AUPRC and AURC of each detector, both ways."""
-    found = []
+    numbers = []
     for name in detectors:
-        kept = [s for s in scores if not s.held_out and s[name] is not None]
-        if not kept:
+        scored = [s for s in scores if not s.held_out and s[name] is not None]
+        if not scored:
             continue
         by_judge = other_measures(labelled(scores, name))
-        labels = audit.on([s.id for s in kept]).verified(
-            range(len(kept)), [s.label for s in kept], apart([s.group for s in kept])
+        labels = audit.on([s.id for s in scored]).verified(
+            range(len(scored)), [s.label for s in scored], apart([s.group for s in scored])
         )
-        values = [float(str(s[name])) for s in kept]
+        values = [float(str(s[name])) for s in scored]
         for key, by_experts in (("auprc", audited_precision), ("aurc", audited_risk_coverage)):
             judged = by_judge.get(key, Number.undefined("no document has a label"))
-            found.append(AuditedNumber(f"{name}_{key}", judged, by_experts(values, labels)))
-    return found
+            numbers.append(AuditedNumber(f"{name}_{key}", judged, by_experts(values, labels)))
+    return numbers
 
 
 def compare_rates_by_experts(
@@ -225,12 +227,12 @@ def compare_rates_by_experts(
 ) -> Comparison | None:
     """Return the difference in the hallucination rate of two runs, each with its audit; None if they share nothing."""
     by_id = {answers.id: answers for answers in b}
-    kept = [(answers, by_id[answers.id]) for answers in a if answers.id in by_id]
-    if not kept:
+    pairs = [(answers, by_id[answers.id]) for answers in a if answers.id in by_id]
+    if not pairs:
         return None
-    ids, groups = [first.id for first, _ in kept], apart([first.group for first, _ in kept])
+    ids, groups = [first.id for first, _ in pairs], apart([first.group for first, _ in pairs])
     first, second = (
-        audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in kept], groups)
+        audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in pairs], groups)
         for side, audit in ((0, audit_a), (1, audit_b))
     )
     return compare_audited_runs(None, first, None, second)
@@ -240,15 +242,15 @@ def audited_differences(
     scores: Sequence[Scores], detectors: Sequence[str], reference: str, audit: ExpertAudit
 ) -> list[AuditedDifference]:
     """Return the difference in AUROC of each detector and one of them, on the documents that have both scores."""
-    found = []
+    differences = []
     for name in detectors:
         if name == reference:
             continue
         by_judge = compare_two_scores(scores, name, scores, reference)
         by_experts = compare_by_experts(scores, name, scores, reference, audit)
         if by_judge is not None and by_experts is not None:
-            found.append(AuditedDifference(f"{name} - {reference}", by_judge, by_experts))
-    return found
+            differences.append(AuditedDifference(f"{name} - {reference}", by_judge, by_experts))
+    return differences
 
 
 def judge_by_experts(
@@ -269,25 +271,25 @@ def judge_by_experts(
     for values in (kinds, rules):
         for value, _ in Counter(v for v in values if v).most_common():
             parts.setdefault(str(value), [v == value for v in values])
-    found = []
+    qualities = []
     zeros = np.zeros((len(ids), 2))
     for name, inside in parts.items():
-        here = np.array(inside) & np.array([label is not None for label in judged])
-        by_label = [(label, np.array([j == label for j in judged]) & here) for label in (1, 0)]
+        counted = np.array(inside) & np.array([label is not None for label in judged])
+        by_label = [(label, np.array([j == label for j in judged]) & counted) for label in (1, 0)]
         numbers = []
         for label, right in by_label:
-            rows = np.stack([right, here], axis=1).astype(np.float64)
-            n = int(((labels.hallucinated if label else labels.supported)[here] > 0).sum())
+            rows = np.stack([right, counted], axis=1).astype(np.float64)
+            n = int(((labels.hallucinated if label else labels.supported)[counted] > 0).sum())
             if n < _LEAST:
                 numbers.append(Number.undefined(f"fewer than {_LEAST} labels", n=n))
             elif label:
                 numbers.append(audited_sums(rows, zeros, zeros, ratio, labels))
             else:
                 numbers.append(audited_sums(zeros, rows, zeros, ratio, labels))
-        drawn = int((labels.design.drawn & np.array(inside)).sum())
-        if drawn:
-            found.append(JudgeByExperts(name, drawn, numbers[0], numbers[1]))
-    return found
+        n_drawn = int((labels.design.drawn & np.array(inside)).sum())
+        if n_drawn:
+            qualities.append(JudgeByExperts(name, n_drawn, numbers[0], numbers[1]))
+    return qualities
 
 
 def readings_by_experts(run: Run, audit: ExpertAudit) -> list[ReadingByExperts]:
@@ -301,17 +303,17 @@ def readings_by_experts(run: Run, audit: ExpertAudit) -> list[ReadingByExperts]:
     labels = audit.on([answers.id for answers in sets]).verified(range(len(sets)), judged, range(len(sets)))
     right = np.where(np.array([label == 1 for label in judged]), labels.hallucinated, labels.supported)
     weights = labels.design.drawn / labels.design.probabilities
-    found = []
+    readings = []
     for basis in BASES:
-        here = np.array([of == basis and label is not None for of, label in zip(bases, judged, strict=True)])
-        of = weights * here
+        counted = np.array([of == basis and label is not None for of, label in zip(bases, judged, strict=True)])
+        of = weights * counted
         if not of.any():
             continue
         share, alike = float(of @ (1 - right) / of.sum()), float(of.sum() ** 2 / (of @ of))
-        drawn = here & labels.design.drawn
+        drawn = counted & labels.design.drawn
         number = Number(min(1.0, max(0.0, share)), interval=exact_limits(min(1.0, max(0.0, share)), alike))
-        found.append(ReadingByExperts(basis, int(drawn.sum()), float((1 - right)[drawn].sum()), number))
-    return found
+        readings.append(ReadingByExperts(basis, int(drawn.sum()), float((1 - right)[drawn].sum()), number))
+    return readings
 
 
 def readings_table(readings: Sequence[ReadingByExperts]) -> Table:
@@ -323,7 +325,8 @@ def readings_table(readings: Sequence[ReadingByExperts]) -> Table:
         Column("share", "share wrong", interval=True),
     ]
     rows: list[dict[str, Cell]] = [
-        {"basis": each.basis, "labels": each.labels, "wrong": each.wrong, "share": each.share} for each in readings
+        {"basis": reading.basis, "labels": reading.labels, "wrong": reading.wrong, "share": reading.share}
+        for reading in readings
     ]
     return Table(columns, rows, notes=["Limits are exact (Clopper and Pearson's), for as many labels as count alike."])
 
@@ -339,24 +342,24 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
     ]
     rows: list[dict[str, Cell]] = []
     refused: dict[str, list[str]] = defaultdict(list)
-    for each in numbers:
-        experts = each.experts
-        if not experts.defined and each.name not in RATES and not each.name.endswith(_OF_DETECTORS):
-            if each.judge.defined:
-                refused[str(experts.reason)].append(each.name)
+    for number in numbers:
+        experts = number.experts
+        if not experts.defined and number.name not in RATES and not number.name.endswith(_OF_DETECTORS):
+            if number.judge.defined:
+                refused[str(experts.reason)].append(number.name)
             continue
-        more: dict[str, Cell] = {}
+        extra: dict[str, Cell] = {}
         if isinstance(experts, Audited) and experts.value is not None:
-            more = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
-        rows.append({"number": each.name, "judge": each.judge, "experts": experts, **more})
+            extra = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
+        rows.append({"number": number.name, "judge": number.judge, "experts": experts, **extra})
     columns[3] = Column("run", "this run alone", show="interval")
-    why = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
-    return Table(columns, rows, notes=[*audit_notes(audit), *why])
+    reasons = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
+    return Table(columns, rows, notes=[*audit_notes(audit), *reasons])
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names) if more < 2 else f"{', '.join(names[:_NAMED])} and {more} more"
+    n_left = len(names) - _NAMED
+    return ", ".join(names) if n_left < 2 else f"{', '.join(names[:_NAMED])} and {n_left} more"
 
 
 def audit_notes(audit: ExpertAudit) -> list[str]:
@@ -372,9 +375,9 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
         kappa = audit.kappa
         value = "undefined" if kappa.value is None else Column("kappa", interval=True).text(kappa)
         notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
-    asked, right = audit.controls
-    if asked:
-        notes.append(f"Of {asked} hidden controls {right} were labelled right.")
+    n_controls, n_right = audit.controls
+    if n_controls:
+        notes.append(f"Of {n_controls} hidden controls {n_right} were labelled right.")
     if audit.lost:
         which = "drawn images have a document without a label" if audit.units else "drawn documents have no label"
         notes.append(f"{audit.lost} {which}: taken for chance within their stratum.")
@@ -411,14 +414,14 @@ def quality_table(qualities: Sequence[JudgeByExperts]) -> Table:
     ]
     rows: list[dict[str, Cell]] = [
         {
-            "judge": each.of or "all",
-            "labels": each.labels,
+            "judge": quality.of or "all",
+            "labels": quality.labels,
             # A reason for every rule with few labels would be longer than the table.
             **{
                 name: number if number.defined else None
-                for name, number in (("sensitivity", each.sensitivity), ("specificity", each.specificity))
+                for name, number in (("sensitivity", quality.sensitivity), ("specificity", quality.specificity))
             },
         }
-        for each in qualities
+        for quality in qualities
     ]
     return Table(columns, rows)

@@ -14,9 +14,9 @@ def claim_finding(table: UnitTable) -> str:
 
 
 def _rate(table: UnitTable) -> str:
-    wrong, of = table.counted.n_positive, table.n_labelled
+    wrong, total = table.counted.n_positive, table.n_labelled
     by = f" (labels: {table.scored.labelled_by})" if table.scored.labelled_by else ""
-    return f"{wrong} of {of} labelled claims are hallucinated{by}."
+    return f"{wrong} of {total} labelled claims are hallucinated{by}."
 
 
 def _lead(table: UnitTable) -> list[str]:
@@ -27,19 +27,19 @@ def _lead(table: UnitTable) -> list[str]:
     value, number = WHOLE_PERCENT(best.estimate.value or 0.0), best.estimate
     compared = f"a hallucinated claim has a higher {best.title} than a supported one {value} of the time"
     if number.low is not None and number.low <= 0.5:
-        told = f"The best detector cannot be told from chance: {compared}{_bounds(number)}."
+        first = f"The best detector cannot be told from chance: {compared}{_bounds(number)}."
     else:
         many = f" (the highest of {len(seeing)} ROC-AUCs)" if len(seeing) > 1 else ""
-        told = f"{compared[0].upper()}{compared[1:]}{_bounds(number)}{many}."
+        first = f"{compared[0].upper()}{compared[1:]}{_bounds(number)}{many}."
     blind = {row.detector: row for row in table.rows if row.blind}
     name = table.best_blind[0]
     if name not in blind or blind[name].estimate.value is None:
-        return [told]
+        return [first]
     gained, p = best.difference, best.p_adjusted
     beats = gained is not None and (gained.difference or 0.0) > 0 and p is not None and p < _LEVEL
     verb = "beats" if beats else "does not beat"
     share = WHOLE_PERCENT(blind[name].estimate.value or 0.0)
-    return [told, f"It {verb} the best blind baseline ({blind[name].title}, {share}), which does not see the picture."]
+    return [first, f"It {verb} the best blind baseline ({blind[name].title}, {share}), which does not see the picture."]
 
 
 def _bounds(number: Number) -> str:

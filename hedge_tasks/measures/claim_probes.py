@@ -55,28 +55,28 @@ class SentenceData:
             DataError: the states of no labelled claim were kept, or they are of different shapes.
         """
         units = claim_units(scored, silent=silent, errors=errors).units
-        states = [state for one in scored.answers for state in _states(one, inside.get(one.answers.id, {}))]
+        states = [state for answer in scored.answers for state in _states(answer, inside.get(answer.answers.id, {}))]
         labelled = [i for i, unit in enumerate(units) if unit.label is not None]
-        kept = {i: state for i in labelled if (state := states[i]) is not None}
-        if not kept:
+        by_place = {i: state for i in labelled if (state := states[i]) is not None}
+        if not by_place:
             raise DataError("the states of no labelled claim were kept; `--gen_kwargs inside=sentences` keeps them")
-        if len({state.shape for state in kept.values()}) > 1:
+        if len({state.shape for state in by_place.values()}) > 1:
             raise DataError("sentence_states of different shapes: not all of them are of one model")
         return cls(
             units,
-            np.array([*kept], dtype=np.int64),
-            np.stack([*kept.values()]).astype(np.float32),
-            np.array([units[i].label for i in kept], dtype=np.int64),
-            tuple(str(units[i].group) for i in kept),
-            tuple(units[i].parent for i in kept),
-            len(labelled) - len(kept),
+            np.array([*by_place], dtype=np.int64),
+            np.stack([*by_place.values()]).astype(np.float32),
+            np.array([units[i].label for i in by_place], dtype=np.int64),
+            tuple(str(units[i].group) for i in by_place),
+            tuple(units[i].parent for i in by_place),
+            len(labelled) - len(by_place),
         )
 
     @property
     def group_numbers(self) -> IntArray:
         """A number for each sentence's image."""
-        found: IntArray = np.unique(self.groups, return_inverse=True)[1].astype(np.int64)
-        return found
+        numbers: IntArray = np.unique(self.groups, return_inverse=True)[1].astype(np.int64)
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ def with_probes(
         for name in scores
     }
     n_labels = len(fit_on.labels) if fit_on is not None else round(len(labels) * 0.8)
-    found = replace(scored, answers=answers, fitted=fitting, fitted_on=n_labels)
-    return ClaimProbes(found, controls, foreign, left_out, data.missing, bought, fitted_on)
+    with_scores = replace(scored, answers=answers, fitted=fitting, fitted_on=n_labels)
+    return ClaimProbes(with_scores, controls, foreign, left_out, data.missing, bought, fitted_on)
 
 
 def _states(answer: ScoredAnswer, inside: Inside) -> list[npt.NDArray[np.float16] | None]:

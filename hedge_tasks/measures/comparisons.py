@@ -46,7 +46,10 @@ def _values(scores: Sequence[Scores], name: str) -> npt.NDArray[np.float64]:
 
 def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) -> Comparison | None:
     """Share of hallucinated baseline answers in two runs, on the documents that both have labelled."""
-    sides = ([Document(one.id, one.group, {"value": one.label}) for one in answers] for answers in (a, b))
+    sides = (
+        [Document(answer_set.id, answer_set.group, {"value": answer_set.label}) for answer_set in answers]
+        for answers in (a, b)
+    )
     return compare_documents(HALLUCINATION_RATE, *sides)
 
 

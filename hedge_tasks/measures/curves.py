@@ -40,9 +40,9 @@ def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
         raise ValueError("a ROC curve needs hallucinated and supported answers")
     levels, positive = levels_of(data.values), data.labels == 1
     rates = []
-    for chosen in (~positive, positive):
-        found = np.cumsum(np.bincount(levels[chosen], minlength=int(levels.max()) + 1)[::-1])
-        rates.append(np.append(0.0, found / found[-1]))
+    for in_class in (~positive, positive):
+        counts = np.cumsum(np.bincount(levels[in_class], minlength=int(levels.max()) + 1)[::-1])
+        rates.append(np.append(0.0, counts / counts[-1]))
     return rates[0], rates[1]
 
 

@@ -84,7 +84,7 @@ def offered_facts(answers: AnswerSet, right: str | None) -> dict[str, Any]:
         right: the right option, as it is offered.
     """
     orders = {"offered": OPTION, "offered_reversed": REVERSED}
-    return {**{name: option_logprobs(answers.forced, of) for name, of in orders.items()}, "right_option": right}
+    return {**{name: option_logprobs(answers.forced, order) for name, order in orders.items()}, "right_option": right}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,26 +109,30 @@ class OfOptions(Mean):
         return {"value": None if offered is None else self.of(offered), "group": scores.group}
 
     def _offered(self, verdict: Record, document: Record) -> Offered | None:
-        given, other = option_shares(document["offered"]), option_shares(document["offered_reversed"])
-        if given is None:
+        given_order, reversed_order = option_shares(document["offered"]), option_shares(document["offered_reversed"])
+        if given_order is None:
             return None
-        both = other is not None and other.keys() == given.keys()
-        shares = {option: (share + other[option]) / 2 for option, share in given.items()} if both and other else given
-        spelled = {option.casefold(): option for option in given}
-        said, right = document.get("option_said", verdict.get("category")), document["right_option"]
+        both = reversed_order is not None and reversed_order.keys() == given_order.keys()
+        shares = (
+            {option: (share + reversed_order[option]) / 2 for option, share in given_order.items()}
+            if both and reversed_order
+            else given_order
+        )
+        spelled = {option.casefold(): option for option in given_order}
+        reply_option, right = document.get("option_said", verdict.get("category")), document["right_option"]
         return Offered(
             shares=shares,
-            given=given,
-            other=other if both else None,
-            right=right if right in given else None,
-            said=spelled.get(str(said).casefold()),
+            given=given_order,
+            other=reversed_order if both else None,
+            right=right if right in given_order else None,
+            said=spelled.get(str(reply_option).casefold()),
             reply_is_right=self.reply_is_right(verdict),
         )
 
 
 def _gap(offered: Offered) -> float | None:
-    forced, said = offered.forced_is_right, offered.reply_is_right
-    return None if forced is None or said is None else forced - said
+    forced, written = offered.forced_is_right, offered.reply_is_right
+    return None if forced is None or written is None else forced - written
 
 
 def _brier(offered: Offered) -> float | None:

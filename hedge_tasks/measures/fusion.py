@@ -75,10 +75,10 @@ def fuse(scores: Sequence[Scores], *, seed: int = 0) -> Fusion:
     counted = [(s, label) for s in scores if (label := s.reported_label) is not None]
     names = [n for n in (counted[0][0] if counted else ()) if all(s.get(n) is not None for s, _ in counted)]
     table = np.array([[_finite(s[name]) for name in names] for s, _ in counted], dtype=np.float64)
-    kept = [i for i in range(len(names)) if np.ptp(table[:, i]) > 0] if len(table) else []
-    if len(kept) < 2:
+    varying = [i for i in range(len(names)) if np.ptp(table[:, i]) > 0] if len(table) else []
+    if len(varying) < 2:
         raise DataError("fusion needs two detectors with a number for every labelled document")
-    names, table = [names[i] for i in kept], table[:, kept]
+    names, table = [names[i] for i in varying], table[:, varying]
     labels = np.array([label for _, label in counted])
     groups = [s.group if s.group is not None else f"\0{s.id}" for s, _ in counted]
     folds = cross_fitting_folds(labels, groups, seed)
@@ -113,12 +113,12 @@ def _models(seed: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, asked: FloatArray) -> FloatArray:
+def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, unseen: FloatArray) -> FloatArray:
     model = build()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of not converging: twenty detectors say nearly the same
         model.fit(table, labels)
-    values: FloatArray = model.predict_proba(asked)[:, 1]
+    values: FloatArray = model.predict_proba(unseen)[:, 1]
     return values
 
 

@@ -60,12 +60,16 @@ class DetectorAuroc(Auroc):
         if self.within or own:
             return super().by_experts(records, groups, audit)
         scores = [record[self.detector] for record in records]
-        kept = [i for i, (x, of) in enumerate(zip(scores, records, strict=True)) if x is not None and not held_out(of)]
-        if not kept:
+        places = [
+            i
+            for i, (x, own_groups) in enumerate(zip(scores, records, strict=True))
+            if x is not None and not held_out(own_groups)
+        ]
+        if not places:
             return Number.undefined("no document has a score", unit=self.unit)
-        of = apart([records[i]["group"] for i in kept])
-        labels = audit.verified(kept, [records[i]["label"] for i in kept], of)
-        return replace(audited_auroc([float(scores[i]) for i in kept], labels), unit=self.unit)
+        own_groups = apart([records[i]["group"] for i in places])
+        labels = audit.verified(places, [records[i]["label"] for i in places], own_groups)
+        return replace(audited_auroc([float(scores[i]) for i in places], labels), unit=self.unit)
 
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
         return shared_groups(groups)
@@ -175,11 +179,11 @@ def _units_of(record: Record, level: str, detectors: Sequence[str]) -> list[Unit
             f"{answer}#{i}",
             level,
             answer,
-            of["group"],
-            of["label"],
-            numbers={name: None if of.get(name) is None else float(of[name]) for name in detectors},
+            unit["group"],
+            unit["label"],
+            numbers={name: None if unit.get(name) is None else float(unit[name]) for name in detectors},
         )
-        for i, of in enumerate(record["units"])
+        for i, unit in enumerate(record["units"])
     ]
 
 
@@ -304,11 +308,13 @@ class OfQuestionType(Measure):
     def _of_kind(
         self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels | None
     ) -> Number:
-        kept = [i for i, record in enumerate(records) if record["question_type"] == self.question_type]
-        if not kept:
+        places = [i for i, record in enumerate(records) if record["question_type"] == self.question_type]
+        if not places:
             return Number.undefined(f"no document is of the kind {self.question_type!r}", unit=self.unit)
-        of = None if groups is None else [groups[i] for i in kept]
-        return self.of.estimate([records[i] for i in kept], of, None if audit is None else audit.some(kept))
+        kind_groups = None if groups is None else [groups[i] for i in places]
+        return self.of.estimate(
+            [records[i] for i in places], kind_groups, None if audit is None else audit.some(places)
+        )
 
 
 BLIND = "claim_blind"
@@ -377,12 +383,12 @@ def known_measures() -> dict[str, Measure]:
 
 def looks_at_samples(measure: Measure) -> bool:
     """Return whether a measure is about sampled answers: it says so, or all its detectors cost draws."""
-    known = {*registry.names(), *registry.names("claim")}
-    detectors = [registry.get(name) for name in measure.detectors if name in known]
+    installed = {*registry.names(), *registry.names("claim")}
+    detectors = [registry.get(name) for name in measure.detectors if name in installed]
     return measure.of_samples or (bool(detectors) and all(detector.draws(1, 1) > 0 for detector in detectors))
 
 
 def detectors_of(measures: Iterable[Measure]) -> list[str]:
     """Return the installed detectors that measures need."""
-    known = frozenset(registry.names())
-    return [name for measure in measures for name in measure.detectors if name in known]
+    installed = frozenset(registry.names())
+    return [name for measure in measures for name in measure.detectors if name in installed]

@@ -105,16 +105,16 @@ def compare_documents(measure: Measure, a: Sequence[Document], b: Sequence[Docum
     if not pairs:
         return None
     sides = [x.record for x, _ in pairs], [y.record for _, y in pairs]
-    found = measure.compare(*sides, [x.group for x, _ in pairs])
-    return None if found is None else found.of(x.id for x, _ in pairs)
+    comparison = measure.compare(*sides, [x.group for x, _ in pairs])
+    return None if comparison is None else comparison.of(x.id for x, _ in pairs)
 
 
 def _document(run: Run, answers: AnswerSet, measure: Measure) -> Document:
-    about = (answers.id, answers.label, answers.group, answers.question_type)
-    scores = Scores(*about, numbers={}, weighting="", cluster_ids=())
+    identity = (answers.id, answers.label, answers.group, answers.question_type)
+    scores = Scores(*identity, numbers={}, weighting="", cluster_ids=())
     verdict = {"label": answers.label, **(run.verdicts.get(answers.id) or {})}
-    kept = run.columns.get(answers.id, {})
-    columns = {**answer_columns(answers), **kept, **measure.facts(answers)}
+    kept_columns = run.columns.get(answers.id, {})
+    columns = {**answer_columns(answers), **kept_columns, **measure.facts(answers)}
     if lacking := [name for name in measure.columns if name not in columns]:
         raise DataError(f"the run does not keep {', '.join(lacking)}, which {measure.name} is made of")
     try:

@@ -39,35 +39,36 @@ def by_seed(run: Run, others: Iterable[Run]) -> dict[int, Run]:
 
     Task, model, documents, prompt, filters, sampling and judge are the same. Empty where the run records no seed.
     """
-    found: dict[int, Run] = {}
-    for other in sorted((run, *others), key=lambda one: one.created):
-        seed = seed_of(other)
-        if seed is not None and seed_of(run) is not None and _but_seed(other) == _but_seed(run):
-            found[seed] = other
-    return dict(sorted(found.items()))
+    runs: dict[int, Run] = {}
+    for candidate in sorted((run, *others), key=lambda one: one.created):
+        seed = seed_of(candidate)
+        if seed is not None and seed_of(run) is not None and _but_seed(candidate) == _but_seed(run):
+            runs[seed] = candidate
+    return dict(sorted(runs.items()))
 
 
-def differ_in_seed_alone(one: Run, other: Run) -> bool:
+def differ_in_seed_alone(first: Run, second: Run) -> bool:
     """Whether two runs are draws of the same with two seeds."""
-    return len(by_seed(one, [other])) == 2
+    return len(by_seed(first, [second])) == 2
 
 
 def _but_seed(run: Run) -> dict[str, Any]:
     sampling = {key: value for key, value in _sampling(run).items() if key != "seed"}
     judges = {(str(verdict.get("judge")), str(verdict.get("version"))) for verdict in run.verdicts.values()}
     ids = {(answers.id, answers.question) for answers in run.answer_sets}
-    same = {key: run.settings.get(key) for key in _OF_A_RUN}
+    settings = {key: run.settings.get(key) for key in _OF_A_RUN}
     filters = run.settings.get("filters")
     if isinstance(filters, Mapping):
-        same["filters"] = {
-            name: {key: value for key, value in of.items() if key != _OF_THE_DRAWS} for name, of in filters.items()
+        settings["filters"] = {
+            name: {key: value for key, value in filter_settings.items() if key != _OF_THE_DRAWS}
+            for name, filter_settings in filters.items()
         }
-    return {"task": run.task, "model": run.model, "ids": ids, "judges": judges, "sampling": sampling, **same}
+    return {"task": run.task, "model": run.model, "ids": ids, "judges": judges, "sampling": sampling, **settings}
 
 
 def _sampling(run: Run) -> Mapping[str, Any]:
-    of = run.settings.get("sampling")
-    return of if isinstance(of, Mapping) else {}
+    sampling = run.settings.get("sampling")
+    return sampling if isinstance(sampling, Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,16 @@ def spreads(scores: Mapping[int, Mapping[str, Sequence[Scores]]], detectors: Seq
         scores: of each seed, by clustering.
         detectors: by name.
     """
-    clusterings = dict.fromkeys(name for of in scores.values() for name in of)
-    found = []
+    clusterings = dict.fromkeys(name for by_clustering in scores.values() for name in by_clustering)
+    seed_spreads = []
     for clustering in clusterings:
         for detector in detectors:
-            numbers = {seed: detection_auroc(of[clustering], detector) for seed, of in scores.items()}
+            numbers = {
+                seed: detection_auroc(by_clustering[clustering], detector) for seed, by_clustering in scores.items()
+            }
             if spread := spread_of(f"{clustering} {detector}_auroc", numbers):
-                found.append(spread)
-    return found
+                seed_spreads.append(spread)
+    return seed_spreads
 
 
 def spread_of(name: str, numbers: Mapping[int, Number]) -> SeedSpread | None:
@@ -130,7 +133,7 @@ def spread_of(name: str, numbers: Mapping[int, Number]) -> SeedSpread | None:
     return SeedSpread(name, values, math.sqrt(float(np.mean(squares))) if squares else None) if values else None
 
 
-def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str, whose: str) -> Table:
+def spread_table(seed_spreads: Sequence[SeedSpread], seeds: Sequence[int], title: str, whose: str) -> Table:
     """Numbers over seeds, what their intervals are about, and whose labels they rest on."""
     columns = [
         Column("name", "over seeds"),
@@ -142,7 +145,7 @@ def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str, 
     ]
     named = ", ".join(map(str, sorted(seeds)))
     notes = [f"These runs differ in the seed alone and are one: seeds {named}. {COVERED}", whose]
-    return Table(columns, [spread.to_dict() for spread in found], title, notes)
+    return Table(columns, [spread.to_dict() for spread in seed_spreads], title, notes)
 
 
 COVERED = (
@@ -184,16 +187,16 @@ def draws_shares(
         return []
     scorer = replace(scorer, detectors=tuple(detectors))
     whole = scorer.score([_with(answers, range(n)) for answers in answer_sets])
-    kept = [[place for place in range(n) if place != left_out] for left_out in range(n)]
-    without = [scorer.score([_with(answers, places) for answers in answer_sets]) for places in kept]
-    found = []
+    remaining = [[place for place in range(n) if place != left_out] for left_out in range(n)]
+    without = [scorer.score([_with(answers, places) for answers in answer_sets]) for places in remaining]
+    shares = []
     for detector in detectors:
         number = detection_auroc(whole, detector)
-        values = [value for one in without if (value := detection_auroc(one, detector).value) is not None]
+        values = [value for scores in without if (value := detection_auroc(scores, detector).value) is not None]
         if number.value is None or len(values) < n:
             continue
-        found.append(share_of(detector, jackknifed(values), n, number.stderr))
-    return found
+        shares.append(share_of(detector, jackknifed(values), n, number.stderr))
+    return shares
 
 
 def jackknifed(values: Sequence[float]) -> float:
@@ -220,7 +223,7 @@ def _with(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
     return replace(answers, clean=tuple(answers.clean[i] for i in at), noisy=noisy, cluster_ids=None)
 
 
-def shares_table(found: Sequence[DrawsShare]) -> Table:
+def shares_table(shares: Sequence[DrawsShare]) -> Table:
     """How much of each number's variance other draws would change, and how many draws are enough."""
     columns = [
         Column("detector", "the draws' share"),
@@ -229,4 +232,4 @@ def shares_table(found: Sequence[DrawsShare]) -> Table:
         Column("share", "share of the variance", format=Format(digits=2)),
         Column("enough", "enough (a tenth)"),
     ]
-    return Table(columns, [asdict(one) for one in found], notes=[COVERED] if found else [])
+    return Table(columns, [asdict(share) for share in shares], notes=[COVERED] if shares else [])

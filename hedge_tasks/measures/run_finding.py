@@ -97,8 +97,8 @@ class RunFinding:
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """The finding, one thought a sentence."""
-        found = [self._suite(), self._rate(), self._lead(), self._price(), self._blind(), self._labels()]
-        return tuple(sentence for sentence in found if sentence)
+        parts = [self._suite(), self._rate(), self._lead(), self._price(), self._blind(), self._labels()]
+        return tuple(sentence for sentence in parts if sentence)
 
     @property
     def text(self) -> str:
@@ -124,8 +124,10 @@ class RunFinding:
             return f"No answer has a label, so nobody knows how many of them are wrong.{declined}"
         if self.rate.value in (0.0, 1.0):
             share = "None" if self.rate.value == 0 else "All"
-            told = f"{share} of the {self.rate.n} judged answers are wrong, so detectors have nothing to tell apart."
-            return told + declined
+            all_alike = (
+                f"{share} of the {self.rate.n} judged answers are wrong, so detectors have nothing to tell apart."
+            )
+            return all_alike + declined
         share = f"{WHOLE_PERCENT(self.rate.value)} of {self.rate.n} judged answers are wrong{_bounds(self.rate)}."
         return share + declined
 
@@ -137,14 +139,14 @@ class RunFinding:
             return f"There is no ROC-AUC of a detector: {self.why_none}."
         value, number = WHOLE_PERCENT(self.lead.number.value or 0.0), self.lead.number
         name = f"{name_of(self.lead.detector)} ({self.lead.clustering})"
-        of = f"the highest of {self.lead.of} ROC-AUCs, one seed" if self.lead.of > 1 else "one seed"
+        rank = f"the highest of {self.lead.of} ROC-AUCs, one seed" if self.lead.of > 1 else "one seed"
         if number.low is not None and number.low <= 0.5:
             best = "The best detector" if self.lead.of > 1 else "The detector"
             return (
                 f"{best} cannot be told from chance: a wrong answer has a higher {name} than a right one {value} of "
                 f"the time{_bounds(number)}."
             )
-        return f"A wrong answer has a higher {name} than a right one {value} of the time{_bounds(number)} ({of})."
+        return f"A wrong answer has a higher {name} than a right one {value} of the time{_bounds(number)} ({rank})."
 
     def _price(self) -> str:
         if self.lead is None or self.sampling is None:
@@ -217,9 +219,11 @@ def finding_of(
     audit, unreadable = _audit(run)
     trust = trust_of(run, scores, scorers=scorers, left_out={**(left_out or {}), **unreadable}, audit=audit)
     suite = next(((m.title, n) for m, n in numbers_of_run(run) if m.leads and n.defined), None)
-    shown = {name: main_detectors(name for s in of[:1] for name in s) for name, of in scores.items()}
-    estimates = {(d, c): auroc_estimate(scores[c], d) for c, names in shown.items() for d in names}
-    about: dict[str, Any] = {
+    detectors = {
+        name: main_detectors(name for s in by_document[:1] for name in s) for name, by_document in scores.items()
+    }
+    estimates = {(d, c): auroc_estimate(scores[c], d) for c, names in detectors.items() for d in names}
+    fields: dict[str, Any] = {
         "rate": rate_of(run.answer_sets),
         "declined": declined_in(run.verdicts.values()),
         "suite": suite,
@@ -229,27 +233,27 @@ def finding_of(
     defined = {key: number for key, number in estimates.items() if number.value is not None}
     if not defined:
         reasons = sorted({str(number.reason) for number in estimates.values()})
-        return RunFinding(run, trust, lead=None, why_none="; ".join(reasons[:2]) or "nothing was scored", **about)
-    prices = {(d, c): price.mean for c, of in scores.items() for d, price in prices_of(of).items()}
+        return RunFinding(run, trust, lead=None, why_none="; ".join(reasons[:2]) or "nothing was scored", **fields)
+    prices = {(d, c): price.mean for c, by_document in scores.items() for d, price in prices_of(by_document).items()}
     ranked = sorted(defined, key=lambda key: -(defined[key].value or 0.0))
 
     def leading(key: tuple[str, str]) -> LeadingDetector:
         return LeadingDetector(*key, defined[key], prices[key], len(defined))
 
     free_scores = free_of_answers(run.answer_sets)
-    known = {name: auroc_estimate(free_scores, name) for name in FREE}
-    free = free_of([name for name, number in known.items() if number.defined])
+    free_numbers = {name: auroc_estimate(free_scores, name) for name in FREE}
+    free = free_of([name for name, number in free_numbers.items() if number.defined])
     columns = {_key(*key): labelled(scores[key[1]], key[0]) for key in ranked}
     sampling = [key for key in ranked if prices[key] > 0]
-    about |= _against_free(columns, [_key(*key) for key in sampling], free, free_scores, known)
+    fields |= _against_free(columns, [_key(*key) for key in sampling], free, free_scores, free_numbers)
     if sampling:
         best = min(sampling, key=lambda key: (-(defined[key].value or 0.0), prices[key]))
-        about["sampling"] = leading(best)
+        fields["sampling"] = leading(best)
     lead = leading(ranked[0])
     blind = blind_of(run, columns, scores[lead.clustering])
     if blind is not None and blind.rows:
-        about |= {"blind": blind.rows[0], "beats_blind": _key(lead.detector, lead.clustering) not in blind.not_better}
-    return RunFinding(run, trust, lead=lead, **about)
+        fields |= {"blind": blind.rows[0], "beats_blind": _key(lead.detector, lead.clustering) not in blind.not_better}
+    return RunFinding(run, trust, lead=lead, **fields)
 
 
 def trust_of_run(run: Run) -> TrustState:
@@ -274,22 +278,22 @@ def _against_free(
     sampling: Sequence[str],
     free: str | None,
     free_scores: Sequence[Scores],
-    known: Mapping[str, Number],
+    free_numbers: Mapping[str, Number],
 ) -> dict[str, Any]:
     if free is None:
         return {}
-    found: dict[str, Any] = {"free": (free, known[free])}
+    fields: dict[str, Any] = {"free": (free, free_numbers[free])}
     if not sampling:
-        return found
+        return fields
     reference = labelled(free_scores, free)
     pairs = differences({**{key: columns[key] for key in sampling}, free: reference}, sampling, free)
-    gained = {key: pair for key, (pair, p) in pairs.items() if pair is not None and pair.difference is not None}
-    better = sum((pair.difference or 0.0) > 0 and _told(pairs[key][1]) for key, pair in gained.items())
-    worse = sum((pair.difference or 0.0) < 0 and _told(pairs[key][1]) for key, pair in gained.items())
+    gains = {key: pair for key, (pair, p) in pairs.items() if pair is not None and pair.difference is not None}
+    better = sum((pair.difference or 0.0) > 0 and _told(pairs[key][1]) for key, pair in gains.items())
+    worse = sum((pair.difference or 0.0) < 0 and _told(pairs[key][1]) for key, pair in gains.items())
     first = sampling[0]
-    if first in gained:
-        found["gain"] = (gained[first], pairs[first][1])
-    return {**found, "beaten": (better, worse)}
+    if first in gains:
+        fields["gain"] = (gains[first], pairs[first][1])
+    return {**fields, "beaten": (better, worse)}
 
 
 def _scored(run: Run) -> tuple[dict[str, Sequence[Scores]], dict[str, Scorer], dict[str, str]]:
@@ -304,8 +308,8 @@ def _scored(run: Run) -> tuple[dict[str, Sequence[Scores]], dict[str, Scorer], d
     scores: dict[str, Sequence[Scores]] = {}
     for name, scorer in scorers.items():
         try:
-            if not run.evidence and isinstance(scorer.backend, ReusesOutputs) and (asked := scorer.backend.sources()):
-                left_out[name] = f"the run does not keep what {asked[0].model} says of its answers"
+            if not run.evidence and isinstance(scorer.backend, ReusesOutputs) and (sources := scorer.backend.sources()):
+                left_out[name] = f"the run does not keep what {sources[0].model} says of its answers"
                 continue
             scores[name] = scorer.score(run.answer_sets)
         except HedgeError as error:

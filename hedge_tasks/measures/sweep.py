@@ -72,8 +72,8 @@ def sweep(
     scorer = replace(scorer, detectors=tuple(detectors))
     for n in sizes:
         all_of_them = all(max(len(a.clean), len(a.noisy)) <= n for a in answer_sets)
-        known = whole if all_of_them else None
-        scores = known or scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
+        given_scores = whole if all_of_them else None
+        scores = given_scores or scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
         draws = prices_of(scores)
         for name in detectors:
             yield Point(n, name, detection_auroc(scores, name), draws[name].most)
@@ -95,10 +95,10 @@ def sweep_draws(
     if not answer_sets:
         raise DataError("there are no answers")
     check_samples(answer_sets)
-    asked = {name: get(name) for name in dict.fromkeys(detectors)}
+    by_name = {name: get(name) for name in dict.fromkeys(detectors)}
     for budget in budgets:
-        columns, _ = priced_columns(answer_sets, scorer, asked, budget)
-        for name in (name for name in asked if name in columns):
+        columns, _ = priced_columns(answer_sets, scorer, by_name, budget)
+        for name in (name for name in by_name if name in columns):
             yield Point(budget, name, detection_auroc(columns[name].scores, name), columns[name].draws)
 
 
@@ -160,10 +160,10 @@ def _without_memory(scorer: Scorer) -> Scorer:
     return scorer
 
 
-def prices_as_csv(found: Sequence[ScoringPrice]) -> str:
+def prices_as_csv(measurements: Sequence[ScoringPrice]) -> str:
     """One line a price: n, clustering, seconds, cpu_seconds, peak_mb, gpu_peak_mb, gpu_added_mb."""
     names = [field.name for field in fields(Cost)]
-    rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in found)
+    rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in measurements)
     return tables.as_csv([["n", "clustering", *names], *rows])
 
 
@@ -184,24 +184,32 @@ def by_strength(run: Run, others: Iterable[Run]) -> dict[float, Run]:
     """
     if strength_of(run) is None:
         raise DataError(f"{run.title}: its perturbation has no strength")
-    found: dict[float, Run] = {}
-    for other in sorted(others, key=lambda one: one.created):
-        strength = strength_of(other)
-        if strength is not None and (other.task, other.model) == (run.task, run.model) and _alike(run, other):
-            found[strength] = other
-    return found
+    runs: dict[float, Run] = {}
+    for candidate in sorted(others, key=lambda one: one.created):
+        strength = strength_of(candidate)
+        if (
+            strength is not None
+            and (candidate.task, candidate.model) == (run.task, run.model)
+            and _alike(run, candidate)
+        ):
+            runs[strength] = candidate
+    return runs
 
 
-def _alike(one: Run, other: Run) -> bool:
-    return _but_strength(one) == _but_strength(other) and one.settings.get("prompt") == other.settings.get("prompt")
+def _alike(first: Run, second: Run) -> bool:
+    return _but_strength(first) == _but_strength(second) and first.settings.get("prompt") == second.settings.get(
+        "prompt"
+    )
 
 
 def _but_strength(run: Run) -> dict[str, Any]:
     sampling = dict(run.settings.get("sampling") or {})
     sampling.pop("strength", None)
     noise = sampling.pop("perturbation", None)
-    rest = {key: value for key, value in noise.items() if key != "strength"} if isinstance(noise, Mapping) else noise
-    return {**sampling, "perturbation": rest}
+    noise_settings = (
+        {key: value for key, value in noise.items() if key != "strength"} if isinstance(noise, Mapping) else noise
+    )
+    return {**sampling, "perturbation": noise_settings}
 
 
 def as_csv(points: Sequence[Point]) -> str:

@@ -170,7 +170,7 @@ def units_by_answer(
     if text and units:
         units, reason = with_text(units)
         left_out |= {TEXT: reason} if reason else {}
-    by_answer: dict[str, list[Unit]] = {one.answers.id: [] for one in scored.answers}
+    by_answer: dict[str, list[Unit]] = {answer.answers.id: [] for answer in scored.answers}
     for unit in units:
         by_answer[unit.parent].append(unit)
-    return {id: UnitsOfAnswer(tuple(of), left_out, unlabelled) for id, of in by_answer.items()}
+    return {id: UnitsOfAnswer(tuple(labelled), left_out, unlabelled) for id, labelled in by_answer.items()}
