@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.curves import other_measures
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.measures.measure import apart
-from hedge_tasks.measures.of_run import documents_of, scored_documents, sums_of
+from hedge_tasks.measures.of_run import documents_of, estimate_of, scored_documents, sums_of
 from hedge_tasks.numbers import ONE_DIGIT, WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES
@@ -71,13 +71,13 @@ class JudgeByExperts:
     """How good the judge is, by experts, weighted for the draw.
 
     Attributes:
-        of: kind of question or rule; empty for all.
+        part: kind of question or rule of the judge; empty for all answers.
         labels: of experts.
         sensitivity: share of what experts call hallucinated that the judge does, of what it judged.
         specificity: share of what experts call supported that the judge does, of what it judged.
     """
 
-    of: str
+    part: str
     labels: int
     sensitivity: Number
     specificity: Number
@@ -113,8 +113,7 @@ def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit
     """Return the ROC-AUC of a detector against experts."""
     measure = detector_auroc(detector)
     documents = scored_documents(scores, measure)
-    labels = audit.on([document.id for document in documents])
-    return measure.estimate([d.record for d in documents], [d.group for d in documents], labels)
+    return estimate_of(measure, documents, audit.on([document.id for document in documents]))
 
 
 def rate_by_experts(answer_sets: Sequence[AnswerSet], audit: ExpertAudit) -> Number:
@@ -140,36 +139,53 @@ def compare_by_experts(
         others, b: the second one, of the same documents.
         audit: of their run.
     """
-    by_id = {s.id: s for s in others if not s.held_out}
-    pairs = [
-        (s, by_id[s.id]) for s in scores if not s.held_out and s.id in by_id and None not in (s[a], by_id[s.id][b])
-    ]
+    pairs = [(s, t) for s, t in _pairs_by_id(scores, others) if None not in (s[a], t[b])]
     if not pairs:
         return None
-    groups = apart([s.group for s, _ in pairs])
-    labels = audit.on([s.id for s, _ in pairs]).verified(range(len(pairs)), [s.label for s, _ in pairs], groups)
-    first, second = [float(str(s[a])) for s, _ in pairs], [float(str(t[b])) for _, t in pairs]
-    return compare_audited_scores(first, second, labels)
+    first, second = zip(*pairs, strict=True)
+    return compare_audited_scores(_values(first, a), _values(second, b), _expert_labels(audit, first))
 
 
 def compare_runs_by_experts(
     a: Sequence[Scores], audit_a: ExpertAudit, b: Sequence[Scores], audit_b: ExpertAudit, name: str
 ) -> Comparison | None:
     """Return the difference in ROC-AUC of one score in two runs, each with its audit; None where they share nothing."""
-    by_id = {s.id: s for s in b if not s.held_out}
-    pairs = [
-        (s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id and None not in (s[name], by_id[s.id][name])
-    ]
+    pairs = [(s, t) for s, t in _pairs_by_id(a, b) if None not in (s[name], t[name])]
     if not pairs:
         return None
-    groups = apart([s.group for s, _ in pairs])
-    ids = [s.id for s, _ in pairs]
+    first, second = zip(*pairs, strict=True)
+    groups = [s.group for s in first]
+    return compare_audited_runs(
+        _values(first, name),
+        _expert_labels(audit_a, first, groups),
+        _values(second, name),
+        _expert_labels(audit_b, second, groups),
+    )
 
-    def of(side: int, audit: ExpertAudit) -> tuple[list[float], Verified]:
-        labels = audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in pairs], groups)
-        return [float(str(pair[side][name])) for pair in pairs], labels
 
-    return compare_audited_runs(*of(0, audit_a), *of(1, audit_b))
+def _pairs_by_id(a: Sequence[Scores], b: Sequence[Scores]) -> list[tuple[Scores, Scores]]:
+    """Return the documents that both have, without those that a threshold was chosen on."""
+    by_id = {s.id: s for s in b if not s.held_out}
+    return [(s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id]
+
+
+def _values(scores: Sequence[Scores], name: str) -> list[float]:
+    """Return one score of documents that all have it."""
+    return [value for s in scores if (value := s[name]) is not None]
+
+
+def _expert_labels(
+    audit: ExpertAudit, documents: Sequence[Scores | AnswerSet], groups: Sequence[Hashable] | None = None
+) -> Verified:
+    """Return the labels of experts with the judge's, in the order of the documents.
+
+    Args:
+        documents: with their labels by the judge.
+        groups: of the documents; by default those that they name.
+    """
+    groups = apart([document.group for document in documents] if groups is None else groups)
+    labels = audit.on([document.id for document in documents])
+    return labels.verified(range(len(documents)), [document.label for document in documents], groups)
 
 
 def audited_numbers(
@@ -185,22 +201,21 @@ def audited_numbers(
     """
     numbers = []
     for name in detectors:
-        measure = detector_auroc(name)
-        documents = scored_documents(scores, measure)
-        judged = measure.estimate([d.record for d in documents], [d.group for d in documents])
-        numbers.append(AuditedNumber(measure.name, judged, auroc_by_experts(scores, name, audit)))
+        auroc = detector_auroc(name)
+        by_judge = estimate_of(auroc, scored_documents(scores, auroc))
+        numbers.append(AuditedNumber(auroc.name, by_judge, auroc_by_experts(scores, name, audit)))
     run_labels = audit.on([answers.id for answers in run.answer_sets])
     measures = known_measures()
-    for of in [*(measures[name] for name in RATES), *sums_of(run.settings)]:
-        if of.name in {number.name for number in numbers}:
+    for measure in [*(measures[name] for name in RATES), *sums_of(run.settings)]:
+        if measure.name in {number.name for number in numbers}:
             continue
         try:
-            documents = documents_of(run, of)
+            documents = documents_of(run, measure)
         except DataError as error:
-            numbers.append(AuditedNumber(of.name, *[Number.undefined(str(error), unit=of.unit)] * 2))
+            numbers.append(AuditedNumber(measure.name, *[Number.undefined(str(error), unit=measure.unit)] * 2))
             continue
-        records, groups = [d.record for d in documents], [d.group for d in documents]
-        numbers.append(AuditedNumber(of.name, of.estimate(records, groups), of.estimate(records, groups, run_labels)))
+        by_judge, by_experts = estimate_of(measure, documents), estimate_of(measure, documents, run_labels)
+        numbers.append(AuditedNumber(measure.name, by_judge, by_experts))
     return numbers
 
 
@@ -212,10 +227,7 @@ def audited_curves(scores: Sequence[Scores], detectors: Sequence[str], audit: Ex
         if not scored:
             continue
         by_judge = other_measures(labelled(scores, name))
-        labels = audit.on([s.id for s in scored]).verified(
-            range(len(scored)), [s.label for s in scored], apart([s.group for s in scored])
-        )
-        values = [float(str(s[name])) for s in scored]
+        values, labels = _values(scored, name), _expert_labels(audit, scored)
         for key, by_experts in (("auprc", audited_precision), ("aurc", audited_risk_coverage)):
             judged = by_judge.get(key, Number.undefined("no document has a label"))
             numbers.append(AuditedNumber(f"{name}_{key}", judged, by_experts(values, labels)))
@@ -230,12 +242,10 @@ def compare_rates_by_experts(
     pairs = [(answers, by_id[answers.id]) for answers in a if answers.id in by_id]
     if not pairs:
         return None
-    ids, groups = [first.id for first, _ in pairs], apart([first.group for first, _ in pairs])
-    first, second = (
-        audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in pairs], groups)
-        for side, audit in ((0, audit_a), (1, audit_b))
-    )
-    return compare_audited_runs(None, first, None, second)
+    first, second = zip(*pairs, strict=True)
+    groups = [answers.group for answers in first]
+    labels_a, labels_b = _expert_labels(audit_a, first, groups), _expert_labels(audit_b, second, groups)
+    return compare_audited_runs(None, labels_a, None, labels_b)
 
 
 def audited_differences(
@@ -262,23 +272,22 @@ def judge_by_experts(
         rule_of: what a verdict rests on; see `hedge_tasks.audit.plan.basis_of`.
     """
     sets = run.answer_sets
-    ids = [answers.id for answers in sets]
     judged = [answers.label for answers in sets]
-    labels = audit.on(ids).verified(range(len(ids)), judged, apart([answers.group for answers in sets]))
-    parts: dict[str, list[bool]] = {"": [True] * len(ids)}
+    labels = _expert_labels(audit, sets)
+    parts: dict[str, list[bool]] = {"": [True] * len(sets)}
     kinds = [answers.question_type for answers in sets]
-    rules = [rule_of(run.verdicts.get(id)) for id in ids]
+    rules = [rule_of(run.verdicts.get(answers.id)) for answers in sets]
     for values in (kinds, rules):
         for value, _ in Counter(v for v in values if v).most_common():
             parts.setdefault(str(value), [v == value for v in values])
     qualities = []
-    zeros = np.zeros((len(ids), 2))
+    zeros = np.zeros((len(sets), 2))
     for name, inside in parts.items():
         counted = np.array(inside) & np.array([label is not None for label in judged])
-        by_label = [(label, np.array([j == label for j in judged]) & counted) for label in (1, 0)]
         numbers = []
-        for label, right in by_label:
-            rows = np.stack([right, counted], axis=1).astype(np.float64)
+        for label in (1, 0):
+            agreeing = np.array([by_judge == label for by_judge in judged]) & counted
+            rows = np.stack([agreeing, counted], axis=1).astype(np.float64)
             n = int(((labels.hallucinated if label else labels.supported)[counted] > 0).sum())
             if n < _LEAST:
                 numbers.append(Number.undefined(f"fewer than {_LEAST} labels", n=n))
@@ -300,19 +309,21 @@ def readings_by_experts(run: Run, audit: ExpertAudit) -> list[ReadingByExperts]:
     sets = run.answer_sets
     bases = [(run.verdicts.get(answers.id) or {}).get("basis") for answers in sets]
     judged = [answers.label for answers in sets]
-    labels = audit.on([answers.id for answers in sets]).verified(range(len(sets)), judged, range(len(sets)))
+    labels = _expert_labels(audit, sets, range(len(sets)))
     right = np.where(np.array([label == 1 for label in judged]), labels.hallucinated, labels.supported)
     weights = labels.design.drawn / labels.design.probabilities
     readings = []
     for basis in BASES:
-        counted = np.array([of == basis and label is not None for of, label in zip(bases, judged, strict=True)])
-        of = weights * counted
-        if not of.any():
+        counted = np.array([b == basis and label is not None for b, label in zip(bases, judged, strict=True)])
+        weight = weights * counted
+        if not weight.any():
             continue
-        share, alike = float(of @ (1 - right) / of.sum()), float(of.sum() ** 2 / (of @ of))
-        drawn = counted & labels.design.drawn
-        number = Number(min(1.0, max(0.0, share)), interval=exact_limits(min(1.0, max(0.0, share)), alike))
-        readings.append(ReadingByExperts(basis, int(drawn.sum()), float((1 - right)[drawn].sum()), number))
+        share = min(1.0, max(0.0, float(weight @ (1 - right) / weight.sum())))
+        n_effective = float(weight.sum() ** 2 / (weight @ weight))
+        labelled_here = counted & labels.design.drawn
+        number = Number(share, interval=exact_limits(share, n_effective))
+        n_wrong = float((1 - right)[labelled_here].sum())
+        readings.append(ReadingByExperts(basis, int(labelled_here.sum()), n_wrong, number))
     return readings
 
 
@@ -337,7 +348,7 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
         Column("number"),
         Column("judge", "against the judge", interval=True),
         Column("experts", "against experts", interval=True),
-        Column("run", "this run alone"),
+        Column("run", "this run alone", show="interval"),
         Column("worth", "worth labels", format=WHOLE),
     ]
     rows: list[dict[str, Cell]] = []
@@ -352,7 +363,6 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
         if isinstance(experts, Audited) and experts.value is not None:
             extra = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
         rows.append({"number": number.name, "judge": number.judge, "experts": experts, **extra})
-    columns[3] = Column("run", "this run alone", show="interval")
     reasons = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
     return Table(columns, rows, notes=[*audit_notes(audit), *reasons])
 
@@ -414,7 +424,7 @@ def quality_table(qualities: Sequence[JudgeByExperts]) -> Table:
     ]
     rows: list[dict[str, Cell]] = [
         {
-            "judge": quality.of or "all",
+            "judge": quality.part or "all",
             "labels": quality.labels,
             # A reason for every rule with few labels would be longer than the table.
             **{

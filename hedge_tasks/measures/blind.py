@@ -15,7 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.fusion import cross_fitting_folds
+from hedge_tasks.measures.folds import cross_fitting_folds, group_names
 from hedge_tasks.numbers import FOUR_DIGITS, Number
 from hedge_tasks.statistics import Comparison, max_t
 from hedge_tasks.statistics.base import IntArray
@@ -28,7 +28,8 @@ TITLES: Mapping[str, str] = {
 }
 """Blind baselines of answers: two classifiers, cross-fitted by image, and a length in tokens, else words."""
 
-_SIGNIFICANT = 0.05
+SIGNIFICANT = 0.05
+"""Level of the tests that sentences rest on."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,7 @@ class AgainstBlind:
     @property
     def not_better(self) -> list[str]:
         """Detectors that are not better than the best baseline by more than chance."""
-        return [
-            name
-            for name, (comparison, p) in self.differences.items()
-            if comparison.difference is None or comparison.difference <= 0 or p is None or p >= _SIGNIFICANT
-        ]
+        return [name for name, (comparison, p) in self.differences.items() if not beats(comparison, p)]
 
     @property
     def sentence(self) -> str:
@@ -87,6 +84,17 @@ class AgainstBlind:
         names = ", ".join(worse)
         verb = "does" if len(worse) == 1 else "do"
         return f"{names} {verb} not beat {what}, which sees neither picture nor draws (paired, max-T)."
+
+
+def beats(comparison: Comparison | None, p: float | None) -> bool:
+    """Return whether the first of two detectors is better by more than chance.
+
+    Args:
+        comparison: its ROC-AUC less the other's.
+        p: p-value of the difference, adjusted for all that are compared.
+    """
+    gained = comparison is not None and (comparison.difference or 0.0) > 0
+    return gained and p is not None and p < SIGNIFICANT
 
 
 def against_blind(
@@ -115,7 +123,7 @@ def blind_scores(
     places = [i for i, label in enumerate(labels) if label is not None]
     known_labels = np.array([labels[i] for i in places], dtype=np.int64)
     sets = [answer_sets[i] for i in places]
-    groups = [str(a.group) if a.group is not None else f"\0{a.id}" for a in sets]
+    groups = group_names((a.group, a.id) for a in sets)
     makers: dict[str, Callable[[], list[float]]] = {
         BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], known_labels, groups),
         BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], known_labels, groups),
@@ -150,7 +158,8 @@ def beside_blind(
     left_out = dict(left_out)
     baselines: dict[str, tuple[Labelled, BlindRow]] = {}
     for name, baseline_scores in values.items():
-        column = labelled([_with(s, name, value) for s, value in zip(scores, baseline_scores, strict=True)], name)
+        with_baseline = [replace(s, numbers={name: v}) for s, v in zip(scores, baseline_scores, strict=True)]
+        column = labelled(with_baseline, name)
         if (fault := column.fault("document")) is not None:
             left_out[name] = fault
             continue
@@ -194,9 +203,8 @@ def _text_scores(texts: tuple[str, ...], labels: tuple[int, ...], groups: tuple[
     from sklearn.pipeline import make_pipeline
 
     y, documents = np.array(labels, dtype=np.int64), np.array(texts, dtype=object)
-    folds = cross_fitting_folds(y, groups, seed)
     values = np.empty(len(y))
-    for train, test in folds:
+    for train, test in cross_fitting_folds(y, groups, seed):
         # Single characters are words, too, in scripts without spaces.
         words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
         model = make_pipeline(words, LogisticRegression(max_iter=2000))
@@ -207,10 +215,6 @@ def _text_scores(texts: tuple[str, ...], labels: tuple[int, ...], groups: tuple[
         values[test] = model.predict_proba(documents[test])[:, 1]
     probabilities: list[float] = np.round(values, 9).tolist()
     return probabilities
-
-
-def _with(scores: Scores, name: str, value: float | None) -> Scores:
-    return replace(scores, numbers={name: value})
 
 
 def _question(answers: AnswerSet) -> str:

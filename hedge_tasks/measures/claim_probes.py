@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Unit
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.probe_table import foreign_auroc, label_prices
+from hedge_tasks.measures.probe_table import foreign_auroc, group_numbers, label_prices
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, claim_units
@@ -74,9 +74,8 @@ class SentenceData:
 
     @property
     def group_numbers(self) -> IntArray:
-        """A number for each sentence's image."""
-        numbers: IntArray = np.unique(self.groups, return_inverse=True)[1].astype(np.int64)
-        return numbers
+        """A number for each sentence's image, shape (n,)."""
+        return group_numbers(self.groups)
 
 
 @dataclass(frozen=True)
@@ -129,28 +128,30 @@ def with_probes(
     labels, groups = data.labels, data.groups
     scores, controls, foreign = dict[str, npt.NDArray[np.float64]](), dict[str, Shuffled](), dict[str, float]()
     left_out, bought = dict[str, str](), dict[str, Mapping[int, float]]()
-    for one in detectors:
-        seen = looked_at(one, data.states)
+    for detector in detectors:
+        states = looked_at(detector, data.states)
         try:
             if fit_on is not None:
-                arrays = one.fit(looked_at(one, fit_on.states), fit_on.labels, fit_on.group_numbers)
-                values = settled(one.score(arrays, seen))
+                arrays = detector.fit(looked_at(detector, fit_on.states), fit_on.labels, fit_on.group_numbers)
+                values = settled(detector.score(arrays, states))
             else:
-                values = cross_fitted(one, seen, labels, labels, groups, seed=seed)
-                controls[one.name] = shuffled(one, seen, labels, labels, groups, strata=data.answers, seed=seed)
-                foreign[one.name] = foreign_auroc(one, seen, labels, labels, groups, seed=seed)
+                values = cross_fitted(detector, states, labels, labels, groups, seed=seed)
+                controls[detector.name] = shuffled(
+                    detector, states, labels, labels, groups, strata=data.answers, seed=seed
+                )
+                foreign[detector.name] = foreign_auroc(detector, states, labels, labels, groups, seed=seed)
         except DataError as error:
-            left_out[one.name] = str(error)
+            left_out[detector.name] = str(error)
             continue
         if prices and fit_on is None:
-            bought[one.name] = label_prices(one, seen, labels, groups, seed=seed)
-        of_all = np.full(len(data.units), np.nan)
-        of_all[data.chosen] = values
-        scores[one.name] = of_all
-    counts = np.cumsum([0, *(len(one.claims) for one in scored.answers)])
+            bought[detector.name] = label_prices(detector, states, labels, groups, seed=seed)
+        all_values = np.full(len(data.units), np.nan)
+        all_values[data.chosen] = values
+        scores[detector.name] = all_values
+    counts = np.cumsum([0, *(len(answer.claims) for answer in scored.answers)])
     answers = tuple(
-        replace(one, scores={**one.scores, **{name: of[start:end] for name, of in scores.items()}})
-        for one, start, end in zip(scored.answers, counts[:-1], counts[1:], strict=True)
+        replace(answer, scores={**answer.scores, **{name: values[start:end] for name, values in scores.items()}})
+        for answer, start, end in zip(scored.answers, counts[:-1], counts[1:], strict=True)
     )
     fitting = {
         name: Inflation(controls[name].inflation, controls[name].within) if name in controls else NOT_FITTED

@@ -9,17 +9,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
-from hedge_tasks.detectors.clock import Clock
-from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc, prices_of
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, compare_columns, labelled
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
+from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
+from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
@@ -125,25 +124,6 @@ class Rank:
 
 _NOT_WITHIN = StratifiedAuroc.undefined("cross-fitted scores are not compared within kinds of questions")
 """The more errors of a kind there are to fit on, the fewer are in the fold: useless features are worth less than .5."""
-
-
-@dataclass(frozen=True)
-class PricedScores:
-    """The scores of a detector, and what they cost.
-
-    Attributes:
-        scores: of all questions; other detectors may be in them.
-        draws: answers a question besides the baseline answer.
-        seconds: see `DetectorNumbers.seconds`.
-        labels: documents that it was fitted on.
-        inflation: of the variance of a ROC-AUC by fitting.
-    """
-
-    scores: Sequence[Scores]
-    draws: int
-    seconds: float
-    labels: int = 0
-    inflation: Inflation = NOT_FITTED
 
 
 def detector_table(
@@ -371,55 +351,3 @@ def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], 
         for i, name in enumerate(names)
     ]
     return sorted(mean_by_detector, key=lambda rank: (rank.mean, rank.detector))
-
-
-def priced_columns(
-    answer_sets: Sequence[AnswerSet], scorer: Scorer, detectors: Mapping[str, Detector], budget: int | None
-) -> tuple[dict[str, PricedScores], dict[str, str]]:
-    """Scores by detector, one clustering for all that see the same answers; and why others have none.
-
-    Args:
-        asked: detectors by name.
-        budget: see `detector_table`; None: all answers for everybody.
-
-    Raises:
-        ConfigError: the budget is negative.
-    """
-    n, m = (min(len(getattr(a, name)) for a in answer_sets) for name in ("clean", "noisy"))
-    if budget is None:
-        clock = Clock()
-        scores = replace(scorer, detectors=tuple(detectors)).score(answer_sets, clock=clock)
-        prices = prices_of(scores)
-        return {name: PricedScores(scores, round(prices[name].mean), clock.of(d)) for name, d in detectors.items()}, {}
-    if budget < 0:
-        raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
-    sizes: dict[tuple[int, int], list[str]] = {}
-    left_out: dict[str, str] = {}
-    for name, detector in detectors.items():
-        within = affordable_answers(detector, n, m, budget)
-        if within is None:
-            left_out[name] = f"costs more than {budget} draws"
-        elif scorer.choice is not None and not within[0] and "clusters" in detector.needs:
-            left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
-        else:
-            # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
-            size = within if "clusters" in detector.needs else (within[0] or n, within[1])
-            sizes.setdefault(size, []).append(name)
-    columns: dict[str, PricedScores] = {}
-    for (clean, noisy), names in sizes.items():
-        cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy], cluster_ids=None) for a in answer_sets]
-        clock = Clock()
-        scores = replace(scorer, detectors=tuple(names)).score(cut, clock=clock)
-        columns |= {n: PricedScores(scores, detectors[n].draws(clean, noisy), clock.of(detectors[n])) for n in names}
-    return columns, left_out
-
-
-def affordable_answers(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:
-    """How many clean and noisy answers a detector gets for its money; None where not even one of each it looks at."""
-    looks_at = (detector.draws(1, 0) > 0, detector.draws(0, 1) > 0)
-    most = [count if looks else 0 for count, looks in zip((n, m), looks_at, strict=True)]
-    for k in range(max(most), 0, -1):
-        clean, noisy = min(k, most[0]), min(k, most[1])
-        if detector.draws(clean, noisy) <= budget:
-            return clean, noisy
-    return None if any(looks_at) else (0, 0)

@@ -14,18 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.folds import cross_fitting_folds, group_names
 from hedge_tasks.numbers import Number
-from hedge_tasks.statistics.base import midranks
+from hedge_tasks.statistics.base import FloatArray, IntArray, midranks
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-FOLDS = 5
 RANK_MEAN = "mean of the ranks"
 
 
@@ -80,8 +76,7 @@ def fuse(scores: Sequence[Scores], *, seed: int = 0) -> Fusion:
         raise DataError("fusion needs two detectors with a number for every labelled document")
     names, table = [names[i] for i in varying], table[:, varying]
     labels = np.array([label for _, label in counted])
-    groups = [s.group if s.group is not None else f"\0{s.id}" for s, _ in counted]
-    folds = cross_fitting_folds(labels, groups, seed)
+    folds = cross_fitting_folds(labels, group_names((s.group, s.id) for s, _ in counted), seed)
 
     def estimate(values: FloatArray) -> Number:
         return auroc_of_pairs([(float(v), label, s.group) for v, (s, label) in zip(values, counted, strict=True)])
@@ -120,29 +115,6 @@ def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, unsee
         model.fit(table, labels)
     values: FloatArray = model.predict_proba(unseen)[:, 1]
     return values
-
-
-def cross_fitting_folds(labels: IntArray, groups: Sequence[str], seed: int) -> list[tuple[Any, Any]]:
-    """Folds (training, test) with about as many hallucinations each; a group is in one of them as a whole.
-
-    Raises:
-        DataError: a class has too few groups for folds.
-    """
-    from sklearn.model_selection import StratifiedGroupKFold
-
-    units: dict[int, set[str]] = {0: set(), 1: set()}
-    for group, label in zip(groups, labels.tolist(), strict=True):
-        units[label].add(group)
-    rarer = min(map(len, units.values()))
-    if rarer < 2:
-        raise DataError("cross-fitting needs both labels, each about two images at least")
-    splitter = StratifiedGroupKFold(min(FOLDS, rarer), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        folds = list(splitter.split(np.zeros((len(labels), 1)), labels, groups))
-    if any(len(set(labels[train])) < 2 for train, _ in folds):
-        raise DataError("cross-fitting needs both labels in every fold; there are too few images with one of them")
-    return folds
 
 
 def _finite(value: float | None) -> float:

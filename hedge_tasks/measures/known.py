@@ -48,8 +48,8 @@ class DetectorAuroc(Auroc):
         error = scores.choice_errors.get(self.detector)
         extra = {"choice_error": error} if error else {}
         held_out = {"held_out": True} if scores.held_out else {}
-        about = {"label": scores.reported_label, "group": scores.group, **kind, **extra, **why, **held_out}
-        return {self.detector: scores[self.detector], **about}
+        labels = {"label": scores.reported_label, "group": scores.group}
+        return {self.detector: scores[self.detector], **labels, **kind, **extra, **why, **held_out}
 
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         return [ScoredCase(record[self.detector], record["label"], record["group"], record.get("question_type"))]
@@ -59,17 +59,16 @@ class DetectorAuroc(Auroc):
         own = any(getattr(type(self), name) is not getattr(DetectorAuroc, name) for name in ("record", "cases"))
         if self.within or own:
             return super().by_experts(records, groups, audit)
-        scores = [record[self.detector] for record in records]
-        places = [
-            i
-            for i, (x, own_groups) in enumerate(zip(scores, records, strict=True))
-            if x is not None and not held_out(own_groups)
+        scored = [
+            (i, record)
+            for i, record in enumerate(records)
+            if record[self.detector] is not None and not held_out(record)
         ]
-        if not places:
+        if not scored:
             return Number.undefined("no document has a score", unit=self.unit)
-        own_groups = apart([records[i]["group"] for i in places])
-        labels = audit.verified(places, [records[i]["label"] for i in places], own_groups)
-        return replace(audited_auroc([float(scores[i]) for i in places], labels), unit=self.unit)
+        groups = apart([record["group"] for _, record in scored])
+        labels = audit.verified([i for i, _ in scored], [record["label"] for _, record in scored], groups)
+        return replace(audited_auroc([float(record[self.detector]) for _, record in scored], labels), unit=self.unit)
 
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
         return shared_groups(groups)
@@ -273,11 +272,11 @@ class CountedDocuments(Count):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfQuestionType(Measure):
+class QuestionTypeMeasure(Measure):
     """Another measure, over the documents of one kind only (the task's `question_type` column).
 
     Attributes:
-        of: the other measure.
+        measure: the other measure.
         question_type: the kind.
 
     Example:
@@ -285,19 +284,19 @@ class OfQuestionType(Measure):
         'se_auroc_closed'
     """
 
-    of: Measure
+    measure: Measure
     question_type: str
 
     @property
     def detectors(self) -> tuple[str, ...]:
-        return self.of.detectors
+        return self.measure.detectors
 
     @property
     def unit_detectors(self) -> tuple[str, ...]:
-        return self.of.unit_detectors
+        return self.measure.unit_detectors
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {**self.of.record(scores, verdict, document), "question_type": scores.question_type}
+        return {**self.measure.record(scores, verdict, document), "question_type": scores.question_type}
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         return self._of_kind(records, groups, None)
@@ -312,7 +311,7 @@ class OfQuestionType(Measure):
         if not places:
             return Number.undefined(f"no document is of the kind {self.question_type!r}", unit=self.unit)
         kind_groups = None if groups is None else [groups[i] for i in places]
-        return self.of.estimate(
+        return self.measure.estimate(
             [records[i] for i in places], kind_groups, None if audit is None else audit.some(places)
         )
 
@@ -351,7 +350,7 @@ def unit_auroc(detector: str, *, within: bool = False) -> UnitAuroc:
     return (BlindUnitAuroc if detector == BLIND else UnitAuroc)(name=name, detector=detector, within=within)
 
 
-def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
+def of_question_type(measure: Measure, question_type: str) -> QuestionTypeMeasure:
     """Return a measure over the documents of one kind, named `MEASURE_KIND`.
 
     Example, in the `utils.py` beside a YAML with `{metric: se_auroc_closed, aggregation: !function utils.se_closed}`:
@@ -359,7 +358,7 @@ def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
     """
     declared = {field.name: getattr(measure, field.name) for field in fields(Measure)}
     declared |= {"name": f"{measure.name}_{question_type}", "title": f"{measure.title}, {question_type}", "kept": False}
-    return OfQuestionType(**declared, of=measure, question_type=question_type)
+    return QuestionTypeMeasure(**declared, measure=measure, question_type=question_type)
 
 
 def known_measures() -> dict[str, Measure]:

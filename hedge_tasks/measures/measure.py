@@ -338,12 +338,12 @@ class Auroc(Measure):
         if not both:
             return None
         pairs = [(sides[0][i], sides[1][i]) for i in both]
-        scores, labels = (
-            [np.array([getattr(pair[side], attribute) for pair in pairs]) for side in (0, 1)]
-            for attribute in ("score", "label")
+        first, second = (
+            (np.array([case.score for case in cases]), np.array([case.label for case in cases]))
+            for cases in zip(*pairs, strict=True)
         )
-        attribute = self._groups([groups[i] for i in both])
-        return compare_runs(scores[0], labels[0], scores[1], labels[1], groups=attribute).among(both, len(a))
+        shared = self._groups([groups[i] for i in both])
+        return compare_runs(*first, *second, groups=shared).among(both, len(a))
 
     def _case(self, record: Record) -> ScoredCase | None:
         """The one case of a document; None where it has no score or label."""
@@ -360,20 +360,20 @@ class Bound(Measure):
     """An end of the 95 % interval of another measure, as a row of its own.
 
     Attributes:
-        of: the other measure.
+        measure: the other measure.
         end: "low" or "high".
         needs: why there is none, where the measure has no interval.
     """
 
-    of: Measure
+    measure: Measure
     end: str
     needs: str
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return self.of.record(scores, verdict, document)
+        return self.measure.record(scores, verdict, document)
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = self.of.estimate(records, groups)
+        number = self.measure.estimate(records, groups)
         if not number.defined:
             return number
         counts: dict[str, Any] = {"n": number.n, "n_groups": number.n_groups, "unit": number.unit}
@@ -383,8 +383,9 @@ class Bound(Measure):
 
 def bounds_of(measure: Measure, needs: str) -> list[Measure]:
     """Return a measure with both ends of its interval."""
+    higher = measure.higher_is_better
     ends = [
-        Bound(name=f"{measure.name}_{end}", higher_is_better=measure.higher_is_better, of=measure, end=end, needs=needs)
+        Bound(name=f"{measure.name}_{end}", higher_is_better=higher, measure=measure, end=end, needs=needs)
         for end in ("low", "high")
     ]
     return [measure, *ends]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import DataError
@@ -82,9 +83,13 @@ def scored_documents(scores: Sequence[Scores], measure: Measure) -> list[Documen
     return [Document(s.id, s.group, measure.record(s, {}, {})) for s in scores]
 
 
-def estimate_of(measure: Measure, documents: Sequence[Document]) -> Number:
-    """Return the number of the table, with its standard error and interval between groups."""
-    return measure.estimate([d.record for d in documents], [d.group for d in documents])
+def estimate_of(measure: Measure, documents: Sequence[Document], experts: ExpertLabels | None = None) -> Number:
+    """Return the number of the table, with its standard error and interval between groups.
+
+    Args:
+        experts: labels of the documents, in their order; the number is then against experts, else against the judge.
+    """
+    return measure.estimate([d.record for d in documents], [d.group for d in documents], experts)
 
 
 def numbers_of_run(run: Run) -> list[tuple[OfSums, Number]]:

@@ -18,57 +18,9 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.numbers import FOUR_DIGITS, Column, Format, Number, Table
-from hedge_tasks.runs.run_files import Run
-
-_OF_A_RUN = ("prompt", "documents")
-_OF_THE_DRAWS = "chosen"
-"""The threshold that a filter found on the draws."""
 
 _ENOUGH = 0.1
 """Share of the variance that draws have when more of them are not worth their price."""
-
-
-def seed_of(run: Run) -> int | None:
-    """The seed of a run's draws; None where it records none."""
-    seed = _sampling(run).get("seed")
-    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
-
-
-def by_seed(run: Run, others: Iterable[Run]) -> dict[int, Run]:
-    """A run and those that differ from it in the seed alone, by seed; the newest of each.
-
-    Task, model, documents, prompt, filters, sampling and judge are the same. Empty where the run records no seed.
-    """
-    runs: dict[int, Run] = {}
-    for candidate in sorted((run, *others), key=lambda one: one.created):
-        seed = seed_of(candidate)
-        if seed is not None and seed_of(run) is not None and _but_seed(candidate) == _but_seed(run):
-            runs[seed] = candidate
-    return dict(sorted(runs.items()))
-
-
-def differ_in_seed_alone(first: Run, second: Run) -> bool:
-    """Whether two runs are draws of the same with two seeds."""
-    return len(by_seed(first, [second])) == 2
-
-
-def _but_seed(run: Run) -> dict[str, Any]:
-    sampling = {key: value for key, value in _sampling(run).items() if key != "seed"}
-    judges = {(str(verdict.get("judge")), str(verdict.get("version"))) for verdict in run.verdicts.values()}
-    ids = {(answers.id, answers.question) for answers in run.answer_sets}
-    settings = {key: run.settings.get(key) for key in _OF_A_RUN}
-    filters = run.settings.get("filters")
-    if isinstance(filters, Mapping):
-        settings["filters"] = {
-            name: {key: value for key, value in filter_settings.items() if key != _OF_THE_DRAWS}
-            for name, filter_settings in filters.items()
-        }
-    return {"task": run.task, "model": run.model, "ids": ids, "judges": judges, "sampling": sampling, **settings}
-
-
-def _sampling(run: Run) -> Mapping[str, Any]:
-    sampling = run.settings.get("sampling")
-    return sampling if isinstance(sampling, Mapping) else {}
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
+from hedge_tasks.measures.folds import group_names
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
 from hedge_tasks.probes.builtin import linear
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
+from hedge_tasks.statistics import auroc
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
 """Numbers of labelled documents that the label price is told for, where a run has more."""
@@ -135,22 +137,22 @@ class ProbeData:
         names = [name for name in LOOKED_AT if any(name in inside.get(a.id, {}) for a, _ in labelled_pairs)]
         pairs = [(a, s) for a, s in labelled_pairs if names and inside.get(a.id, {}).keys() >= set(names)]
         if not pairs:
-            parts = "+".join(part for part, of in ARRAYS.items() if LOOKED_AT & set(of))
+            parts = "+".join(part for part, arrays in ARRAYS.items() if LOOKED_AT & set(arrays))
             raise DataError(
                 f"nothing that fitted detectors look at was kept with the run; `--gen_kwargs inside={parts}` keeps it"
             )
-        sets, of = zip(*pairs, strict=True)
-        entropies = [s.numbers.get(SEMANTIC_ENTROPY) for s in of]
+        sets, labelled_scores = zip(*pairs, strict=True)
+        entropies = [s.numbers.get(SEMANTIC_ENTROPY) for s in labelled_scores]
         for name in names:
             if len({inside[a.id][name].shape for a in sets}) > 1:
                 raise DataError(f"{name} of different shapes: not all of them are of one model")
         return cls(
             sets,
-            of,
+            labelled_scores,
             {name: np.stack([inside[a.id][name] for a in sets]).astype(np.float32) for name in names},
-            np.array([s.reported_label for s in of], dtype=np.int64),
+            np.array([s.reported_label for s in labelled_scores], dtype=np.int64),
             np.array([np.nan if e is None else e for e in entropies], dtype=np.float64),
-            tuple(str(s.group) if s.group is not None else f"\0{s.id}" for s in of),
+            tuple(group_names((s.group, s.id) for s in labelled_scores)),
             len(labelled_pairs) - len(pairs),
         )
 
@@ -169,10 +171,8 @@ class ProbeData:
 
     @property
     def group_numbers(self) -> IntArray:
-        """A number for each document's group."""
-        names = np.asarray(self.groups, dtype=object).astype(str)
-        numbers: IntArray = np.unique(names, return_inverse=True)[1].astype(np.int64)
-        return numbers
+        """A number for each document's group, shape (n,)."""
+        return group_numbers(self.groups)
 
     def of_types(self, types: Sequence[str]) -> ProbeData:
         """The same documents, of which nothing is known but the kind of question."""
@@ -194,6 +194,12 @@ class ProbeData:
             raise DataError("some documents have no semantic entropy to be fitted to")
         cut = best_split(self.entropies)
         return (self.entropies > cut).astype(np.int64)
+
+
+def group_numbers(groups: Sequence[str]) -> IntArray:
+    """Return a number for each group's name, shape (n,)."""
+    numbers: IntArray = np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1].astype(np.int64)
+    return numbers
 
 
 def best_split(values: FloatArray) -> float:
@@ -244,7 +250,7 @@ def probe_table(
         DataError: the states of the other run have another shape.
     """
     for name in data.arrays.keys() & (fit_on.arrays.keys() if fit_on is not None else ()):
-        shapes = [of.arrays[name].shape[1:] for of in (fit_on, data) if of is not None]
+        shapes = [run_data.arrays[name].shape[1:] for run_data in (fit_on, data) if run_data is not None]
         if len(set(shapes)) > 1:
             raise DataError(f"a probe of one model cannot read another's {name}: shapes {shapes[0]} and {shapes[1]}")
     rows, left_out, columns = [], dict[str, str](), dict[str, Labelled]()
@@ -276,7 +282,7 @@ def probe_table(
     blind = against_blind(data.answer_sets, compared, data.scores) if compared else None
     ordered = tuple(sorted(defined, key=lambda row: (-(row.estimate.value or 0.0), row.name)))
     # States are kept in half precision.
-    size = sum(math.prod(of.shape[1:]) * (2 if name == "states" else 4) for name, of in data.arrays.items())
+    size = sum(math.prod(array.shape[1:]) * (2 if name == "states" else 4) for name, array in data.arrays.items())
     return ProbeTable(ordered, blind, left_out, len(data.labels), data.missing, size, fitted_on)
 
 
@@ -407,6 +413,4 @@ def label_prices(
 
 
 def _area(values: FloatArray, labels: IntArray) -> float:
-    from hedge_tasks.statistics import auroc
-
     return auroc(values.tolist(), labels.tolist())

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.detectors.pipeline import auroc_of_pairs
 from hedge_tasks.detectors.registry import get
@@ -22,8 +21,7 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
 from hedge_tasks.statistics import StratifiedAuroc
-
-FloatArray = npt.NDArray[np.float64]
+from hedge_tasks.statistics.base import FloatArray
 
 FLAGGED = 0.2
 """Share of the units that is flagged, where nobody says otherwise."""
@@ -136,11 +134,8 @@ def unit_table(
     else:  # also where it says the same of every unit: that is a finding about the wording
         columns[TEXT] = labelled(units, TEXT)
         left_out.pop(TEXT, None)
-    columns |= {
-        name: replace(columns[name], inflation=inflation)
-        for name, inflation in scored.fitted.items()
-        if name in columns
-    }
+    for name in scored.fitted.keys() & columns.keys():
+        columns[name] = replace(columns[name], inflation=scored.fitted[name])
     rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
     answer_rows, answer_label = _answer_rows(scored, units, columns)
     weights = [answer.covered for answer in scored.decomposed]

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, main_detectors, name_of, score_clustered
+from hedge_tasks.detectors.pipeline import (
+    SCORE_NAMES,
+    Scores,
+    detection_auroc,
+    main_detectors,
+    name_of,
+    score_clustered,
+)
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.measures.curves import (
-    auroc_estimate,
     calibrated,
+    hallucination_rate,
     labelled,
-    rate_of,
     risk_coverage,
     roc_curve,
     within_strata,
@@ -128,7 +134,7 @@ def strata_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -
     series = []
     for name, within in found.items():
         by_kind = {str(key): estimate for key, estimate in within.strata.items()}
-        pooled = auroc_estimate(scores, name)
+        pooled = detection_auroc(scores, name)
         rows = [
             (pooled.value, pooled.interval),
             (within.value, within.interval),
@@ -387,7 +393,7 @@ def relevance_chart(run: Run) -> Chart:
 
 def rates_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
     """Share of hallucinated baseline answers of every run, with its interval."""
-    rates = [(i, rate_of(run.answer_sets)) for i, (_, run) in enumerate(runs)]
+    rates = [(i, hallucination_rate(run.answer_sets)) for i, (_, run) in enumerate(runs)]
     rows = [(i, rate.value, rate.interval) for i, rate in rates if rate is not None and rate.value is not None]
     series = (_forest_series("hallucinated", rows),) if rows else ()
     categories = tuple(name for name, _ in runs)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
-from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
+from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
@@ -134,7 +134,7 @@ def _analyse(
             left_out[name] = str(error)
     used = {name: scorers[name] for name in scores}
     estimates = {
-        name: {score: auroc_estimate(s, score) for score in scorers[name].detectors} for name, s in scores.items()
+        name: {score: detection_auroc(s, score) for score in scorers[name].detectors} for name, s in scores.items()
     }
     within = {
         name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
@@ -265,8 +265,3 @@ def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair
 def warnings_of(analysis: Analysis) -> list[str]:
     """Return what a reader of the numbers must know, in plain words; the gravest first."""
     return [reason.text for reason in analysis.finding.trust.reasons]
-
-
-def hallucination_rate(analysis: Analysis) -> Number | None:
-    """Share of labelled answers that are hallucinated, with its interval; None without labels."""
-    return rate_of(analysis.run.answer_sets)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
+from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, Format, Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
-from hedge_tasks.report.analysis import Analysis, compare_between, hallucination_rate
+from hedge_tasks.report.analysis import Analysis, compare_between
 from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
@@ -195,7 +196,7 @@ def _numbers(analyses: Sequence[Analysis]) -> Iterator[NumberOfRuns]:
         better = "Higher is better." if metric.higher_is_better else "Lower is better."
         scale = Scale(*metric.bounds, metric.higher_is_better)
         yield NumberOfRuns(title, f"{title}: {metric.about} {better}", None, scale, of_runs)
-    rates = {i: hallucination_rate(a) for i, a in enumerate(analyses)}
+    rates = {i: hallucination_rate(a.run.answer_sets) for i, a in enumerate(analyses)}
     title, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
     yield NumberOfRuns(title, f"{title.capitalize()}: {about} Lower is better.", None, _RATE, rates)
     for clustering in dict.fromkeys(clustering for a in analyses for clustering in a.scores):

@@ -9,13 +9,14 @@ from typing import Any
 from hedge_tasks.adjudication.outcomes import readings_line
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
+from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_finding import judge_in_words
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.plots.figures import auroc_start
-from hedge_tasks.report.analysis import Analysis, hallucination_rate
+from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.health import decoding_line, health_of
@@ -108,7 +109,7 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
     for metric, found in analysis.suite:
         if metric.leads:
             yield _tile(metric, found)
-    rate = hallucination_rate(analysis)
+    rate = hallucination_rate(analysis.run.answer_sets)
     name, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
     if rate is None or rate.value is None:
         yield {"name": name, "value": "undefined", "note": "no answer has a label", "about": about}

@@ -18,8 +18,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.measures.curves import auroc_estimate
 from hedge_tasks.measures.kept_units import scored_kept
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
@@ -257,7 +257,7 @@ def _arrow(rows: Sequence[dict[str, Any]]) -> pyarrow.Table:
 def _numbers(analysis: Analysis) -> Table:
     names = [Column("detector"), *(Column(name, interval=True) for name in analysis.scores)]
     rows: list[dict[str, Cell]] = [
-        {"detector": detector, **{name: auroc_estimate(of, detector) for name, of in analysis.scores.items()}}
+        {"detector": detector, **{name: detection_auroc(of, detector) for name, of in analysis.scores.items()}}
         for detector in analysis.shown
     ]
     rate = analysis.finding.rate

@@ -12,7 +12,7 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.measures.paper.published import MODELS, PROMPTS, SCORES, Key, PublishedNumber, filter_name, published
-from hedge_tasks.measures.sweep import truncated
+from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import scorers_of
