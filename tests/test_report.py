@@ -29,11 +29,11 @@ from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, warnings_of
 from hedge_tasks.report.explorer import explorer_data
 from hedge_tasks.report.lead import tiles, why_no_detector
-from hedge_tasks.report.page import SCRIPTS, flat_settings
+from hedge_tasks.report.page import SCRIPTS
 from hedge_tasks.report.pictures import NONE, shrink, thumbnails
 from hedge_tasks.report.results import newest_rows, read_results
 from hedge_tasks.report.svg import nice_ticks, picture
-from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.report.texts import clean, flat_settings, script_json
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
