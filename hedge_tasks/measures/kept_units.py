@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.claim_files import KeptSupport, kept_of, label_options
+from hedge_tasks.scoring.claim_files import KeptSupport, label_options, support_of_run
 from hedge_tasks.scoring.claims import ScoredClaims, score_claims
 
 
 def scored_kept(run: Run) -> ScoredClaims | None:
-    """The claims of a run with all their scores, of the support that counts (`kept_of`); or None.
+    """The claims of a run with all their scores, of the support that counts (`support_of_run`); or None.
 
     Raises:
         DataError: labels in the run are none of its answers.
     """
-    support = kept_of(run)
+    support = support_of_run(run)
     return None if support is None else scored(run, support)
 
 

@@ -13,14 +13,13 @@ from typing import Any
 
 from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.adjudication.outcomes import declined_in
-from hedge_tasks.clustering import build_backend
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import FREE, free_of
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of, prices_of, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
+from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.blind import SIGNIFICANT, BlindRow, against_blind
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.detector_table import differences
@@ -29,7 +28,7 @@ from hedge_tasks.measures.trust_state import TrustState, trust_of
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE_PERCENT, Number, count_of, format_interval, format_number
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import knowing, scorers_of
+from hedge_tasks.scoring.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison
 
 _VERSION = re.compile(r"^(?P<judge>[\w.-]+) (?P<version>\d+)$")
@@ -289,9 +288,7 @@ def _scored(run: Run) -> tuple[dict[str, Sequence[Scores]], dict[str, Scorer], d
     """Scores by clustering, as the run's settings have it; no model is loaded for them."""
     left_out: dict[str, str] = {}
     try:
-        scorers = scorers_of(run)
-    except ConfigError:
-        scorers = {"exact": knowing(Scorer("exact", build_backend("exact")), run)}
+        scorers = scorers_or_exact(run)
     except HedgeError as error:
         return {}, {}, {"all": str(error)}
     scores: dict[str, Sequence[Scores]] = {}

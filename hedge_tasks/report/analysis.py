@@ -9,7 +9,7 @@ from itertools import combinations
 
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.measures.known import HALLUCINATION_RATE
@@ -20,7 +20,7 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import knowing, scorers_of
+from hedge_tasks.scoring.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 
 MOST_DRAWN = 6
@@ -115,7 +115,7 @@ def analyse(
 
 
 def _scorers(run: Run, backends: dict[str, Scorer], detectors: tuple[str, ...] | None) -> dict[str, Scorer]:
-    shared = _shared(run, _own_scorers(run), backends)
+    shared = _shared(run, scorers_or_exact(run), backends)
     return shared if detectors is None else {n: replace(s, detectors=detectors) for n, s in shared.items()}
 
 
@@ -167,15 +167,6 @@ def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Call
             # What was kept with the run does for its clustering; of fewer answers a model may have to say more.
             left_out[f"{name}, its curves"] = str(error)
     return replace(analysis, sweeps=sweeps, thresholds=thresholds, left_out=left_out)
-
-
-def _own_scorers(run: Run) -> dict[str, Scorer]:
-    from hedge_tasks.clustering import build_backend
-
-    try:
-        return scorers_of(run)
-    except ConfigError:
-        return {"exact": knowing(Scorer("exact", build_backend("exact")), run)}
 
 
 def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:

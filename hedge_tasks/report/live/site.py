@@ -26,7 +26,7 @@ from hedge_tasks.report.pages import View, asset, render
 from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
 from hedge_tasks.sampling.archive import FOLDER as ANSWERS
-from hedge_tasks.scoring.claim_files import all_kept
+from hedge_tasks.scoring.claim_files import all_kept_supports
 from hedge_tasks.scoring.scorers import scorer_of
 
 _DEEPEST = 2
@@ -133,7 +133,7 @@ class Site:
                 if previous is None or previous.created <= run.created:
                     newest[run.task, run.model] = run
         runs = [newest[key] for key in sorted(newest)]
-        return [Finished(str(i), run, self._finding(run), bool(all_kept(run))) for i, run in enumerate(runs)]
+        return [Finished(str(i), run, self._finding(run), bool(all_kept_supports(run))) for i, run in enumerate(runs)]
 
     def _finding(self, run: Run) -> RunFinding:
         key = (str(run.path), run.digest)
