@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from finished_runs import finished_run
 
+from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.lmms import next_step, plugin
 from hedge_tasks.lmms.carried import COLUMNS, KEY, TABLE, findings_in_results, send_to_wandb
-from hedge_tasks.measures.curves import auroc_estimate
 from hedge_tasks.measures.run_finding import finding_of
 from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.scoring.scorers import scorer_of
@@ -30,7 +30,7 @@ def test_every_number_is_there_with_its_interval() -> None:
     scores = scorer_of(RUN, None).score(RUN.answer_sets)
     by_name = {row["detector"]: row for row in found["roc_auc"]}
     for name in ("se", "radflag", "vase"):
-        expected = auroc_estimate(scores, name)
+        expected = detection_auroc(scores, name)
         row = by_name[name]
         assert (row["value"], (row["low"], row["high"])) == (expected.value, expected.interval)
         assert row["answers"] == 60

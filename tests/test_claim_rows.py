@@ -29,10 +29,10 @@ from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs import processes
 from hedge_tasks.runs.run_files import Run, load_run
 from hedge_tasks.scoring import task_claims as module
-from hedge_tasks.scoring.claim_files import all_kept
+from hedge_tasks.scoring.claim_files import all_kept_supports
 from hedge_tasks.scoring.claim_labels import labelled_spans
 from hedge_tasks.scoring.claims import ScoredClaims, SupportPrice
-from hedge_tasks.scoring.task_claims import FoundClaims, TaskClaims
+from hedge_tasks.scoring.task_claims import TaskClaimResults, TaskClaims
 
 ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
 
@@ -177,7 +177,7 @@ class Ranks:
         return found
 
 
-def found_by(ranks: Sequence[Sequence[AnswerSet]], run: Run, monkeypatch: pytest.MonkeyPatch) -> list[FoundClaims]:
+def found_by(ranks: Sequence[Sequence[AnswerSet]], run: Run, monkeypatch: pytest.MonkeyPatch) -> list[TaskClaimResults]:
     together, found = Ranks(len(ranks)), {}
     monkeypatch.setattr(module, "gather", together.gather)
 
@@ -186,7 +186,7 @@ def found_by(ranks: Sequence[Sequence[AnswerSet]], run: Run, monkeypatch: pytest
         task = TaskClaims.from_config({"support": "words"}, "t")
         assert task is not None
         task.judged(ranks[rank], {}, None)
-        found[rank] = task.found(ranks[rank], run, names("claim"))
+        found[rank] = task.score(ranks[rank], run, names("claim"))
 
     threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(ranks))]
     for thread in threads:
@@ -364,7 +364,7 @@ def test_what_the_task_kept_is_scored_by_command_without_the_server(
     evaluated: Evaluated, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = load_run(evaluated.output)
-    [kept] = all_kept(run)
+    [kept] = all_kept_supports(run)
     assert (kept.unit, kept.name, kept.price.claims) == ("sentence", "judge", IMAGES * CLAIMS)
     assert labelled_spans(run)[0] == "the run's verdicts on claims"
     for about in ([], ["--unit", "sentence", "--support", "judge"]):

@@ -21,7 +21,7 @@ from hedge_tasks.cli import main
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.registry import Registration
 from hedge_tasks.runs.run_files import Run, load_run
-from hedge_tasks.scoring.claim_files import SETTING, all_kept, keep_support, kept_of, read_labels
+from hedge_tasks.scoring.claim_files import SETTING, all_kept_supports, keep_support, read_labels, support_of_run
 from hedge_tasks.scoring.claims import inquiry
 
 ANSWERS = [
@@ -428,23 +428,23 @@ def test_the_support_that_counts_is_the_tasks_own_else_the_newest(
     paths = {unit: other_support(run, unit, when) for when, unit in enumerate(("clause", "given", "sentence"), 10)}
     for newest in paths:  # whatever the name of its file
         os.utime(paths[newest], (99, 99))
-        kept = kept_of(run)
+        kept = support_of_run(run)
         assert kept is not None
         assert kept.unit == newest
         os.utime(paths[newest], (1, 1))
     _, err = asked(capsys, answers, "--unit", "clause")
     assert "is kept with the run (clause by words)" in err
-    by_unit = {kept.unit: kept for kept in all_kept(run)}
+    by_unit = {kept.unit: kept for kept in all_kept_supports(run)}
     own = replace(run, settings={SETTING: {"asked": dict(by_unit["clause"].settings)}})
-    found = kept_of(own)
+    found = support_of_run(own)
     assert found is not None
     assert found.unit == "clause"
-    given = kept_of(own, lambda settings: settings["decomposition"] == "given")
+    given = support_of_run(own, lambda settings: settings["decomposition"] == "given")
     assert given is not None
     assert given.path == paths["given"]
     paths["clause"].write_text("", "utf-8")
-    assert kept_of(own) is None  # no other one for it
-    given = kept_of(own, lambda settings: settings["decomposition"] == "given")
+    assert support_of_run(own) is None  # no other one for it
+    given = support_of_run(own, lambda settings: settings["decomposition"] == "given")
     assert given is not None
     assert given.path == paths["given"]
 

@@ -18,7 +18,8 @@ from hedge_tasks.clustering import EmbeddingClustering, NliClustering
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.cost import measured
-from hedge_tasks.measures.sweep import _without_memory, by_strength, prices, strength_of
+from hedge_tasks.measures.run_variants import by_strength, strength_of
+from hedge_tasks.measures.sweep import _without_memory, prices
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.plan import SamplingPlan
 

@@ -21,8 +21,9 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
 from hedge_tasks.measures.fusion import RANK_MEAN, fuse
+from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.measures.run_finding import finding_of
-from hedge_tasks.measures.sweep import sweep, sweep_draws, truncated
+from hedge_tasks.measures.sweep import sweep, sweep_draws
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart, sweep_chart
 from hedge_tasks.report.detector_page import build_detector_page

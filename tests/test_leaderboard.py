@@ -42,7 +42,6 @@ from hedge_tasks.leaderboard.submission import (
     texts_licence,
 )
 from hedge_tasks.measures.comparisons import compare_two_runs
-from hedge_tasks.measures.curves import auroc_estimate
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
 
@@ -102,7 +101,7 @@ def test_its_aggregates_are_those_of_the_pipeline() -> None:
     scores = scorer_of(RUN, None).score(RUN.answer_sets)
     for name in USUAL:
         stated = SUBMISSION["clusterings"]["exact"]["aggregates"][name]
-        expected = auroc_estimate(scores, name)
+        expected = detection_auroc(scores, name)
         assert stated["auroc"] == pytest.approx(expected.value, abs=1e-6)
         assert (stated["low"], stated["high"]) == pytest.approx(expected.interval, abs=1e-6)  # the report's
     assert SUBMISSION["summary"]["hallucinated"] == sum(a.label or 0 for a in RUN.answer_sets)

@@ -801,7 +801,7 @@ def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.detectors.units import columns_of
     from hedge_tasks.runs.run_files import load_run
-    from hedge_tasks.scoring.claim_files import all_kept
+    from hedge_tasks.scoring.claim_files import all_kept_supports
     from hedge_tasks.scoring.claim_labels import labelled_spans
     from hedge_tasks.scoring.claims import claim_units, inquiry, score_claims
 
@@ -815,7 +815,7 @@ def test_a_run_of_reports_brings_labels_of_its_claims(run: Run) -> None:
         votes = finished.verdicts[one.answers.id]["votes"]
         assert [found and found.label for found in one.labels.labels] == [vote["label"] for vote in votes]
     # The row of the table is the number of the same claims, and what it was made of is kept with the run.
-    [kept] = all_kept(finished)
+    [kept] = all_kept_supports(finished)
     assert [one.decomposed.claims for one in kept.supported] == [one.decomposed.claims for one in asked.ask(engine)]
     columns, faults = columns_of(claim_units(scored).labelled, ["claim_radflag"])
     row = run.values("own_irg")["radflag_claim_auroc,embed"]

@@ -14,7 +14,8 @@ from hedge_tasks.clustering import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.measures.over_seeds import by_seed, differ_in_seed_alone, draws_shares, spread_of
+from hedge_tasks.measures.over_seeds import draws_shares, spread_of
+from hedge_tasks.measures.run_variants import by_seed
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run, save_run
 
@@ -42,6 +43,10 @@ def run_of(seed: int, **sampling: object) -> Run:
     }
     verdicts = {f"d{i}": {"judge": "rule", "version": "7"} for i in range(N_DOCUMENTS)}
     return Run("task", "model", answers(seed), verdicts, settings, created=f"2026-01-0{seed + 1}T00:00:00")
+
+
+def differ_in_seed_alone(first: Run, second: Run) -> bool:
+    return len(by_seed(first, [second])) == 2
 
 
 def test_runs_that_differ_in_the_seed_alone_are_found() -> None:

@@ -22,7 +22,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv, safe_cell
 from hedge_tasks.measures.comparisons import compare_two_runs, compare_two_scores
-from hedge_tasks.measures.curves import Labelled, auroc_estimate, labelled, roc_curve, within_strata
+from hedge_tasks.measures.curves import Labelled, labelled, roc_curve, within_strata
 from hedge_tasks.measures.sweep import sweep
 from hedge_tasks.plots import (
     Chart,
@@ -96,7 +96,7 @@ def test_strata_stand_beside_the_pooled_number() -> None:
     chart = strata_chart(SCORES)
     assert chart.categories == ("pooled", "within types", "open", "closed")
     se = chart.series[0]
-    pooled, inside = auroc_estimate(SCORES, "se"), within_strata(SCORES, "se")
+    pooled, inside = detection_auroc(SCORES, "se"), within_strata(SCORES, "se")
     assert (se.x[0], se.bounds(0)) == (pooled.value, pooled.interval)
     assert (se.x[1], se.bounds(1)) == (inside.value, inside.interval)
     assert pooled.interval != inside.interval

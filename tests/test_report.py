@@ -20,19 +20,20 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.numbers import PERCENT
 from hedge_tasks.report import ReportOptions, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
-from hedge_tasks.report.analysis import Analysis, analyse, compare_between, hallucination_rate, warnings_of
+from hedge_tasks.report.analysis import Analysis, analyse, compare_between, warnings_of
 from hedge_tasks.report.explorer import explorer_data
 from hedge_tasks.report.lead import tiles, why_no_detector
-from hedge_tasks.report.page import SCRIPTS, flat_settings
+from hedge_tasks.report.page import SCRIPTS
 from hedge_tasks.report.pictures import NONE, shrink, thumbnails
 from hedge_tasks.report.results import newest_rows, read_results
 from hedge_tasks.report.svg import nice_ticks, picture
-from hedge_tasks.report.texts import clean, script_json
+from hedge_tasks.report.texts import clean, flat_settings, script_json
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.scoring.scorers import scorer_of
@@ -106,7 +107,7 @@ def test_the_first_screen_leads_with_the_suites_number_the_rate_and_the_detector
     [(_, f1), *_] = numbers_of_run(run)
     assert f1.interval
     assert f"<dd>{f1.value:.3f}<small>{f1.interval[0]:.3f} to {f1.interval[1]:.3f}; " in lead
-    rate = hallucination_rate(analyse([run], curves=False)[0])
+    rate = hallucination_rate(run.answer_sets)
     assert rate is not None
     assert f"<dd>{PERCENT(rate.value)}<small>{PERCENT(rate.interval[0])} to {PERCENT(rate.interval[1])}; " in lead
     assert "highest ROC-AUC" not in page
@@ -346,7 +347,7 @@ def test_runs_stand_side_by_side_with_paired_differences() -> None:
     pairs = compare_between(analyses, {0: "a", 1: "b", 2: "c"})
     assert [(p.a, p.b) for p in pairs[::4]] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert [p.what for p in pairs[:4]] == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
-    rate = hallucination_rate(analyses[0])
+    rate = hallucination_rate(analyses[0].run.answer_sets)
     assert rate is not None
     assert pairs[0].comparison.a == rate.value
     assert pairs[1].comparison.a == analyses[0].estimates["exact"]["se"].value

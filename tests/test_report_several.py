@@ -12,7 +12,8 @@ from functools import cache
 import pytest
 from finished_runs import HOSTILE, finished_run, hostile_run, suite_run
 
-from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within, hallucination_rate
+from hedge_tasks.measures.curves import hallucination_rate
+from hedge_tasks.report.analysis import Analysis, Pair, analyse, compare_between, compare_within
 from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.heatmap import Scale, names_within_tasks, side_by_side
 from hedge_tasks.report.run_names import names_of_runs, what_differs
@@ -85,7 +86,7 @@ def test_a_heat_map_has_every_number_in_the_cell_of_its_model_and_task() -> None
         assert value is not None
         assert cell.text == f"{value:.3f}"
         assert cell.level == round(9 * min(max((value - 0.5) / 0.5, 0), 1))
-    rate = hallucination_rate(three()[1])
+    rate = hallucination_rate(three()[1].run.answer_sets)
     assert rate is not None
     assert panels["hallucination rate"].rows[1][2][0][0].text == f"{100 * (rate.value or 0):.1f} %"
 

@@ -69,7 +69,7 @@ def test_draws_rate_and_time_left_are_those_of_hand_calculation(tmp_path: Path) 
     sampled, now = Sampled(tmp_path), [100.0]
     watch = Watch(tmp_path, clock=lambda: now[0])
     [found] = watch.look()
-    assert (found.done, found.asked, found.documents, found.complete) == (0, 8, 2, 0)
+    assert (found.done, found.planned, found.documents, found.complete) == (0, 8, 2, 0)
     assert (found.rate, found.left_s, found.state, found.health) == (None, None, "sampling", None)
     sampled.draw(3)
     now[0] = 110.0
@@ -122,7 +122,7 @@ def test_a_run_of_baseline_answers_alone_is_complete_with_them(tmp_path: Path) -
     assert len(sampled.missing) == 3
     sampled.draw(3)
     [found] = Watch(tmp_path).look()
-    assert (found.done, found.asked, found.complete, found.state) == (3, 3, 3, "complete")
+    assert (found.done, found.planned, found.complete, found.state) == (3, 3, 3, "complete")
     progress = archive.progress(AnswerStore(tmp_path), sampled.definition)
     assert (progress.answers, progress.complete) == ({"baseline": 3, "clean": 0, "noisy": 0}, 3)
 

@@ -79,7 +79,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
 
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.scoring.scorers import knowing, model_options, scorer_of
+    from hedge_tasks.scoring.scorers import model_options, scorer_of, with_kept_outputs
 
     # Hybrid has two models; the one for embeddings is seldom another.
     options = {"model": "nli_model" if arguments.clustering == "hybrid" else "model", "rule": "rule"}
@@ -97,7 +97,7 @@ def chosen_scorer(arguments: argparse.Namespace, run: Run) -> Scorer:
         name = arguments.clustering
         options = {**model_options(run, name, named), **named}
         scorer = Scorer.build(name, name, options, with_question=arguments.with_question)
-        scorer = knowing(scorer, run)
+        scorer = with_kept_outputs(scorer, run)
     return scorer if arguments.alpha is None else replace(scorer, alpha=arguments.alpha)
 
 

@@ -216,7 +216,7 @@ _Found = tuple[
 
 def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     """Return the support kept with the run, where the options ask for no other; it needs no model."""
-    from hedge_tasks.scoring.claim_files import kept_of
+    from hedge_tasks.scoring.claim_files import support_of_run
 
     if (
         arguments.price
@@ -235,7 +235,7 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
         same = not named or (settings.get("decomposition"), settings.get("support")) == wanted
         return same and all(settings.get(name, False) == value for name, value in asked.items())
 
-    kept = kept_of(finished, fits)
+    kept = support_of_run(finished, fits)
     if kept is None:
         return None
     return _of_kept(kept)

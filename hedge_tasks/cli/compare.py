@@ -16,8 +16,8 @@ from hedge_tasks.io.commands import Parser, command, show
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.measures.comparisons import Overlap
-    from hedge_tasks.measures.detector_table import PricedScores
     from hedge_tasks.measures.measure import Measure
+    from hedge_tasks.measures.priced_scores import PricedScores
     from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.statistics import Comparison
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _same_but_seed(first: Run, arguments: argparse.Namespace) -> dict[int, Run]:
     """The runs at the given paths that differ from the first in the seed alone, by seed, with the first."""
-    from hedge_tasks.measures.over_seeds import by_seed
+    from hedge_tasks.measures.run_variants import by_seed
     from hedge_tasks.runs.run_files import read_run, run_paths
 
     paths = [path for path in (arguments.run, arguments.other) if path is not None]
@@ -265,7 +265,7 @@ def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) 
     """
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.detector_table import priced_columns
+    from hedge_tasks.measures.priced_scores import priced_columns
 
     columns, left_out = priced_columns(run.answer_sets, scorer, {name: get(name) for name in names}, budget)
     for name, reason in left_out.items():

@@ -75,8 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
     from hedge_tasks import plots
-    from hedge_tasks.detectors.pipeline import prices_of
-    from hedge_tasks.measures.curves import auroc_estimate
+    from hedge_tasks.detectors.pipeline import detection_auroc, prices_of
     from hedge_tasks.measures.sweep import check_samples
 
     if arguments.kind == "categories":
@@ -96,7 +95,7 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
     scores = replace(scorer, detectors=shown).score(finished.answer_sets)
     if arguments.kind == "price":
         return plots.price_chart(
-            [(name, price.mean, auroc_estimate(scores, name)) for name, price in prices_of(scores).items()]
+            [(name, price.mean, detection_auroc(scores, name)) for name, price in prices_of(scores).items()]
         )
     if arguments.kind == "distribution":
         return plots.distribution_chart(scores, shown[0])
@@ -120,7 +119,7 @@ def _shown(scorer: Scorer, arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _of_all_clusterings(finished: Run, arguments: argparse.Namespace) -> Chart:
-    from hedge_tasks.measures.curves import auroc_estimate
+    from hedge_tasks.detectors.pipeline import detection_auroc
     from hedge_tasks.plots import detectors_chart
     from hedge_tasks.scoring.scorers import scorers_of
 
@@ -128,7 +127,7 @@ def _of_all_clusterings(finished: Run, arguments: argparse.Namespace) -> Chart:
     for name, scorer in scorers_of(finished).items():
         shown = _shown(scorer, arguments)
         scores = replace(scorer, detectors=shown).score(finished.answer_sets)
-        estimates[name] = {detector: auroc_estimate(scores, detector) for detector in shown}
+        estimates[name] = {detector: detection_auroc(scores, detector) for detector in shown}
     return detectors_chart(estimates)
 
 

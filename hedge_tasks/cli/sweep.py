@@ -172,7 +172,7 @@ def _strengths(arguments: argparse.Namespace) -> int:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES, detection_auroc
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.comparisons import compare_two_runs
-    from hedge_tasks.measures.sweep import by_strength, strength_of
+    from hedge_tasks.measures.run_variants import by_strength, strength_of
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Cell, Column, Format, Table
     from hedge_tasks.runs.run_files import read_run, run_paths
 

@@ -31,7 +31,7 @@ from hedge_tasks.sampling.definition import Definition
 from hedge_tasks.sampling.jobs import draws_digest
 from hedge_tasks.sampling.store import AnswerStore, StoredDocument
 from hedge_tasks.scoring.relabel import judge_of
-from hedge_tasks.scoring.scorers import knowing
+from hedge_tasks.scoring.scorers import with_kept_outputs
 
 READ_BY = "read_by"
 """Setting of runs whose task reads every answer (`HedgeTask.read_answer`), so that texts are not what was drawn."""
@@ -146,7 +146,7 @@ def _clustering_differences(submission: Mapping[str, Any], run: Run, unknown: li
             continue
         try:
             check_models({name: settings}, "this run")
-            clustered = knowing(Scorer.from_settings(name, settings), run).cluster(run.answer_sets)
+            clustered = with_kept_outputs(Scorer.from_settings(name, settings), run).cluster(run.answer_sets)
         except HedgeError:
             unknown.append(name[:80])
             continue

@@ -27,7 +27,7 @@ from hedge_tasks.leaderboard.private_records import with_private
 from hedge_tasks.leaderboard.repository import merged_in
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import FindEdition, FindManifests, check, read_submission
-from hedge_tasks.measures.curves import rate_of, supported_of
+from hedge_tasks.measures.curves import hallucination_rate, supported_share
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.editions import edition_for
 
@@ -143,7 +143,7 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
     if findings.problems:
         raise DataError("; ".join(findings.problems))
     sets = [answer_set_of(document) for document in content["documents"]]
-    rate, detectors = rate_of(sets), priced(content)
+    rate, detectors = hallucination_rate(sets), priced(content)
     finding, why_none = finding_in(content, sets, findings)
     return Entry(
         file=file.name,
@@ -152,7 +152,7 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
         columns=columns_of(content),
         detectors=detectors,
         rate=rate,
-        supported=supported_of(sets),
+        supported=supported_share(sets),
         answers=_answer_digests(content),
         html=entry_page(content, findings, file.name, rate, detectors["all"], finding, why_none),
         told=None if finding is None else EntryFinding(finding.trust.level, finding.trust.short, finding.text),

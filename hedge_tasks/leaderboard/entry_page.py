@@ -21,10 +21,9 @@ from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
-from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
-from hedge_tasks.report.texts import clean
+from hedge_tasks.report.texts import clean, flat_settings
 
 PACKAGE = "hedge_tasks.leaderboard"
 

@@ -47,7 +47,7 @@ from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.scoring.task_claims import FoundClaims, TaskClaims
+from hedge_tasks.scoring.task_claims import TaskClaimResults, TaskClaims
 
 
 class HedgeTask(TaskResults):
@@ -71,7 +71,7 @@ class HedgeTask(TaskResults):
     not_on_hub: ClassVar[Mapping[str, str]] = {}
 
     _claims: TaskClaims | None = None
-    _found_claims: FoundClaims | None = None
+    _found_claims: TaskClaimResults | None = None
     _parts: Mapping[str, UnitsOfAnswer] | None = None
 
     # --- building -----------------------------------------------------------------------------------------------------

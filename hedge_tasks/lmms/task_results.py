@@ -55,7 +55,7 @@ from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.scoring.claim_files import SETTING as CLAIMS
-from hedge_tasks.scoring.task_claims import FoundClaims, TaskClaims, switched_off
+from hedge_tasks.scoring.task_claims import TaskClaimResults, TaskClaims, switched_off
 
 
 class TaskResults(TaskHooks, ConfigurableMessagesTask):
@@ -75,7 +75,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     _measures: dict[str, Measure]
     _asked_at: float | None
     _claims: TaskClaims | None = None
-    _found_claims: FoundClaims | None = None
+    _found_claims: TaskClaimResults | None = None
     _parts: Mapping[str, UnitsOfAnswer] | None = None
 
     @property
@@ -176,7 +176,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
-            found = self._claims.found(answer_sets, run, [name for name in detectors if name != TEXT])
+            found = self._claims.score(answer_sets, run, [name for name in detectors if name != TEXT])
             about: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
             self._parts = units_by_answer(found.scored, text=TEXT in detectors, **about)
         self._found_claims = found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.curves import other_measures
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.measures.measure import apart
-from hedge_tasks.measures.of_run import documents_of, scored_documents, sums_of
+from hedge_tasks.measures.of_run import documents_of, estimate_of, scored_documents, sums_of
 from hedge_tasks.numbers import ONE_DIGIT, WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES
@@ -71,13 +71,13 @@ class JudgeByExperts:
     """How good the judge is, by experts, weighted for the draw.
 
     Attributes:
-        of: kind of question or rule; empty for all.
+        part: kind of question or rule of the judge; empty for all answers.
         labels: of experts.
         sensitivity: share of what experts call hallucinated that the judge does, of what it judged.
         specificity: share of what experts call supported that the judge does, of what it judged.
     """
 
-    of: str
+    part: str
     labels: int
     sensitivity: Number
     specificity: Number
@@ -113,8 +113,7 @@ def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit
     """Return the ROC-AUC of a detector against experts."""
     measure = detector_auroc(detector)
     documents = scored_documents(scores, measure)
-    labels = audit.on([document.id for document in documents])
-    return measure.estimate([d.record for d in documents], [d.group for d in documents], labels)
+    return estimate_of(measure, documents, audit.on([document.id for document in documents]))
 
 
 def rate_by_experts(answer_sets: Sequence[AnswerSet], audit: ExpertAudit) -> Number:
@@ -140,34 +139,53 @@ def compare_by_experts(
         others, b: the second one, of the same documents.
         audit: of their run.
     """
-    by_id = {s.id: s for s in others if not s.held_out}
-    kept = [(s, by_id[s.id]) for s in scores if not s.held_out and s.id in by_id and None not in (s[a], by_id[s.id][b])]
-    if not kept:
+    pairs = [(s, t) for s, t in _pairs_by_id(scores, others) if None not in (s[a], t[b])]
+    if not pairs:
         return None
-    groups = apart([s.group for s, _ in kept])
-    labels = audit.on([s.id for s, _ in kept]).verified(range(len(kept)), [s.label for s, _ in kept], groups)
-    first, second = [float(str(s[a])) for s, _ in kept], [float(str(t[b])) for _, t in kept]
-    return compare_audited_scores(first, second, labels)
+    first, second = zip(*pairs, strict=True)
+    return compare_audited_scores(_values(first, a), _values(second, b), _expert_labels(audit, first))
 
 
 def compare_runs_by_experts(
     a: Sequence[Scores], audit_a: ExpertAudit, b: Sequence[Scores], audit_b: ExpertAudit, name: str
 ) -> Comparison | None:
     """Return the difference in ROC-AUC of one score in two runs, each with its audit; None where they share nothing."""
-    by_id = {s.id: s for s in b if not s.held_out}
-    kept = [
-        (s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id and None not in (s[name], by_id[s.id][name])
-    ]
-    if not kept:
+    pairs = [(s, t) for s, t in _pairs_by_id(a, b) if None not in (s[name], t[name])]
+    if not pairs:
         return None
-    groups = apart([s.group for s, _ in kept])
-    ids = [s.id for s, _ in kept]
+    first, second = zip(*pairs, strict=True)
+    groups = [s.group for s in first]
+    return compare_audited_runs(
+        _values(first, name),
+        _expert_labels(audit_a, first, groups),
+        _values(second, name),
+        _expert_labels(audit_b, second, groups),
+    )
 
-    def of(side: int, audit: ExpertAudit) -> tuple[list[float], Verified]:
-        labels = audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in kept], groups)
-        return [float(str(pair[side][name])) for pair in kept], labels
 
-    return compare_audited_runs(*of(0, audit_a), *of(1, audit_b))
+def _pairs_by_id(a: Sequence[Scores], b: Sequence[Scores]) -> list[tuple[Scores, Scores]]:
+    """Return the documents that both have, without those that a threshold was chosen on."""
+    by_id = {s.id: s for s in b if not s.held_out}
+    return [(s, by_id[s.id]) for s in a if not s.held_out and s.id in by_id]
+
+
+def _values(scores: Sequence[Scores], name: str) -> list[float]:
+    """Return one score of documents that all have it."""
+    return [value for s in scores if (value := s[name]) is not None]
+
+
+def _expert_labels(
+    audit: ExpertAudit, documents: Sequence[Scores | AnswerSet], groups: Sequence[Hashable] | None = None
+) -> Verified:
+    """Return the labels of experts with the judge's, in the order of the documents.
+
+    Args:
+        documents: with their labels by the judge.
+        groups: of the documents; by default those that they name.
+    """
+    groups = apart([document.group for document in documents] if groups is None else groups)
+    labels = audit.on([document.id for document in documents])
+    return labels.verified(range(len(documents)), [document.label for document in documents], groups)
 
 
 def audited_numbers(
@@ -181,43 +199,39 @@ def audited_numbers(
         scores: of the run's documents.
         detectors: those that they have.
     """
-    found = []
+    numbers = []
     for name in detectors:
-        measure = detector_auroc(name)
-        documents = scored_documents(scores, measure)
-        judged = measure.estimate([d.record for d in documents], [d.group for d in documents])
-        found.append(AuditedNumber(measure.name, judged, auroc_by_experts(scores, name, audit)))
-    of_run = audit.on([answers.id for answers in run.answer_sets])
-    known = known_measures()
-    for of in [*(known[name] for name in RATES), *sums_of(run.settings)]:
-        if of.name in {one.name for one in found}:
+        auroc = detector_auroc(name)
+        by_judge = estimate_of(auroc, scored_documents(scores, auroc))
+        numbers.append(AuditedNumber(auroc.name, by_judge, auroc_by_experts(scores, name, audit)))
+    run_labels = audit.on([answers.id for answers in run.answer_sets])
+    measures = known_measures()
+    for measure in [*(measures[name] for name in RATES), *sums_of(run.settings)]:
+        if measure.name in {number.name for number in numbers}:
             continue
         try:
-            documents = documents_of(run, of)
+            documents = documents_of(run, measure)
         except DataError as error:
-            found.append(AuditedNumber(of.name, *[Number.undefined(str(error), unit=of.unit)] * 2))
+            numbers.append(AuditedNumber(measure.name, *[Number.undefined(str(error), unit=measure.unit)] * 2))
             continue
-        records, groups = [d.record for d in documents], [d.group for d in documents]
-        found.append(AuditedNumber(of.name, of.estimate(records, groups), of.estimate(records, groups, of_run)))
-    return found
+        by_judge, by_experts = estimate_of(measure, documents), estimate_of(measure, documents, run_labels)
+        numbers.append(AuditedNumber(measure.name, by_judge, by_experts))
+    return numbers
 
 
 def audited_curves(scores: Sequence[Scores], detectors: Sequence[str], audit: ExpertAudit) -> list[AuditedNumber]:
     """Return AUPRC and AURC of each detector, both ways."""
-    found = []
+    numbers = []
     for name in detectors:
-        kept = [s for s in scores if not s.held_out and s[name] is not None]
-        if not kept:
+        scored = [s for s in scores if not s.held_out and s[name] is not None]
+        if not scored:
             continue
         by_judge = other_measures(labelled(scores, name))
-        labels = audit.on([s.id for s in kept]).verified(
-            range(len(kept)), [s.label for s in kept], apart([s.group for s in kept])
-        )
-        values = [float(str(s[name])) for s in kept]
+        values, labels = _values(scored, name), _expert_labels(audit, scored)
         for key, by_experts in (("auprc", audited_precision), ("aurc", audited_risk_coverage)):
             judged = by_judge.get(key, Number.undefined("no document has a label"))
-            found.append(AuditedNumber(f"{name}_{key}", judged, by_experts(values, labels)))
-    return found
+            numbers.append(AuditedNumber(f"{name}_{key}", judged, by_experts(values, labels)))
+    return numbers
 
 
 def compare_rates_by_experts(
@@ -225,30 +239,28 @@ def compare_rates_by_experts(
 ) -> Comparison | None:
     """Return the difference in the hallucination rate of two runs, each with its audit; None if they share nothing."""
     by_id = {answers.id: answers for answers in b}
-    kept = [(answers, by_id[answers.id]) for answers in a if answers.id in by_id]
-    if not kept:
+    pairs = [(answers, by_id[answers.id]) for answers in a if answers.id in by_id]
+    if not pairs:
         return None
-    ids, groups = [first.id for first, _ in kept], apart([first.group for first, _ in kept])
-    first, second = (
-        audit.on(ids).verified(range(len(ids)), [pair[side].label for pair in kept], groups)
-        for side, audit in ((0, audit_a), (1, audit_b))
-    )
-    return compare_audited_runs(None, first, None, second)
+    first, second = zip(*pairs, strict=True)
+    groups = [answers.group for answers in first]
+    labels_a, labels_b = _expert_labels(audit_a, first, groups), _expert_labels(audit_b, second, groups)
+    return compare_audited_runs(None, labels_a, None, labels_b)
 
 
 def audited_differences(
     scores: Sequence[Scores], detectors: Sequence[str], reference: str, audit: ExpertAudit
 ) -> list[AuditedDifference]:
     """Return the difference in AUROC of each detector and one of them, on the documents that have both scores."""
-    found = []
+    differences = []
     for name in detectors:
         if name == reference:
             continue
         by_judge = compare_two_scores(scores, name, scores, reference)
         by_experts = compare_by_experts(scores, name, scores, reference, audit)
         if by_judge is not None and by_experts is not None:
-            found.append(AuditedDifference(f"{name} - {reference}", by_judge, by_experts))
-    return found
+            differences.append(AuditedDifference(f"{name} - {reference}", by_judge, by_experts))
+    return differences
 
 
 def judge_by_experts(
@@ -260,34 +272,33 @@ def judge_by_experts(
         rule_of: what a verdict rests on; see `hedge_tasks.audit.plan.basis_of`.
     """
     sets = run.answer_sets
-    ids = [answers.id for answers in sets]
     judged = [answers.label for answers in sets]
-    labels = audit.on(ids).verified(range(len(ids)), judged, apart([answers.group for answers in sets]))
-    parts: dict[str, list[bool]] = {"": [True] * len(ids)}
+    labels = _expert_labels(audit, sets)
+    parts: dict[str, list[bool]] = {"": [True] * len(sets)}
     kinds = [answers.question_type for answers in sets]
-    rules = [rule_of(run.verdicts.get(id)) for id in ids]
+    rules = [rule_of(run.verdicts.get(answers.id)) for answers in sets]
     for values in (kinds, rules):
         for value, _ in Counter(v for v in values if v).most_common():
             parts.setdefault(str(value), [v == value for v in values])
-    found = []
-    zeros = np.zeros((len(ids), 2))
+    qualities = []
+    zeros = np.zeros((len(sets), 2))
     for name, inside in parts.items():
-        here = np.array(inside) & np.array([label is not None for label in judged])
-        by_label = [(label, np.array([j == label for j in judged]) & here) for label in (1, 0)]
+        counted = np.array(inside) & np.array([label is not None for label in judged])
         numbers = []
-        for label, right in by_label:
-            rows = np.stack([right, here], axis=1).astype(np.float64)
-            n = int(((labels.hallucinated if label else labels.supported)[here] > 0).sum())
+        for label in (1, 0):
+            agreeing = np.array([by_judge == label for by_judge in judged]) & counted
+            rows = np.stack([agreeing, counted], axis=1).astype(np.float64)
+            n = int(((labels.hallucinated if label else labels.supported)[counted] > 0).sum())
             if n < _LEAST:
                 numbers.append(Number.undefined(f"fewer than {_LEAST} labels", n=n))
             elif label:
                 numbers.append(audited_sums(rows, zeros, zeros, ratio, labels))
             else:
                 numbers.append(audited_sums(zeros, rows, zeros, ratio, labels))
-        drawn = int((labels.design.drawn & np.array(inside)).sum())
-        if drawn:
-            found.append(JudgeByExperts(name, drawn, numbers[0], numbers[1]))
-    return found
+        n_drawn = int((labels.design.drawn & np.array(inside)).sum())
+        if n_drawn:
+            qualities.append(JudgeByExperts(name, n_drawn, numbers[0], numbers[1]))
+    return qualities
 
 
 def readings_by_experts(run: Run, audit: ExpertAudit) -> list[ReadingByExperts]:
@@ -298,20 +309,22 @@ def readings_by_experts(run: Run, audit: ExpertAudit) -> list[ReadingByExperts]:
     sets = run.answer_sets
     bases = [(run.verdicts.get(answers.id) or {}).get("basis") for answers in sets]
     judged = [answers.label for answers in sets]
-    labels = audit.on([answers.id for answers in sets]).verified(range(len(sets)), judged, range(len(sets)))
+    labels = _expert_labels(audit, sets, range(len(sets)))
     right = np.where(np.array([label == 1 for label in judged]), labels.hallucinated, labels.supported)
     weights = labels.design.drawn / labels.design.probabilities
-    found = []
+    readings = []
     for basis in BASES:
-        here = np.array([of == basis and label is not None for of, label in zip(bases, judged, strict=True)])
-        of = weights * here
-        if not of.any():
+        counted = np.array([b == basis and label is not None for b, label in zip(bases, judged, strict=True)])
+        weight = weights * counted
+        if not weight.any():
             continue
-        share, alike = float(of @ (1 - right) / of.sum()), float(of.sum() ** 2 / (of @ of))
-        drawn = here & labels.design.drawn
-        number = Number(min(1.0, max(0.0, share)), interval=exact_limits(min(1.0, max(0.0, share)), alike))
-        found.append(ReadingByExperts(basis, int(drawn.sum()), float((1 - right)[drawn].sum()), number))
-    return found
+        share = min(1.0, max(0.0, float(weight @ (1 - right) / weight.sum())))
+        n_effective = float(weight.sum() ** 2 / (weight @ weight))
+        labelled_here = counted & labels.design.drawn
+        number = Number(share, interval=exact_limits(share, n_effective))
+        n_wrong = float((1 - right)[labelled_here].sum())
+        readings.append(ReadingByExperts(basis, int(labelled_here.sum()), n_wrong, number))
+    return readings
 
 
 def readings_table(readings: Sequence[ReadingByExperts]) -> Table:
@@ -323,7 +336,8 @@ def readings_table(readings: Sequence[ReadingByExperts]) -> Table:
         Column("share", "share wrong", interval=True),
     ]
     rows: list[dict[str, Cell]] = [
-        {"basis": each.basis, "labels": each.labels, "wrong": each.wrong, "share": each.share} for each in readings
+        {"basis": reading.basis, "labels": reading.labels, "wrong": reading.wrong, "share": reading.share}
+        for reading in readings
     ]
     return Table(columns, rows, notes=["Limits are exact (Clopper and Pearson's), for as many labels as count alike."])
 
@@ -334,29 +348,28 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
         Column("number"),
         Column("judge", "against the judge", interval=True),
         Column("experts", "against experts", interval=True),
-        Column("run", "this run alone"),
+        Column("run", "this run alone", show="interval"),
         Column("worth", "worth labels", format=WHOLE),
     ]
     rows: list[dict[str, Cell]] = []
     refused: dict[str, list[str]] = defaultdict(list)
-    for each in numbers:
-        experts = each.experts
-        if not experts.defined and each.name not in RATES and not each.name.endswith(_OF_DETECTORS):
-            if each.judge.defined:
-                refused[str(experts.reason)].append(each.name)
+    for number in numbers:
+        experts = number.experts
+        if not experts.defined and number.name not in RATES and not number.name.endswith(_OF_DETECTORS):
+            if number.judge.defined:
+                refused[str(experts.reason)].append(number.name)
             continue
-        more: dict[str, Cell] = {}
+        extra: dict[str, Cell] = {}
         if isinstance(experts, Audited) and experts.value is not None:
-            more = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
-        rows.append({"number": each.name, "judge": each.judge, "experts": experts, **more})
-    columns[3] = Column("run", "this run alone", show="interval")
-    why = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
-    return Table(columns, rows, notes=[*audit_notes(audit), *why])
+            extra = {"run": Number(experts.value, interval=experts.run_interval), "worth": experts.n_effective}
+        rows.append({"number": number.name, "judge": number.judge, "experts": experts, **extra})
+    reasons = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
+    return Table(columns, rows, notes=[*audit_notes(audit), *reasons])
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names) if more < 2 else f"{', '.join(names[:_NAMED])} and {more} more"
+    n_left = len(names) - _NAMED
+    return ", ".join(names) if n_left < 2 else f"{', '.join(names[:_NAMED])} and {n_left} more"
 
 
 def audit_notes(audit: ExpertAudit) -> list[str]:
@@ -372,9 +385,9 @@ def audit_notes(audit: ExpertAudit) -> list[str]:
         kappa = audit.kappa
         value = "undefined" if kappa.value is None else Column("kappa", interval=True).text(kappa)
         notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
-    asked, right = audit.controls
-    if asked:
-        notes.append(f"Of {asked} hidden controls {right} were labelled right.")
+    n_controls, n_right = audit.controls
+    if n_controls:
+        notes.append(f"Of {n_controls} hidden controls {n_right} were labelled right.")
     if audit.lost:
         which = "drawn images have a document without a label" if audit.units else "drawn documents have no label"
         notes.append(f"{audit.lost} {which}: taken for chance within their stratum.")
@@ -411,14 +424,14 @@ def quality_table(qualities: Sequence[JudgeByExperts]) -> Table:
     ]
     rows: list[dict[str, Cell]] = [
         {
-            "judge": each.of or "all",
-            "labels": each.labels,
+            "judge": quality.part or "all",
+            "labels": quality.labels,
             # A reason for every rule with few labels would be longer than the table.
             **{
                 name: number if number.defined else None
-                for name, number in (("sensitivity", each.sensitivity), ("specificity", each.specificity))
+                for name, number in (("sensitivity", quality.sensitivity), ("specificity", quality.specificity))
             },
         }
-        for each in qualities
+        for quality in qualities
     ]
     return Table(columns, rows)

@@ -15,7 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.fusion import cross_fitting_folds
+from hedge_tasks.measures.folds import cross_fitting_folds, group_names
 from hedge_tasks.numbers import FOUR_DIGITS, Number
 from hedge_tasks.statistics import Comparison, max_t
 from hedge_tasks.statistics.base import IntArray
@@ -28,7 +28,8 @@ TITLES: Mapping[str, str] = {
 }
 """Blind baselines of answers: two classifiers, cross-fitted by image, and a length in tokens, else words."""
 
-_SIGNIFICANT = 0.05
+SIGNIFICANT = 0.05
+"""Level of the tests that sentences rest on."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,7 @@ class AgainstBlind:
     @property
     def not_better(self) -> list[str]:
         """Detectors that are not better than the best baseline by more than chance."""
-        return [
-            name
-            for name, (found, p) in self.differences.items()
-            if found.difference is None or found.difference <= 0 or p is None or p >= _SIGNIFICANT
-        ]
+        return [name for name, (comparison, p) in self.differences.items() if not beats(comparison, p)]
 
     @property
     def sentence(self) -> str:
@@ -87,6 +84,17 @@ class AgainstBlind:
         names = ", ".join(worse)
         verb = "does" if len(worse) == 1 else "do"
         return f"{names} {verb} not beat {what}, which sees neither picture nor draws (paired, max-T)."
+
+
+def beats(comparison: Comparison | None, p: float | None) -> bool:
+    """Return whether the first of two detectors is better by more than chance.
+
+    Args:
+        comparison: its ROC-AUC less the other's.
+        p: p-value of the difference, adjusted for all that are compared.
+    """
+    gained = comparison is not None and (comparison.difference or 0.0) > 0
+    return gained and p is not None and p < SIGNIFICANT
 
 
 def against_blind(
@@ -113,15 +121,15 @@ def blind_scores(
         labels: of these; what has none is neither learned from nor scored.
     """
     places = [i for i, label in enumerate(labels) if label is not None]
-    known = np.array([labels[i] for i in places], dtype=np.int64)
+    known_labels = np.array([labels[i] for i in places], dtype=np.int64)
     sets = [answer_sets[i] for i in places]
-    groups = [str(a.group) if a.group is not None else f"\0{a.id}" for a in sets]
+    groups = group_names((a.group, a.id) for a in sets)
     makers: dict[str, Callable[[], list[float]]] = {
-        BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], known, groups),
-        BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], known, groups),
+        BLIND_TEXT: lambda: text_scores([f"{a.question or ''}\n{a.baseline.text}" for a in sets], known_labels, groups),
+        BLIND_QUESTION: lambda: text_scores([_question(a) for a in sets], known_labels, groups),
         LENGTH: lambda: _lengths(sets),
     }
-    found: dict[str, list[float | None]] = {}
+    scores: dict[str, list[float | None]] = {}
     left_out: dict[str, str] = {}
     for name, make in makers.items():
         try:
@@ -129,8 +137,8 @@ def blind_scores(
         except DataError as error:
             left_out[name] = str(error)
             continue
-        found[name] = [values.get(i) for i in range(len(answer_sets))]
-    return found, left_out
+        scores[name] = [values.get(i) for i in range(len(answer_sets))]
+    return scores, left_out
 
 
 def beside_blind(
@@ -148,9 +156,10 @@ def beside_blind(
         left_out: baseline -> why it has none.
     """
     left_out = dict(left_out)
-    found: dict[str, tuple[Labelled, BlindRow]] = {}
-    for name, of in values.items():
-        column = labelled([_with(s, name, value) for s, value in zip(scores, of, strict=True)], name)
+    baselines: dict[str, tuple[Labelled, BlindRow]] = {}
+    for name, baseline_scores in values.items():
+        with_baseline = [replace(s, numbers={name: v}) for s, v in zip(scores, baseline_scores, strict=True)]
+        column = labelled(with_baseline, name)
         if (fault := column.fault("document")) is not None:
             left_out[name] = fault
             continue
@@ -162,11 +171,11 @@ def beside_blind(
         if estimate.value is None:
             left_out[name] = str(estimate.reason)
         else:
-            found[name] = column, BlindRow(name, estimate, turned)
-    rows = sorted((row for _, row in found.values()), key=lambda row: (-(row.estimate.value or 0.0), row.name))
+            baselines[name] = column, BlindRow(name, estimate, turned)
+    rows = sorted((row for _, row in baselines.values()), key=lambda row: (-(row.estimate.value or 0.0), row.name))
     pairs: dict[str, Comparison] = {}
     if rows:
-        best = found[rows[0].name][0]
+        best = baselines[rows[0].name][0]
         compared = {name: compare_columns(column, best) for name, column in columns.items()}
         pairs = {name: pair for name, pair in compared.items() if pair is not None}
     adjusted = max_t(list(pairs.values()))
@@ -193,24 +202,19 @@ def _text_scores(texts: tuple[str, ...], labels: tuple[int, ...], groups: tuple[
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    y, of = np.array(labels, dtype=np.int64), np.array(texts, dtype=object)
-    folds = cross_fitting_folds(y, groups, seed)
+    y, documents = np.array(labels, dtype=np.int64), np.array(texts, dtype=object)
     values = np.empty(len(y))
-    for train, test in folds:
+    for train, test in cross_fitting_folds(y, groups, seed):
         # Single characters are words, too, in scripts without spaces.
         words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
         model = make_pipeline(words, LogisticRegression(max_iter=2000))
         try:
-            model.fit(of[train], y[train])
+            model.fit(documents[train], y[train])
         except ValueError as error:  # no word in any of them
             raise DataError(f"no classifier can be fitted ({error})") from error
-        values[test] = model.predict_proba(of[test])[:, 1]
-    found: list[float] = np.round(values, 9).tolist()
-    return found
-
-
-def _with(scores: Scores, name: str, value: float | None) -> Scores:
-    return replace(scores, numbers={name: value})
+        values[test] = model.predict_proba(documents[test])[:, 1]
+    probabilities: list[float] = np.round(values, 9).tolist()
+    return probabilities
 
 
 def _question(answers: AnswerSet) -> str:

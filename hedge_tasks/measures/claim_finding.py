@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hedge_tasks.measures.blind import beats
+from hedge_tasks.measures.run_finding import lead_sentence
 from hedge_tasks.measures.unit_table import UnitTable
-from hedge_tasks.numbers import WHOLE_PERCENT, Number, format_interval
-
-_LEVEL = 0.05
+from hedge_tasks.numbers import WHOLE_PERCENT
 
 
 def claim_finding(table: UnitTable) -> str:
@@ -14,9 +14,9 @@ def claim_finding(table: UnitTable) -> str:
 
 
 def _rate(table: UnitTable) -> str:
-    wrong, of = table.counted.n_positive, table.n_labelled
+    wrong, total = table.counted.n_positive, table.n_labelled
     by = f" (labels: {table.scored.labelled_by})" if table.scored.labelled_by else ""
-    return f"{wrong} of {of} labelled claims are hallucinated{by}."
+    return f"{wrong} of {total} labelled claims are hallucinated{by}."
 
 
 def _lead(table: UnitTable) -> list[str]:
@@ -24,23 +24,18 @@ def _lead(table: UnitTable) -> list[str]:
     if not seeing:
         return ["No detector of claims has a ROC-AUC."]
     best = max(seeing, key=lambda row: row.estimate.value or 0.0)
-    value, number = WHOLE_PERCENT(best.estimate.value or 0.0), best.estimate
-    compared = f"a hallucinated claim has a higher {best.title} than a supported one {value} of the time"
-    if number.low is not None and number.low <= 0.5:
-        told = f"The best detector cannot be told from chance: {compared}{_bounds(number)}."
-    else:
-        many = f" (the highest of {len(seeing)} ROC-AUCs)" if len(seeing) > 1 else ""
-        told = f"{compared[0].upper()}{compared[1:]}{_bounds(number)}{many}."
+    first = lead_sentence(
+        best.title,
+        best.estimate,
+        subject="The best detector",
+        wrong="a hallucinated claim",
+        right="a supported one",
+        note=f"the highest of {len(seeing)} ROC-AUCs" if len(seeing) > 1 else "",
+    )
     blind = {row.detector: row for row in table.rows if row.blind}
     name = table.best_blind[0]
     if name not in blind or blind[name].estimate.value is None:
-        return [told]
-    gained, p = best.difference, best.p_adjusted
-    beats = gained is not None and (gained.difference or 0.0) > 0 and p is not None and p < _LEVEL
-    verb = "beats" if beats else "does not beat"
+        return [first]
+    verb = "beats" if beats(best.difference, best.p_adjusted) else "does not beat"
     share = WHOLE_PERCENT(blind[name].estimate.value or 0.0)
-    return [told, f"It {verb} the best blind baseline ({blind[name].title}, {share}), which does not see the picture."]
-
-
-def _bounds(number: Number) -> str:
-    return "" if number.interval is None else f" {format_interval(number.interval, WHOLE_PERCENT)}"
+    return [first, f"It {verb} the best blind baseline ({blind[name].title}, {share}), which does not see the picture."]

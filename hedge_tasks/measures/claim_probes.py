@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Unit
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.probe_table import foreign_auroc, label_prices
+from hedge_tasks.measures.probe_table import foreign_auroc, group_numbers, label_prices
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, claim_units
@@ -55,28 +55,27 @@ class SentenceData:
             DataError: the states of no labelled claim were kept, or they are of different shapes.
         """
         units = claim_units(scored, silent=silent, errors=errors).units
-        states = [state for one in scored.answers for state in _states(one, inside.get(one.answers.id, {}))]
+        states = [state for answer in scored.answers for state in _states(answer, inside.get(answer.answers.id, {}))]
         labelled = [i for i, unit in enumerate(units) if unit.label is not None]
-        kept = {i: state for i in labelled if (state := states[i]) is not None}
-        if not kept:
+        by_place = {i: state for i in labelled if (state := states[i]) is not None}
+        if not by_place:
             raise DataError("the states of no labelled claim were kept; `--gen_kwargs inside=sentences` keeps them")
-        if len({state.shape for state in kept.values()}) > 1:
+        if len({state.shape for state in by_place.values()}) > 1:
             raise DataError("sentence_states of different shapes: not all of them are of one model")
         return cls(
             units,
-            np.array([*kept], dtype=np.int64),
-            np.stack([*kept.values()]).astype(np.float32),
-            np.array([units[i].label for i in kept], dtype=np.int64),
-            tuple(str(units[i].group) for i in kept),
-            tuple(units[i].parent for i in kept),
-            len(labelled) - len(kept),
+            np.array([*by_place], dtype=np.int64),
+            np.stack([*by_place.values()]).astype(np.float32),
+            np.array([units[i].label for i in by_place], dtype=np.int64),
+            tuple(str(units[i].group) for i in by_place),
+            tuple(units[i].parent for i in by_place),
+            len(labelled) - len(by_place),
         )
 
     @property
     def group_numbers(self) -> IntArray:
-        """A number for each sentence's image."""
-        found: IntArray = np.unique(self.groups, return_inverse=True)[1].astype(np.int64)
-        return found
+        """A number for each sentence's image, shape (n,)."""
+        return group_numbers(self.groups)
 
 
 @dataclass(frozen=True)
@@ -129,36 +128,38 @@ def with_probes(
     labels, groups = data.labels, data.groups
     scores, controls, foreign = dict[str, npt.NDArray[np.float64]](), dict[str, Shuffled](), dict[str, float]()
     left_out, bought = dict[str, str](), dict[str, Mapping[int, float]]()
-    for one in detectors:
-        seen = looked_at(one, data.states)
+    for detector in detectors:
+        states = looked_at(detector, data.states)
         try:
             if fit_on is not None:
-                arrays = one.fit(looked_at(one, fit_on.states), fit_on.labels, fit_on.group_numbers)
-                values = settled(one.score(arrays, seen))
+                arrays = detector.fit(looked_at(detector, fit_on.states), fit_on.labels, fit_on.group_numbers)
+                values = settled(detector.score(arrays, states))
             else:
-                values = cross_fitted(one, seen, labels, labels, groups, seed=seed)
-                controls[one.name] = shuffled(one, seen, labels, labels, groups, strata=data.answers, seed=seed)
-                foreign[one.name] = foreign_auroc(one, seen, labels, labels, groups, seed=seed)
+                values = cross_fitted(detector, states, labels, labels, groups, seed=seed)
+                controls[detector.name] = shuffled(
+                    detector, states, labels, labels, groups, strata=data.answers, seed=seed
+                )
+                foreign[detector.name] = foreign_auroc(detector, states, labels, labels, groups, seed=seed)
         except DataError as error:
-            left_out[one.name] = str(error)
+            left_out[detector.name] = str(error)
             continue
         if prices and fit_on is None:
-            bought[one.name] = label_prices(one, seen, labels, groups, seed=seed)
-        of_all = np.full(len(data.units), np.nan)
-        of_all[data.chosen] = values
-        scores[one.name] = of_all
-    counts = np.cumsum([0, *(len(one.claims) for one in scored.answers)])
+            bought[detector.name] = label_prices(detector, states, labels, groups, seed=seed)
+        all_values = np.full(len(data.units), np.nan)
+        all_values[data.chosen] = values
+        scores[detector.name] = all_values
+    counts = np.cumsum([0, *(len(answer.claims) for answer in scored.answers)])
     answers = tuple(
-        replace(one, scores={**one.scores, **{name: of[start:end] for name, of in scores.items()}})
-        for one, start, end in zip(scored.answers, counts[:-1], counts[1:], strict=True)
+        replace(answer, scores={**answer.scores, **{name: values[start:end] for name, values in scores.items()}})
+        for answer, start, end in zip(scored.answers, counts[:-1], counts[1:], strict=True)
     )
     fitting = {
         name: Inflation(controls[name].inflation, controls[name].within) if name in controls else NOT_FITTED
         for name in scores
     }
     n_labels = len(fit_on.labels) if fit_on is not None else round(len(labels) * 0.8)
-    found = replace(scored, answers=answers, fitted=fitting, fitted_on=n_labels)
-    return ClaimProbes(found, controls, foreign, left_out, data.missing, bought, fitted_on)
+    with_scores = replace(scored, answers=answers, fitted=fitting, fitted_on=n_labels)
+    return ClaimProbes(with_scores, controls, foreign, left_out, data.missing, bought, fitted_on)
 
 
 def _states(answer: ScoredAnswer, inside: Inside) -> list[npt.NDArray[np.float16] | None]:

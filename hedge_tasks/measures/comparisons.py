@@ -20,7 +20,12 @@ from hedge_tasks.statistics import Comparison, compare_scores
 
 
 def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
-    """Two scores of the same answers, under one clustering or two; None where no labelled document has both."""
+    """Return the difference in AUROC of two scores of the same answers; None where no labelled document has both.
+
+    Args:
+        scores, a: answers under one clustering, and name of the first score.
+        others, b: the same answers, also under another clustering, and name of the second score.
+    """
     by_id = {s.id: s for s in others if s.reported_label is not None}
     pairs = [
         (s, by_id[s.id])
@@ -35,7 +40,7 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
 
 
 def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
-    """AUROC of one score in two runs, on the documents that both have labelled; None where there are none."""
+    """Return the difference in AUROC of one score in two runs, on the documents that both have labelled, if any."""
     measure = detector_auroc(name)
     return compare_documents(measure, scored_documents(a, measure), scored_documents(b, measure))
 
@@ -45,8 +50,8 @@ def _values(scores: Sequence[Scores], name: str) -> npt.NDArray[np.float64]:
 
 
 def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) -> Comparison | None:
-    """Share of hallucinated baseline answers in two runs, on the documents that both have labelled."""
-    sides = ([Document(one.id, one.group, {"value": one.label}) for one in answers] for answers in (a, b))
+    """Return the difference in the share of hallucinated baseline answers, on the documents that both have labelled."""
+    sides = ([Document(s.id, s.group, {"value": s.label}) for s in answer_sets] for answer_sets in (a, b))
     return compare_documents(HALLUCINATION_RATE, *sides)
 
 
@@ -67,16 +72,16 @@ def check_same_documents(a: Run, b: Run) -> Overlap:
     Raises:
         DataError: nothing in common, or different questions under one id.
     """
-    ones, others = ({s.id: s for s in run.answer_sets} for run in (a, b))
-    both = [(one, others[id_]) for id_, one in ones.items() if id_ in others]
+    sets_a, sets_b = ({s.id: s for s in run.answer_sets} for run in (a, b))
+    both = [(first, sets_b[id]) for id, first in sets_a.items() if id in sets_b]
     if not both:
         raise DataError(f"{a.title} and {b.title} have no document in common")
-    for one, other in both:
-        if one.question != other.question:
+    for first, second in both:
+        if first.question != second.question:
             raise DataError(
-                f"{one.id} is {one.question!r} in {a.path} and {other.question!r} in {b.path}: "
+                f"{first.id} is {first.question!r} in {a.path} and {second.question!r} in {b.path}: "
                 "these are not runs on the same questions"
             )
-    if changed := [one.id for one, other in both if one.reference != other.reference]:
+    if changed := [first.id for first, second in both if first.reference != second.reference]:
         logger.warning("{} documents have different references in the two runs, such as {}", len(changed), changed[0])
-    return Overlap(len(both), len(ones) - len(both), len(others) - len(both))
+    return Overlap(len(both), len(sets_a) - len(both), len(sets_b) - len(both))

@@ -1,4 +1,4 @@
-"""The curves behind the figures, and the one place where reports and figures call the statistics.
+"""The curves behind the figures, and rates of labels.
 
 Labels are 1 = hallucinated, 0 = supported; higher scores mean more likely hallucinated.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc
+from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Rate
@@ -25,13 +24,13 @@ from hedge_tasks.statistics import (
     risk_coverage_curve,
     stratified_auroc,
 )
-from hedge_tasks.statistics.base import levels_of
-
-FloatArray = npt.NDArray[np.float64]
+from hedge_tasks.statistics.base import FloatArray, levels_of
 
 
 def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
-    """False and true positive rates at every threshold, ascending, from (0, 0) to (1, 1); ties are one straight line.
+    """Return false and true positive rates at every threshold, ascending, from (0, 0) to (1, 1).
+
+    Tied scores make one straight line.
 
     Raises:
         ValueError: there is only one class.
@@ -40,14 +39,14 @@ def roc_curve(data: Labelled) -> tuple[FloatArray, FloatArray]:
         raise ValueError("a ROC curve needs hallucinated and supported answers")
     levels, positive = levels_of(data.values), data.labels == 1
     rates = []
-    for chosen in (~positive, positive):
-        found = np.cumsum(np.bincount(levels[chosen], minlength=int(levels.max()) + 1)[::-1])
-        rates.append(np.append(0.0, found / found[-1]))
+    for in_class in (~positive, positive):
+        counts = np.cumsum(np.bincount(levels[in_class], minlength=int(levels.max()) + 1)[::-1])
+        rates.append(np.append(0.0, counts / counts[-1]))
     return rates[0], rates[1]
 
 
 def risk_coverage(data: Labelled, declined: int = 0) -> Curve:
-    """Share of hallucinations among the answers kept, lowest scores kept first; there must be one at least.
+    """Return the share of hallucinations among the answers kept, lowest scores kept first; there must be one at least.
 
     Args:
         declined: answers that the model declined: they are kept by no threshold, so that the curve ends where all
@@ -58,7 +57,7 @@ def risk_coverage(data: Labelled, declined: int = 0) -> Curve:
 
 
 def calibrated(data: Labelled) -> Calibration:
-    """The reliability diagram of the score, made a probability by cross-fitted isotonic regression."""
+    """Return the reliability diagram of the score, made a probability by cross-fitted isotonic regression."""
     return estimate_calibration(data.values, data.labels, groups=data.groups)
 
 
@@ -73,17 +72,12 @@ MEASURES = {
 
 
 def other_measures(data: Labelled) -> Mapping[str, Number]:
-    """AUPRC, AURC, PRR and AUG, with intervals."""
+    """Return AUPRC, AURC, PRR and AUG, with intervals; see `MEASURES`."""
     return estimate_curves(data.values, 1 - data.labels, groups=data.groups) if len(data.values) else {}
 
 
-def auroc_estimate(scores: Sequence[Scores], name: str) -> Number:
-    """ROC-AUC as in lmms-eval's table, with its interval."""
-    return detection_auroc(scores, name)
-
-
 def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None:
-    """ROC-AUC within strata and of each; None where documents have no question type or all the same."""
+    """Return the ROC-AUC within question types and of each; None where documents have no type or all the same."""
     data = labelled(scores, name)
     if (
         data.strata is None
@@ -94,14 +88,14 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
     return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
 
 
-def supported_of(answer_sets: Sequence[AnswerSet]) -> Number:
-    """Share of all baseline answers that are supported: neither declining nor a judge that cannot tell adds to it."""
+def supported_share(answer_sets: Sequence[AnswerSet]) -> Number:
+    """Return the share of all baseline answers that are supported; declined and unlabelled answers count as not."""
     return Rate(name="supported", about="").estimate(
         [{"value": int(a.label == 0), "group": a.group} for a in answer_sets]
     )
 
 
-def rate_of(answer_sets: Sequence[AnswerSet]) -> Number | None:
-    """Share of hallucinated baseline answers, with its interval; None without labels."""
+def hallucination_rate(answer_sets: Sequence[AnswerSet]) -> Number | None:
+    """Return the share of hallucinated baseline answers among the labelled ones; None without labels."""
     rate = HALLUCINATION_RATE.estimate([{"value": a.label, "group": a.group} for a in answer_sets])
     return rate if rate.defined else None

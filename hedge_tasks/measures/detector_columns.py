@@ -56,12 +56,15 @@ def numbers_table(
         columns.append(Column(p, "p (max-T)", show="p"))
     beside = {"experts": experts or {}, "independent": independent or {}}
     cells = [
-        {**_cells(row, brief), **{key: of[row.detector] for key, of in beside.items() if row.detector in of}}
+        {
+            **_cells(row, brief),
+            **{key: numbers[row.detector] for key, numbers in beside.items() if row.detector in numbers},
+        }
         for row in rows
     ]
     cells += [dict(baseline) for baseline in baselines]
-    shown = [column for column in columns if any(row.get(column.source) is not None for row in cells)]
-    return Table(shown, cells, title, notes)
+    filled = [column for column in columns if any(row.get(column.source) is not None for row in cells)]
+    return Table(filled, cells, title, notes)
 
 
 def _kind(row: DetectorNumbers) -> str:

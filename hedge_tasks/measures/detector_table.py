@@ -9,17 +9,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
-from hedge_tasks.detectors.clock import Clock
-from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc, prices_of
+from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, compare_columns, labelled
-from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.detectors.units import Labelled, compare_columns, labelled
+from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import auroc_by_experts, auroc_if_independent, whose_labels
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
+from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData, fitted_scores
 from hedge_tasks.measures.unit_numbers import Flagged, Top
 from hedge_tasks.numbers import Number
@@ -127,25 +126,6 @@ _NOT_WITHIN = StratifiedAuroc.undefined("cross-fitted scores are not compared wi
 """The more errors of a kind there are to fit on, the fewer are in the fold: useless features are worth less than .5."""
 
 
-@dataclass(frozen=True)
-class PricedScores:
-    """The scores of a detector, and what they cost.
-
-    Attributes:
-        scores: of all questions; other detectors may be in them.
-        draws: answers a question besides the baseline answer.
-        seconds: see `DetectorNumbers.seconds`.
-        labels: documents that it was fitted on.
-        inflation: of the variance of a ROC-AUC by fitting.
-    """
-
-    scores: Sequence[Scores]
-    draws: int
-    seconds: float
-    labels: int = 0
-    inflation: Inflation = NOT_FITTED
-
-
 def detector_table(
     run: Run,
     scorer: Scorer,
@@ -176,17 +156,19 @@ def detector_table(
     """
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
-    asked = {name: get(name) for name in dict.fromkeys((*names, against))}
-    not_kept = _not_kept(run, scorer, asked) if only_kept else {}
-    known = {name: detector for name, detector in asked.items() if name not in not_kept}
-    columns, left_out = priced_columns(run.answer_sets, scorer, known, budget)
+    detectors = {name: get(name) for name in dict.fromkeys((*names, against))}
+    not_kept = _not_kept(run, scorer, detectors) if only_kept else {}
+    scorable = {name: detector for name, detector in detectors.items() if name not in not_kept}
+    columns, left_out = priced_columns(run.answer_sets, scorer, scorable, budget)
     left_out |= not_kept
-    of_fitted, why = _fitted_columns(run, columns, fitted)
+    of_fitted, not_fitted = _fitted_columns(run, columns, fitted)
     columns |= of_fitted
-    left_out |= why
-    titles = {name: detector.title for name, detector in asked.items()} | {one.name: one.title for one in fitted}
+    left_out |= not_fitted
+    titles = {name: detector.title for name, detector in detectors.items()} | {
+        probe.name: probe.title for probe in fitted
+    }
     n = min(len(a.clean) for a in run.answer_sets)
-    passes = {name: detector.passes(n) for name, detector in asked.items()} | {one.name: 1 for one in fitted}
+    passes = {name: detector.passes(n) for name, detector in detectors.items()} | {probe.name: 1 for probe in fitted}
     fitted_columns = {
         name: replace(labelled(column.scores, name), inflation=column.inflation) for name, column in of_fitted.items()
     }
@@ -195,9 +177,9 @@ def detector_table(
         for name, column in columns.items()
     }
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
-    shown = sorted((n for n in titles if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
-    scores = {name: fitted_columns.get(name) or labelled(columns[name].scores, name) for name in shown}
-    found = differences(scores, shown, against)
+    ranked = sorted((n for n in titles if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
+    scores = {name: fitted_columns.get(name) or labelled(columns[name].scores, name) for name in ranked}
+    compared = differences(scores, ranked, against)
     rows = tuple(
         DetectorNumbers(
             detector=name,
@@ -209,13 +191,13 @@ def detector_table(
             seconds=columns[name].seconds,
             estimate=estimates[name],
             within=_NOT_WITHIN if name in of_fitted else auroc_within(columns[name].scores, name),
-            difference=found[name][0],
-            p_adjusted=found[name][1],
+            difference=compared[name][0],
+            p_adjusted=compared[name][1],
         )
-        for name in shown
+        for name in ranked
     )
     # Scores that are fitted to the labels are nothing that a fusion may be fitted on.
-    plain = [name for name in shown if name not in of_fitted]
+    plain = [name for name in ranked if name not in of_fitted]
     joined = (
         [
             replace(first, numbers={name: columns[name].scores[i][name] for name in plain})
@@ -232,11 +214,11 @@ def detector_table(
         against,
         rows,
         left_out,
-        _advice(rows, scores, asked, one_spelling=_of_options(run)),
+        _advice(rows, scores, detectors, one_spelling=_of_options(run)),
         joined,
         against_blind(run.answer_sets, scores, joined) if blind and joined else None,
-        {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in shown},
-        {} if check is None else {name: auroc_if_independent(columns[name].scores, name, check) for name in shown},
+        {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in ranked},
+        {} if check is None else {name: auroc_if_independent(columns[name].scores, name, check) for name in ranked},
         whose_labels(run, audit),
     )
 
@@ -273,28 +255,30 @@ def _fitted_columns(
     try:
         data = ProbeData.of(run.answer_sets, scores, inside_source(run)(LOOKED_AT))
     except DataError as error:
-        return {}, {one.name: str(error) for one in fitted}
-    found: dict[str, PricedScores] = {}
-    why: dict[str, str] = {}
-    for one in fitted:
+        return {}, {probe.name: str(error) for probe in fitted}
+    columns_fitted: dict[str, PricedScores] = {}
+    left_out: dict[str, str] = {}
+    for probe in fitted:
         start = time.perf_counter()
         try:
-            of = fitted_scores(data, one)
+            scored = fitted_scores(data, probe)
         except DataError as error:
-            why[one.name] = str(error)
+            left_out[probe.name] = str(error)
             continue
-        found[one.name] = PricedScores(of.scores, 0, time.perf_counter() - start, of.labels, of.inflation)
-    return found, why
+        columns_fitted[probe.name] = PricedScores(
+            scored.scores, 0, time.perf_counter() - start, scored.labels, scored.inflation
+        )
+    return columns_fitted, left_out
 
 
-def _not_kept(run: Run, scorer: Scorer, asked: Mapping[str, Detector]) -> dict[str, str]:
+def _not_kept(run: Run, scorer: Scorer, detectors: Mapping[str, Detector]) -> dict[str, str]:
     """Detector -> what a model would have to be asked for it."""
     if not run.evidence or not isinstance(scorer.backend, ReusesOutputs):
         return {}
     missing = incomplete_sources(run.outputs, scorer.backend.sources(), run.answer_sets)
     return {
         name: f"the run does not keep {NEEDS[need]}: --keep asks {source.model} for them, once"
-        for name, detector in asked.items()
+        for name, detector in detectors.items()
         for need, source in missing.items()
         if need in detector.needs
     }
@@ -309,7 +293,7 @@ def _of_options(run: Run) -> bool:
 def _advice(
     rows: Sequence[DetectorNumbers],
     columns: Mapping[str, Labelled],
-    asked: Mapping[str, Detector],
+    detectors: Mapping[str, Detector],
     *,
     one_spelling: bool,
 ) -> str:
@@ -317,21 +301,21 @@ def _advice(
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
     free = free_of(list(values))
-    if free is None and free_of(list(asked)) is None:
+    if free is None and free_of(list(detectors)) is None:
         return ""  # nobody asked what is free
     if free is None:
         gains = {
             row.detector: DrawingGain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing
         }
         return price_advice(None, gains)
-    found = differences(columns, [row.detector for row in drawing], free)
+    compared = differences(columns, [row.detector for row in drawing], free)
     gains = {
         row.detector: DrawingGain(row.title, row.draws, values[row.detector], pair.difference, pair.interval, p)
         for row in drawing
-        for pair, p in [found[row.detector]]
+        for pair, p in [compared[row.detector]]
         if pair is not None and pair.difference is not None
     }
-    return price_advice((asked[free].title, values[free]), gains, one_spelling=one_spelling)
+    return price_advice((detectors[free].title, values[free]), gains, one_spelling=one_spelling)
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
@@ -350,15 +334,15 @@ def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], 
         values: by run, the ROC-AUC of each detector.
         groups: what runs share that are drawn together, such as a model on several tasks, length as `values`.
     """
-    names = [name for name in values[0] if all(name in of for of in values)] if values else []
+    names = [name for name in values[0] if all(name in by_detector for by_detector in values)] if values else []
     if not names:
         return []
-    ranks = np.array([midranks([-of[name] for name in names]) for of in values])
+    ranks = np.array([midranks([-by_detector[name] for name in names]) for by_detector in values])
     # Sums and counts by group, so that resampled means are ratios of what was drawn.
     totals = group_totals(groups, np.column_stack([ranks, np.ones(len(ranks))]))
     sums = np.concatenate([times @ totals for times in unit_counts(len(totals), _RESAMPLES, 1, seed)])
     resampled = sums[:, :-1] / sums[:, -1:]
-    found = [
+    mean_by_detector = [
         Rank(
             name,
             float(ranks[:, i].mean()),
@@ -366,56 +350,4 @@ def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], 
         )
         for i, name in enumerate(names)
     ]
-    return sorted(found, key=lambda rank: (rank.mean, rank.detector))
-
-
-def priced_columns(
-    answer_sets: Sequence[AnswerSet], scorer: Scorer, asked: Mapping[str, Detector], budget: int | None
-) -> tuple[dict[str, PricedScores], dict[str, str]]:
-    """Scores by detector, one clustering for all that see the same answers; and why others have none.
-
-    Args:
-        asked: detectors by name.
-        budget: see `detector_table`; None: all answers for everybody.
-
-    Raises:
-        ConfigError: the budget is negative.
-    """
-    n, m = (min(len(getattr(a, name)) for a in answer_sets) for name in ("clean", "noisy"))
-    if budget is None:
-        clock = Clock()
-        scores = replace(scorer, detectors=tuple(asked)).score(answer_sets, clock=clock)
-        prices = prices_of(scores)
-        return {name: PricedScores(scores, round(prices[name].mean), clock.of(d)) for name, d in asked.items()}, {}
-    if budget < 0:
-        raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
-    sizes: dict[tuple[int, int], list[str]] = {}
-    left_out: dict[str, str] = {}
-    for name, detector in asked.items():
-        within = affordable_answers(detector, n, m, budget)
-        if within is None:
-            left_out[name] = f"costs more than {budget} draws"
-        elif scorer.choice is not None and not within[0] and "clusters" in detector.needs:
-            left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
-        else:
-            # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
-            size = within if "clusters" in detector.needs else (within[0] or n, within[1])
-            sizes.setdefault(size, []).append(name)
-    columns: dict[str, PricedScores] = {}
-    for (clean, noisy), names in sizes.items():
-        cut = [replace(a, clean=a.clean[:clean], noisy=a.noisy[:noisy], cluster_ids=None) for a in answer_sets]
-        clock = Clock()
-        scores = replace(scorer, detectors=tuple(names)).score(cut, clock=clock)
-        columns |= {n: PricedScores(scores, asked[n].draws(clean, noisy), clock.of(asked[n])) for n in names}
-    return columns, left_out
-
-
-def affordable_answers(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:
-    """How many clean and noisy answers a detector gets for its money; None where not even one of each it looks at."""
-    looks_at = (detector.draws(1, 0) > 0, detector.draws(0, 1) > 0)
-    most = [there if looks else 0 for there, looks in zip((n, m), looks_at, strict=True)]
-    for k in range(max(most), 0, -1):
-        clean, noisy = min(k, most[0]), min(k, most[1])
-        if detector.draws(clean, noisy) <= budget:
-            return clean, noisy
-    return None if any(looks_at) else (0, 0)
+    return sorted(mean_by_detector, key=lambda rank: (rank.mean, rank.detector))

@@ -51,15 +51,15 @@ def merged(facts: Sequence[Sequence[ProtocolSetting]]) -> list[ProtocolSetting]:
 
     A setting differs where it does in any run.
     """
-    found: list[ProtocolSetting] = []
+    rows: list[ProtocolSetting] = []
     for setting in dict.fromkeys(fact.setting for of_run in facts for fact in of_run):
-        mine = [fact for of_run in facts for fact in of_run if fact.setting == setting]
-        values = list(dict.fromkeys(fact.run for fact in mine))
-        counted = [f"{value} ({sum(fact.run == value for fact in mine)} runs)" for value in values]
-        differs = tuple(name for name in ("paper", "reference") if any(name in fact.differs for fact in mine))
+        same_setting = [fact for of_run in facts for fact in of_run if fact.setting == setting]
+        values = list(dict.fromkeys(fact.run for fact in same_setting))
+        counted = [f"{value} ({sum(fact.run == value for fact in same_setting)} runs)" for value in values]
+        differs = tuple(name for name in ("paper", "reference") if any(name in fact.differs for fact in same_setting))
         text = values[0] if len(values) == 1 else "; ".join(counted)
-        found.append(ProtocolSetting(setting, text, mine[0].paper, mine[0].reference, differs))
-    return found
+        rows.append(ProtocolSetting(setting, text, same_setting[0].paper, same_setting[0].reference, differs))
+    return rows
 
 
 def _fact(
@@ -104,11 +104,21 @@ def _sampling(run: Run) -> Iterator[ProtocolSetting]:
     )
     limit = plan.get("max_new_tokens")
     yield _fact("longest answer, tokens", limit, _NOT_SAID, "512", like=(None, limit == 512))
-    answers = [answer for one in run.answer_sets for answer in (one.baseline, *one.clean, *one.noisy)]
-    known = sum(answer.mean_logprob is not None for answer in answers)
-    has = bool(answers) and known == len(answers)
-    share = "mean of the raw ones" if has else f"{known} of {len(answers)} answers have them; else equal weights"
-    yield _fact("log-probabilities", share, "mean of the tokens' (§4.4)", "mean of the raw ones", like=(has, has))
+    answers = [
+        answer
+        for answer_set in run.answer_sets
+        for answer in (answer_set.baseline, *answer_set.clean, *answer_set.noisy)
+    ]
+    n_with_logprobs = sum(answer.mean_logprob is not None for answer in answers)
+    all_have = bool(answers) and n_with_logprobs == len(answers)
+    share = (
+        "mean of the raw ones"
+        if all_have
+        else f"{n_with_logprobs} of {len(answers)} answers have them; else equal weights"
+    )
+    yield _fact(
+        "log-probabilities", share, "mean of the tokens' (§4.4)", "mean of the raw ones", like=(all_have, all_have)
+    )
     side = plan.get("max_image_side")
     size = "the model's own" if side is None else f"at most {side} pixels a side, then the model's own"
     alike = side is None
@@ -119,13 +129,13 @@ def _sampling(run: Run) -> Iterator[ProtocolSetting]:
 
 
 def _decoding(run: Run, plan: Settings) -> str:
-    asked = str(plan.get("decoding", "unknown"))
-    told = {"pure": "the temperature only", "model": "the model's default parameters"}.get(asked, asked)
+    decoding = str(plan.get("decoding", "unknown"))
+    in_words = {"pure": "the temperature only", "model": "the model's default parameters"}.get(decoding, decoding)
     own = [f"{key} {plan[key]}" for key in ("top_p", "top_k", "min_p") if plan.get(key) is not None]
     sent = _mapping(_recorded(run).get("sent"))
     method = mitigation_line(_recorded(run))
     values = ", ".join(f"{key} {value:g}" for key, value in sent.items() if isinstance(value, (int, float)))
-    return "; ".join([told, *own, *([method] if method else []), *([f"sent: {values}"] if values else [])])
+    return "; ".join([in_words, *own, *([method] if method else []), *([f"sent: {values}"] if values else [])])
 
 
 def _recorded(run: Run) -> Settings:
@@ -163,7 +173,7 @@ def _perturbation(run: Run) -> Iterator[ProtocolSetting]:
     ranges = {"scale": 0.1, "brightness": 0.2, "contrast": 0.2, "saturation": 0.05, "hue": 0.02}
     values = {key: noise[key] * by for key in ranges}
     alike = all(_near(values[key], expected) for key, expected in ranges.items())
-    ours, theirs = (", ".join(f"{key} {of[key]:g}" for key in ranges) for of in (values, ranges))
+    ours, theirs = (", ".join(f"{key} {amounts[key]:g}" for key in ranges) for amounts in (values, ranges))
     yield _fact("scale and colour, ±", ours, theirs, theirs, like=(alike, alike))
     grain = (noise["gauss_noise"] * by, noise["shot_noise"] * by)
     alike = _near(grain[0], 0.07) and _near(grain[1], 0.014)
@@ -195,9 +205,9 @@ def _clustering(filters: Mapping[str, Settings]) -> Iterator[ProtocolSetting]:
     others = [name for name, settings in filters.items() if settings.get("backend") not in ("nli", "embed")]
     if others:
         yield _fact("other clusterings", ", ".join(others), "none", "none", like=(False, False))
-    asked = [settings for settings in filters.values() if settings.get("with_question")]
-    if asked:
-        places = sorted({str(settings.get("question_position", "before")) for settings in asked})
+    with_question = [settings for settings in filters.values() if settings.get("with_question")]
+    if with_question:
+        places = sorted({str(settings.get("question_position", "before")) for settings in with_question})
         yield _fact(
             "question (A+Q)",
             f"{' and '.join(places)} the answer",
@@ -214,17 +224,17 @@ def _clustering(filters: Mapping[str, Settings]) -> Iterator[ProtocolSetting]:
 
 def _of_filters(facts: Mapping[str, Sequence[ProtocolSetting]]) -> list[ProtocolSetting]:
     """The facts of several filters: one row where they agree, else one for each, with its name."""
-    found: list[ProtocolSetting] = []
+    merged_rows: list[ProtocolSetting] = []
     for setting in dict.fromkeys(fact.setting for of_filter in facts.values() for fact in of_filter):
         mine = {name: fact for name, of_filter in facts.items() for fact in of_filter if fact.setting == setting}
         if len({fact.run for fact in mine.values()}) == 1:
-            found.append(next(iter(mine.values())))
+            merged_rows.append(next(iter(mine.values())))
         else:
             rows = mine.items()
-            found += [
+            merged_rows += [
                 ProtocolSetting(f"{f.setting}, {name}", f.run, f.paper, f.reference, f.differs) for name, f in rows
             ]
-    return found
+    return merged_rows
 
 
 def _nli(settings: Settings) -> Iterator[ProtocolSetting]:
@@ -232,9 +242,11 @@ def _nli(settings: Settings) -> Iterator[ProtocolSetting]:
     alike = model.rpartition("/")[2] == "deberta-v2-xlarge-mnli"
     yield _fact("NLI model", model, "deberta-v2-xlarge-mnli (§4.6)", "the caller's", like=(alike, None))
     rule, veto = str(settings.get("rule", "unknown")), bool(settings.get("veto"))
-    told = {"relaxed": "no contradiction, not both neutral", "strict": "both directions entail"}
+    in_words = {"relaxed": "no contradiction, not both neutral", "strict": "both directions entail"}
     like = (rule == "strict", rule == "relaxed")
-    yield _fact("NLI equivalence", told.get(rule, rule), f"{told['strict']} (§3.2)", told["relaxed"], like=like)
+    yield _fact(
+        "NLI equivalence", in_words.get(rule, rule), f"{in_words['strict']} (§3.2)", in_words["relaxed"], like=like
+    )
     yield _fact(
         "contradictions keep clusters apart",
         "yes" if veto else "no",
@@ -243,8 +255,8 @@ def _nli(settings: Settings) -> Iterator[ProtocolSetting]:
         like=(veto, not veto),
     )
     cut = settings.get("max_characters")
-    shown = "what the model takes" if cut is None else f"{cut} characters"
-    yield _fact("text shown to the NLI model", shown, _NOT_SAID, "200 characters", like=(None, cut == 200))
+    length = "what the model takes" if cut is None else f"{cut} characters"
+    yield _fact("text shown to the NLI model", length, _NOT_SAID, "200 characters", like=(None, cut == 200))
 
 
 def _embed(settings: Settings) -> Iterator[ProtocolSetting]:
@@ -302,8 +314,8 @@ def _labels(run: Run) -> Iterator[ProtocolSetting]:
     judge = _mapping(_mapping(run.settings.get("documents")).get("judge"))
     model, prompt = judge.get("model"), judge.get("prompt")
     qwen = str(model or "").rpartition("/")[2] == "Qwen3-30B-A3B"
-    asked = str(prompt or "").startswith("hedge_bench/")
-    drawn = tuple(judge.get(key) for key in ("temperature", "top_p", "top_k")) == (0.7, 0.8, 20)
+    right_prompt = str(prompt or "").startswith("hedge_bench/")
+    right_decoding = tuple(judge.get(key) for key in ("temperature", "top_p", "top_k")) == (0.7, 0.8, 20)
     details = [str(detail) for detail in (model, prompt and f"prompt {prompt}") if detail]
     if isinstance(judge.get("temperature"), (int, float)):
         details.append(f"T {judge['temperature']:g}")
@@ -312,7 +324,7 @@ def _labels(run: Run) -> Iterator[ProtocolSetting]:
         str(judge.get("judge", "unknown")) + (f" ({', '.join(details)})" if details else ""),
         "Qwen3-30B-A3B, few-shot, prompt not printed (§4.5)",
         "Qwen3-30B-A3B, its prompt (ours: hedge_bench), T 0.7, top_p 0.8, top_k 20",
-        like=(qwen, qwen and asked and drawn),
+        like=(qwen, qwen and right_prompt and right_decoding),
     )
     missing = sum(answers.label is None for answers in run.answer_sets)
     alike = missing == 0

@@ -30,17 +30,17 @@ class Offered:
 
     Attributes:
         shares: its distribution, over both orders where there are two.
-        given, other: the same in the given and in the other order; None without.
+        given_order, reversed_order: the same in each order; None where it was not asked for.
         right: the right option; None where it is not among them.
-        said: the option that the written reply takes; None where it takes none.
+        reply_option: the option that the written reply takes; None where it takes none.
         reply_is_right: 1 or 0 as the suite counts the written reply; None where it does not.
     """
 
     shares: Shares
-    given: Shares
-    other: Shares | None
+    given_order: Shares
+    reversed_order: Shares | None
     right: str | None
-    said: str | None
+    reply_option: str | None
     reply_is_right: int | None
 
     @property
@@ -76,7 +76,7 @@ def option_shares(logprobs: Mapping[str, float]) -> dict[str, float] | None:
 
 
 def offered_facts(answers: AnswerSet, right: str | None) -> dict[str, Any]:
-    """Facts of a document that `OfOptions` reads, for `HedgeTask.facts`.
+    """Facts of a document that `OptionsMeasure` reads, for `HedgeTask.facts`.
 
     Where the verdict's category is not the option that the written reply takes, `option_said` says it besides.
 
@@ -84,19 +84,19 @@ def offered_facts(answers: AnswerSet, right: str | None) -> dict[str, Any]:
         right: the right option, as it is offered.
     """
     orders = {"offered": OPTION, "offered_reversed": REVERSED}
-    return {**{name: option_logprobs(answers.forced, of) for name, of in orders.items()}, "right_option": right}
+    return {**{name: option_logprobs(answers.forced, order) for name, order in orders.items()}, "right_option": right}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfOptions(Mean):
+class OptionsMeasure(Mean):
     """Mean over documents of a number of the model's distribution over the offered answers.
 
     Attributes:
-        of: the number of one document; None where it has none.
+        value_of: the number of one document; None where it has none.
         reply_is_right: verdict -> as the suite counts the written reply.
     """
 
-    of: Callable[[Offered], float | None]
+    value_of: Callable[[Offered], float | None]
     reply_is_right: Callable[[Record], int | None] = lambda verdict: (
         None if verdict["label"] is None else int(verdict["label"] == 0)
     )
@@ -106,29 +106,33 @@ class OfOptions(Mean):
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         offered = self._offered(verdict, document)
-        return {"value": None if offered is None else self.of(offered), "group": scores.group}
+        return {"value": None if offered is None else self.value_of(offered), "group": scores.group}
 
     def _offered(self, verdict: Record, document: Record) -> Offered | None:
-        given, other = option_shares(document["offered"]), option_shares(document["offered_reversed"])
-        if given is None:
+        given_order, reversed_order = option_shares(document["offered"]), option_shares(document["offered_reversed"])
+        if given_order is None:
             return None
-        both = other is not None and other.keys() == given.keys()
-        shares = {option: (share + other[option]) / 2 for option, share in given.items()} if both and other else given
-        spelled = {option.casefold(): option for option in given}
-        said, right = document.get("option_said", verdict.get("category")), document["right_option"]
+        both = reversed_order is not None and reversed_order.keys() == given_order.keys()
+        shares = (
+            {option: (share + reversed_order[option]) / 2 for option, share in given_order.items()}
+            if both and reversed_order
+            else given_order
+        )
+        spelled = {option.casefold(): option for option in given_order}
+        reply_option, right = document.get("option_said", verdict.get("category")), document["right_option"]
         return Offered(
             shares=shares,
-            given=given,
-            other=other if both else None,
-            right=right if right in given else None,
-            said=spelled.get(str(said).casefold()),
+            given_order=given_order,
+            reversed_order=reversed_order if both else None,
+            right=right if right in given_order else None,
+            reply_option=spelled.get(str(reply_option).casefold()),
             reply_is_right=self.reply_is_right(verdict),
         )
 
 
 def _gap(offered: Offered) -> float | None:
-    forced, said = offered.forced_is_right, offered.reply_is_right
-    return None if forced is None or said is None else forced - said
+    forced, replied = offered.forced_is_right, offered.reply_is_right
+    return None if forced is None or replied is None else forced - replied
 
 
 def _brier(offered: Offered) -> float | None:
@@ -147,13 +151,13 @@ def _entropy(offered: Offered) -> float:
 
 
 def _differs(offered: Offered) -> float | None:
-    return None if offered.said is None else float(offered.said not in offered.likeliest)
+    return None if offered.reply_option is None else float(offered.reply_option not in offered.likeliest)
 
 
 def _order_gap(offered: Offered) -> float | None:
-    if offered.other is None:
+    if offered.reversed_order is None:
         return None
-    return math.fsum(abs(share - offered.other[option]) for option, share in offered.given.items()) / 2
+    return math.fsum(abs(share - offered.reversed_order[option]) for option, share in offered.given_order.items()) / 2
 
 
 def forced_measures(**declared: Any) -> list[Measure]:
@@ -164,55 +168,55 @@ def forced_measures(**declared: Any) -> list[Measure]:
     """
     one_order = "its options are not asked for in two orders, or the model does not tell how likely they are"
     return [
-        OfOptions(
+        OptionsMeasure(
             name="forced_accuracy",
             about="Share of documents whose likeliest option, by forced passes, is the right one.",
-            of=lambda offered: offered.forced_is_right,
+            value_of=lambda offered: offered.forced_is_right,
             **declared,
         ),
-        OfOptions(
+        OptionsMeasure(
             name="forced_gap",
             about="Accuracy by forced passes less that of the written replies, on the same documents.",
-            of=_gap,
+            value_of=_gap,
             bounds=_SIGNED,
             **declared,
         ),
-        OfOptions(
+        OptionsMeasure(
             name="forced_differs_rate",
             about="Of the replies that take an option, the share that takes another one than the likeliest.",
-            of=_differs,
+            value_of=_differs,
             higher_is_better=False,
             **declared,
         ),
-        OfOptions(
+        OptionsMeasure(
             name="option_brier",
             about="Brier score of the distribution over the options: sum over them of (p - [right])^2.",
-            of=_brier,
+            value_of=_brier,
             higher_is_better=False,
             bounds=(0.0, 2.0),
             **declared,
         ),
-        OfOptions(
+        OptionsMeasure(
             name="option_overconfidence",
             about="Mean probability of the likeliest option less how often it is right.",
-            of=_overconfidence,
+            value_of=_overconfidence,
             higher_is_better=False,
             bounds=_SIGNED,
             **declared,
         ),
-        OfOptions(
+        OptionsMeasure(
             name="option_entropy_mean",
             title="entropy over the options",
             about="Mean entropy (nats) of the distribution over the options.",
-            of=_entropy,
+            value_of=_entropy,
             higher_is_better=False,
             bounds=(0.0, math.inf),
             **declared,
         ),
-        OfOptions(
+        OptionsMeasure(
             name="option_order_gap",
             about="How far the distribution moves (total variation) where lettered options stand in the other order.",
-            of=_order_gap,
+            value_of=_order_gap,
             higher_is_better=False,
             **{**declared, "nothing": one_order},
         ),

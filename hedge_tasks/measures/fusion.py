@@ -14,18 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.detectors.pipeline import Scores, auroc_of_pairs
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.folds import cross_fitting_folds, group_names
 from hedge_tasks.numbers import Number
-from hedge_tasks.statistics.base import midranks
+from hedge_tasks.statistics.base import FloatArray, IntArray, midranks
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-FOLDS = 5
 RANK_MEAN = "mean of the ranks"
 
 
@@ -75,13 +71,12 @@ def fuse(scores: Sequence[Scores], *, seed: int = 0) -> Fusion:
     counted = [(s, label) for s in scores if (label := s.reported_label) is not None]
     names = [n for n in (counted[0][0] if counted else ()) if all(s.get(n) is not None for s, _ in counted)]
     table = np.array([[_finite(s[name]) for name in names] for s, _ in counted], dtype=np.float64)
-    kept = [i for i in range(len(names)) if np.ptp(table[:, i]) > 0] if len(table) else []
-    if len(kept) < 2:
+    varying = [i for i in range(len(names)) if np.ptp(table[:, i]) > 0] if len(table) else []
+    if len(varying) < 2:
         raise DataError("fusion needs two detectors with a number for every labelled document")
-    names, table = [names[i] for i in kept], table[:, kept]
+    names, table = [names[i] for i in varying], table[:, varying]
     labels = np.array([label for _, label in counted])
-    groups = [s.group if s.group is not None else f"\0{s.id}" for s, _ in counted]
-    folds = cross_fitting_folds(labels, groups, seed)
+    folds = cross_fitting_folds(labels, group_names((s.group, s.id) for s, _ in counted), seed)
 
     def estimate(values: FloatArray) -> Number:
         return auroc_of_pairs([(float(v), label, s.group) for v, (s, label) in zip(values, counted, strict=True)])
@@ -113,36 +108,13 @@ def _models(seed: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, asked: FloatArray) -> FloatArray:
+def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, unseen: FloatArray) -> FloatArray:
     model = build()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of not converging: twenty detectors say nearly the same
         model.fit(table, labels)
-    values: FloatArray = model.predict_proba(asked)[:, 1]
+    values: FloatArray = model.predict_proba(unseen)[:, 1]
     return values
-
-
-def cross_fitting_folds(labels: IntArray, groups: Sequence[str], seed: int) -> list[tuple[Any, Any]]:
-    """Folds (training, test) with about as many hallucinations each; a group is in one of them as a whole.
-
-    Raises:
-        DataError: a class has too few groups for folds.
-    """
-    from sklearn.model_selection import StratifiedGroupKFold
-
-    units: dict[int, set[str]] = {0: set(), 1: set()}
-    for group, label in zip(groups, labels.tolist(), strict=True):
-        units[label].add(group)
-    rarer = min(map(len, units.values()))
-    if rarer < 2:
-        raise DataError("cross-fitting needs both labels, each about two images at least")
-    splitter = StratifiedGroupKFold(min(FOLDS, rarer), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        folds = list(splitter.split(np.zeros((len(labels), 1)), labels, groups))
-    if any(len(set(labels[train])) < 2 for train, _ in folds):
-        raise DataError("cross-fitting needs both labels in every fold; there are too few images with one of them")
-    return folds
 
 
 def _finite(value: float | None) -> float:

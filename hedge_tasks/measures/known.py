@@ -48,8 +48,8 @@ class DetectorAuroc(Auroc):
         error = scores.choice_errors.get(self.detector)
         extra = {"choice_error": error} if error else {}
         held_out = {"held_out": True} if scores.held_out else {}
-        about = {"label": scores.reported_label, "group": scores.group, **kind, **extra, **why, **held_out}
-        return {self.detector: scores[self.detector], **about}
+        labels = {"label": scores.reported_label, "group": scores.group}
+        return {self.detector: scores[self.detector], **labels, **kind, **extra, **why, **held_out}
 
     def cases(self, record: Record) -> Sequence[ScoredCase]:
         return [ScoredCase(record[self.detector], record["label"], record["group"], record.get("question_type"))]
@@ -59,13 +59,16 @@ class DetectorAuroc(Auroc):
         own = any(getattr(type(self), name) is not getattr(DetectorAuroc, name) for name in ("record", "cases"))
         if self.within or own:
             return super().by_experts(records, groups, audit)
-        scores = [record[self.detector] for record in records]
-        kept = [i for i, (x, of) in enumerate(zip(scores, records, strict=True)) if x is not None and not held_out(of)]
-        if not kept:
+        scored = [
+            (i, record)
+            for i, record in enumerate(records)
+            if record[self.detector] is not None and not held_out(record)
+        ]
+        if not scored:
             return Number.undefined("no document has a score", unit=self.unit)
-        of = apart([records[i]["group"] for i in kept])
-        labels = audit.verified(kept, [records[i]["label"] for i in kept], of)
-        return replace(audited_auroc([float(scores[i]) for i in kept], labels), unit=self.unit)
+        groups = apart([record["group"] for _, record in scored])
+        labels = audit.verified([i for i, _ in scored], [record["label"] for _, record in scored], groups)
+        return replace(audited_auroc([float(record[self.detector]) for _, record in scored], labels), unit=self.unit)
 
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
         return shared_groups(groups)
@@ -175,11 +178,11 @@ def _units_of(record: Record, level: str, detectors: Sequence[str]) -> list[Unit
             f"{answer}#{i}",
             level,
             answer,
-            of["group"],
-            of["label"],
-            numbers={name: None if of.get(name) is None else float(of[name]) for name in detectors},
+            unit["group"],
+            unit["label"],
+            numbers={name: None if unit.get(name) is None else float(unit[name]) for name in detectors},
         )
-        for i, of in enumerate(record["units"])
+        for i, unit in enumerate(record["units"])
     ]
 
 
@@ -269,11 +272,11 @@ class CountedDocuments(Count):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfQuestionType(Measure):
+class QuestionTypeMeasure(Measure):
     """Another measure, over the documents of one kind only (the task's `question_type` column).
 
     Attributes:
-        of: the other measure.
+        measure: the other measure.
         question_type: the kind.
 
     Example:
@@ -281,19 +284,19 @@ class OfQuestionType(Measure):
         'se_auroc_closed'
     """
 
-    of: Measure
+    measure: Measure
     question_type: str
 
     @property
     def detectors(self) -> tuple[str, ...]:
-        return self.of.detectors
+        return self.measure.detectors
 
     @property
     def unit_detectors(self) -> tuple[str, ...]:
-        return self.of.unit_detectors
+        return self.measure.unit_detectors
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {**self.of.record(scores, verdict, document), "question_type": scores.question_type}
+        return {**self.measure.record(scores, verdict, document), "question_type": scores.question_type}
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
         return self._of_kind(records, groups, None)
@@ -304,11 +307,13 @@ class OfQuestionType(Measure):
     def _of_kind(
         self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels | None
     ) -> Number:
-        kept = [i for i, record in enumerate(records) if record["question_type"] == self.question_type]
-        if not kept:
+        places = [i for i, record in enumerate(records) if record["question_type"] == self.question_type]
+        if not places:
             return Number.undefined(f"no document is of the kind {self.question_type!r}", unit=self.unit)
-        of = None if groups is None else [groups[i] for i in kept]
-        return self.of.estimate([records[i] for i in kept], of, None if audit is None else audit.some(kept))
+        kind_groups = None if groups is None else [groups[i] for i in places]
+        return self.measure.estimate(
+            [records[i] for i in places], kind_groups, None if audit is None else audit.some(places)
+        )
 
 
 BLIND = "claim_blind"
@@ -345,7 +350,7 @@ def unit_auroc(detector: str, *, within: bool = False) -> UnitAuroc:
     return (BlindUnitAuroc if detector == BLIND else UnitAuroc)(name=name, detector=detector, within=within)
 
 
-def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
+def of_question_type(measure: Measure, question_type: str) -> QuestionTypeMeasure:
     """Return a measure over the documents of one kind, named `MEASURE_KIND`.
 
     Example, in the `utils.py` beside a YAML with `{metric: se_auroc_closed, aggregation: !function utils.se_closed}`:
@@ -353,7 +358,7 @@ def of_question_type(measure: Measure, question_type: str) -> OfQuestionType:
     """
     declared = {field.name: getattr(measure, field.name) for field in fields(Measure)}
     declared |= {"name": f"{measure.name}_{question_type}", "title": f"{measure.title}, {question_type}", "kept": False}
-    return OfQuestionType(**declared, of=measure, question_type=question_type)
+    return QuestionTypeMeasure(**declared, measure=measure, question_type=question_type)
 
 
 def known_measures() -> dict[str, Measure]:
@@ -377,12 +382,12 @@ def known_measures() -> dict[str, Measure]:
 
 def looks_at_samples(measure: Measure) -> bool:
     """Return whether a measure is about sampled answers: it says so, or all its detectors cost draws."""
-    known = {*registry.names(), *registry.names("claim")}
-    detectors = [registry.get(name) for name in measure.detectors if name in known]
+    installed = {*registry.names(), *registry.names("claim")}
+    detectors = [registry.get(name) for name in measure.detectors if name in installed]
     return measure.of_samples or (bool(detectors) and all(detector.draws(1, 1) > 0 for detector in detectors))
 
 
 def detectors_of(measures: Iterable[Measure]) -> list[str]:
     """Return the installed detectors that measures need."""
-    known = frozenset(registry.names())
-    return [name for measure in measures for name in measure.detectors if name in known]
+    installed = frozenset(registry.names())
+    return [name for measure in measures for name in measure.detectors if name in installed]

@@ -197,8 +197,8 @@ class OfSums(Measure):
             )
         except LookupError:
             return super().by_experts(records, groups, audit)
-        of = [self.group_of(record) for record in records] if groups is None else groups
-        labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(of))
+        shared = [self.group_of(record) for record in records] if groups is None else groups
+        labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(shared))
         return replace(audited_sums(wrong, right, none, self.statistic, labels), unit=self.unit)
 
     def group_of(self, record: Record) -> Hashable:
@@ -211,8 +211,8 @@ class OfSums(Measure):
         return self.nothing
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        of = apart([self.group_of(record) for record in records]) if groups is None else groups
-        number = estimate_of_sums(self.counts(records), of, self.statistic, bounds=self.bounds)
+        shared = apart([self.group_of(record) for record in records]) if groups is None else groups
+        number = estimate_of_sums(self.counts(records), shared, self.statistic, bounds=self.bounds)
         reason = number.reason if number.defined else self.why_undefined(records)
         return replace(number, unit=self.unit, reason=reason)
 
@@ -256,12 +256,12 @@ class Rate(Mean):
         return {"value": self.under(label)}
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        of = [self.group_of(record) for record in records] if groups is None else groups
-        known = [(record["value"], group) for record, group in zip(records, of, strict=True)]
-        known = [(value, group) for value, group in known if value is not None]
-        if not known:
+        all_groups = [self.group_of(record) for record in records] if groups is None else groups
+        labelled = [(record["value"], group) for record, group in zip(records, all_groups, strict=True)]
+        labelled = [(value, group) for value, group in labelled if value is not None]
+        if not labelled:
             return Number.undefined(self.why_undefined(records), unit=self.unit)
-        rate = estimate_rate([value for value, _ in known], groups=shared_groups([group for _, group in known]))
+        rate = estimate_rate([value for value, _ in labelled], groups=shared_groups([group for _, group in labelled]))
         return replace(rate, unit=self.unit)
 
     def compare(self, a: Sequence[Record], b: Sequence[Record], groups: Sequence[Hashable]) -> Comparison | None:
@@ -270,8 +270,8 @@ class Rate(Mean):
         pairs = [pair for pair in pairs if None not in pair[:2]]
         if not pairs:
             return None
-        first, second, of, places = zip(*pairs, strict=True)
-        return compare_rates(first, second, groups=shared_groups(of)).among(places, len(a))
+        first, second, pair_groups, places = zip(*pairs, strict=True)
+        return compare_rates(first, second, groups=shared_groups(pair_groups)).among(places, len(a))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -338,11 +338,12 @@ class Auroc(Measure):
         if not both:
             return None
         pairs = [(sides[0][i], sides[1][i]) for i in both]
-        scores, labels = (
-            [np.array([getattr(pair[side], of) for pair in pairs]) for side in (0, 1)] for of in ("score", "label")
+        first, second = (
+            (np.array([case.score for case in cases]), np.array([case.label for case in cases]))
+            for cases in zip(*pairs, strict=True)
         )
-        of = self._groups([groups[i] for i in both])
-        return compare_runs(scores[0], labels[0], scores[1], labels[1], groups=of).among(both, len(a))
+        shared = self._groups([groups[i] for i in both])
+        return compare_runs(*first, *second, groups=shared).among(both, len(a))
 
     def _case(self, record: Record) -> ScoredCase | None:
         """The one case of a document; None where it has no score or label."""
@@ -359,31 +360,32 @@ class Bound(Measure):
     """An end of the 95 % interval of another measure, as a row of its own.
 
     Attributes:
-        of: the other measure.
+        measure: the other measure.
         end: "low" or "high".
         needs: why there is none, where the measure has no interval.
     """
 
-    of: Measure
+    measure: Measure
     end: str
     needs: str
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return self.of.record(scores, verdict, document)
+        return self.measure.record(scores, verdict, document)
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = self.of.estimate(records, groups)
+        number = self.measure.estimate(records, groups)
         if not number.defined:
             return number
-        about: dict[str, Any] = {"n": number.n, "n_groups": number.n_groups, "unit": number.unit}
+        counts: dict[str, Any] = {"n": number.n, "n_groups": number.n_groups, "unit": number.unit}
         end = number.low if self.end == "low" else number.high
-        return Number.undefined(self.needs, **about) if end is None else Number(end, **about)
+        return Number.undefined(self.needs, **counts) if end is None else Number(end, **counts)
 
 
 def bounds_of(measure: Measure, needs: str) -> list[Measure]:
     """Return a measure with both ends of its interval."""
+    higher = measure.higher_is_better
     ends = [
-        Bound(name=f"{measure.name}_{end}", higher_is_better=measure.higher_is_better, of=measure, end=end, needs=needs)
+        Bound(name=f"{measure.name}_{end}", higher_is_better=higher, measure=measure, end=end, needs=needs)
         for end in ("low", "high")
     ]
     return [measure, *ends]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import DataError
@@ -82,9 +83,13 @@ def scored_documents(scores: Sequence[Scores], measure: Measure) -> list[Documen
     return [Document(s.id, s.group, measure.record(s, {}, {})) for s in scores]
 
 
-def estimate_of(measure: Measure, documents: Sequence[Document]) -> Number:
-    """Return the number of the table, with its standard error and interval between groups."""
-    return measure.estimate([d.record for d in documents], [d.group for d in documents])
+def estimate_of(measure: Measure, documents: Sequence[Document], experts: ExpertLabels | None = None) -> Number:
+    """Return the number of the table, with its standard error and interval between groups.
+
+    Args:
+        experts: labels of the documents, in their order; the number is then against experts, else against the judge.
+    """
+    return measure.estimate([d.record for d in documents], [d.group for d in documents], experts)
 
 
 def numbers_of_run(run: Run) -> list[tuple[OfSums, Number]]:
@@ -105,16 +110,16 @@ def compare_documents(measure: Measure, a: Sequence[Document], b: Sequence[Docum
     if not pairs:
         return None
     sides = [x.record for x, _ in pairs], [y.record for _, y in pairs]
-    found = measure.compare(*sides, [x.group for x, _ in pairs])
-    return None if found is None else found.of(x.id for x, _ in pairs)
+    comparison = measure.compare(*sides, [x.group for x, _ in pairs])
+    return None if comparison is None else comparison.of(x.id for x, _ in pairs)
 
 
 def _document(run: Run, answers: AnswerSet, measure: Measure) -> Document:
-    about = (answers.id, answers.label, answers.group, answers.question_type)
-    scores = Scores(*about, numbers={}, weighting="", cluster_ids=())
+    identity = (answers.id, answers.label, answers.group, answers.question_type)
+    scores = Scores(*identity, numbers={}, weighting="", cluster_ids=())
     verdict = {"label": answers.label, **(run.verdicts.get(answers.id) or {})}
-    kept = run.columns.get(answers.id, {})
-    columns = {**answer_columns(answers), **kept, **measure.facts(answers)}
+    kept_columns = run.columns.get(answers.id, {})
+    columns = {**answer_columns(answers), **kept_columns, **measure.facts(answers)}
     if lacking := [name for name in measure.columns if name not in columns]:
         raise DataError(f"the run does not keep {', '.join(lacking)}, which {measure.name} is made of")
     try:

@@ -18,56 +18,9 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.numbers import FOUR_DIGITS, Column, Format, Number, Table
-from hedge_tasks.runs.run_files import Run
-
-_OF_A_RUN = ("prompt", "documents")
-_OF_THE_DRAWS = "chosen"
-"""The threshold that a filter found on the draws."""
 
 _ENOUGH = 0.1
 """Share of the variance that draws have when more of them are not worth their price."""
-
-
-def seed_of(run: Run) -> int | None:
-    """The seed of a run's draws; None where it records none."""
-    seed = _sampling(run).get("seed")
-    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
-
-
-def by_seed(run: Run, others: Iterable[Run]) -> dict[int, Run]:
-    """A run and those that differ from it in the seed alone, by seed; the newest of each.
-
-    Task, model, documents, prompt, filters, sampling and judge are the same. Empty where the run records no seed.
-    """
-    found: dict[int, Run] = {}
-    for other in sorted((run, *others), key=lambda one: one.created):
-        seed = seed_of(other)
-        if seed is not None and seed_of(run) is not None and _but_seed(other) == _but_seed(run):
-            found[seed] = other
-    return dict(sorted(found.items()))
-
-
-def differ_in_seed_alone(one: Run, other: Run) -> bool:
-    """Whether two runs are draws of the same with two seeds."""
-    return len(by_seed(one, [other])) == 2
-
-
-def _but_seed(run: Run) -> dict[str, Any]:
-    sampling = {key: value for key, value in _sampling(run).items() if key != "seed"}
-    judges = {(str(verdict.get("judge")), str(verdict.get("version"))) for verdict in run.verdicts.values()}
-    ids = {(answers.id, answers.question) for answers in run.answer_sets}
-    same = {key: run.settings.get(key) for key in _OF_A_RUN}
-    filters = run.settings.get("filters")
-    if isinstance(filters, Mapping):
-        same["filters"] = {
-            name: {key: value for key, value in of.items() if key != _OF_THE_DRAWS} for name, of in filters.items()
-        }
-    return {"task": run.task, "model": run.model, "ids": ids, "judges": judges, "sampling": sampling, **same}
-
-
-def _sampling(run: Run) -> Mapping[str, Any]:
-    of = run.settings.get("sampling")
-    return of if isinstance(of, Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -113,14 +66,16 @@ def spreads(scores: Mapping[int, Mapping[str, Sequence[Scores]]], detectors: Seq
         scores: of each seed, by clustering.
         detectors: by name.
     """
-    clusterings = dict.fromkeys(name for of in scores.values() for name in of)
-    found = []
+    clusterings = dict.fromkeys(name for by_clustering in scores.values() for name in by_clustering)
+    seed_spreads = []
     for clustering in clusterings:
         for detector in detectors:
-            numbers = {seed: detection_auroc(of[clustering], detector) for seed, of in scores.items()}
+            numbers = {
+                seed: detection_auroc(by_clustering[clustering], detector) for seed, by_clustering in scores.items()
+            }
             if spread := spread_of(f"{clustering} {detector}_auroc", numbers):
-                found.append(spread)
-    return found
+                seed_spreads.append(spread)
+    return seed_spreads
 
 
 def spread_of(name: str, numbers: Mapping[int, Number]) -> SeedSpread | None:
@@ -130,7 +85,7 @@ def spread_of(name: str, numbers: Mapping[int, Number]) -> SeedSpread | None:
     return SeedSpread(name, values, math.sqrt(float(np.mean(squares))) if squares else None) if values else None
 
 
-def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str, whose: str) -> Table:
+def spread_table(seed_spreads: Sequence[SeedSpread], seeds: Sequence[int], title: str, whose: str) -> Table:
     """Numbers over seeds, what their intervals are about, and whose labels they rest on."""
     columns = [
         Column("name", "over seeds"),
@@ -142,7 +97,7 @@ def spread_table(found: Sequence[SeedSpread], seeds: Sequence[int], title: str, 
     ]
     named = ", ".join(map(str, sorted(seeds)))
     notes = [f"These runs differ in the seed alone and are one: seeds {named}. {COVERED}", whose]
-    return Table(columns, [spread.to_dict() for spread in found], title, notes)
+    return Table(columns, [spread.to_dict() for spread in seed_spreads], title, notes)
 
 
 COVERED = (
@@ -184,16 +139,16 @@ def draws_shares(
         return []
     scorer = replace(scorer, detectors=tuple(detectors))
     whole = scorer.score([_with(answers, range(n)) for answers in answer_sets])
-    kept = [[place for place in range(n) if place != left_out] for left_out in range(n)]
-    without = [scorer.score([_with(answers, places) for answers in answer_sets]) for places in kept]
-    found = []
+    remaining = [[place for place in range(n) if place != left_out] for left_out in range(n)]
+    without = [scorer.score([_with(answers, places) for answers in answer_sets]) for places in remaining]
+    shares = []
     for detector in detectors:
         number = detection_auroc(whole, detector)
-        values = [value for one in without if (value := detection_auroc(one, detector).value) is not None]
+        values = [value for scores in without if (value := detection_auroc(scores, detector).value) is not None]
         if number.value is None or len(values) < n:
             continue
-        found.append(share_of(detector, jackknifed(values), n, number.stderr))
-    return found
+        shares.append(share_of(detector, jackknifed(values), n, number.stderr))
+    return shares
 
 
 def jackknifed(values: Sequence[float]) -> float:
@@ -220,7 +175,7 @@ def _with(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
     return replace(answers, clean=tuple(answers.clean[i] for i in at), noisy=noisy, cluster_ids=None)
 
 
-def shares_table(found: Sequence[DrawsShare]) -> Table:
+def shares_table(shares: Sequence[DrawsShare]) -> Table:
     """How much of each number's variance other draws would change, and how many draws are enough."""
     columns = [
         Column("detector", "the draws' share"),
@@ -229,4 +184,4 @@ def shares_table(found: Sequence[DrawsShare]) -> Table:
         Column("share", "share of the variance", format=Format(digits=2)),
         Column("enough", "enough (a tenth)"),
     ]
-    return Table(columns, [asdict(one) for one in found], notes=[COVERED] if found else [])
+    return Table(columns, [asdict(share) for share in shares], notes=[COVERED] if shares else [])

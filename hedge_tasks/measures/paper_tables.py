@@ -46,7 +46,7 @@ class ModelNumbers:
     def to_dict(self) -> dict[str, Any]:
         """Return them for JSON."""
         cells = {name: number.to_dict() for name, number in self.numbers.items()}
-        published = {name: asdict(one) for name, one in self.published.items()}
+        published = {name: asdict(theirs) for name, theirs in self.published.items()}
         return {**self.about, **self.counts, "cells": cells, "published": published, "notes": list(self.notes)}
 
 
@@ -99,8 +99,8 @@ def wide_table(
             less = {m.name: _less(row.numbers[m.name], theirs[m.name], m.format) for m in measures if m.name in theirs}
             lines.append({**blank, about[0]: DIFFERENCE, **less})
     for name, values in (beside or {}).items():
-        if known := {m.name: values[m.name] for m in measures if m.name in values}:
-            lines.append({**dict.fromkeys(about, ""), about[0]: name, **known})
+        if values_shown := {m.name: values[m.name] for m in measures if m.name in values}:
+            lines.append({**dict.fromkeys(about, ""), about[0]: name, **values_shown})
     return Table(columns, lines, title=title, notes=notes)
 
 
@@ -173,8 +173,8 @@ def number_rows(rows: Sequence[ModelNumbers]) -> Table:
 def beside_of(published: Iterable[Published], prefix: str = "paper: ") -> dict[str, dict[str, float]]:
     """Return published values by model; where two of the paper's tables have one, the first counts."""
     values: dict[str, dict[str, float]] = {}
-    for one in published:
-        values.setdefault(f"{prefix}{one.model}", {}).setdefault(one.measure, one.value)
+    for number in published:
+        values.setdefault(f"{prefix}{number.model}", {}).setdefault(number.measure, number.value)
     return values
 
 
@@ -236,15 +236,15 @@ def changes_table(
     reasons: dict[str, None] = {}
     for change in changes:
         c, fmt = change.comparison, change.measure.format
-        of = change.measure.title + (f", {change.over}" if change.over else "")
+        measure_name = change.measure.title + (f", {change.over}" if change.over else "")
         signed = replace(fmt, signed=True)
         values = {"a": _text(c.a, fmt), "b": _text(c.b, fmt), "difference": _text(c.difference, signed)}
         interval = format_interval(c.interval, signed)
         tests: dict[str, Cell] = {"p": c.p_value, "p_adjusted": change.p_adjusted, "n": c.n}
         named = {key: short.get(text, text) for key, text in change.about.items()}
-        lines.append({**named, "of": of, **values, "95 % interval": interval, **tests})
+        lines.append({**named, "of": measure_name, **values, "95 % interval": interval, **tests})
         if c.reason:
-            reasons[f"{of}: {c.reason}"] = None
+            reasons[f"{measure_name}: {c.reason}"] = None
     return Table([*columns, Column("n", n)], lines, title=title, notes=[*reasons])
 
 
@@ -258,5 +258,5 @@ def _text(value: float | None, fmt: Format) -> str:
 
 
 def _flat(number: Number) -> dict[str, Cell]:
-    about = {"stderr": number.stderr, "low": number.low, "high": number.high}
-    return {"value": number.value, **about, "n": number.n, "groups": number.n_groups, "reason": number.reason}
+    errors = {"stderr": number.stderr, "low": number.low, "high": number.high}
+    return {"value": number.value, **errors, "n": number.n, "groups": number.n_groups, "reason": number.reason}

@@ -15,10 +15,12 @@ from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Labelled, labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
+from hedge_tasks.measures.folds import group_names
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
 from hedge_tasks.probes.builtin import linear
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
+from hedge_tasks.statistics import auroc
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
 """Numbers of labelled documents that the label price is told for, where a run has more."""
@@ -129,29 +131,29 @@ class ProbeData:
         Raises:
             DataError: no document has a label, none of these has arrays, or they are of different shapes.
         """
-        known = [(a, s) for a, s in zip(answer_sets, scores, strict=True) if s.reported_label is not None]
-        if not known:
+        labelled_pairs = [(a, s) for a, s in zip(answer_sets, scores, strict=True) if s.reported_label is not None]
+        if not labelled_pairs:
             raise DataError("no answer has a label that a detector could be fitted to or measured against")
-        names = [name for name in LOOKED_AT if any(name in inside.get(a.id, {}) for a, _ in known)]
-        pairs = [(a, s) for a, s in known if names and inside.get(a.id, {}).keys() >= set(names)]
+        names = [name for name in LOOKED_AT if any(name in inside.get(a.id, {}) for a, _ in labelled_pairs)]
+        pairs = [(a, s) for a, s in labelled_pairs if names and inside.get(a.id, {}).keys() >= set(names)]
         if not pairs:
-            parts = "+".join(part for part, of in ARRAYS.items() if LOOKED_AT & set(of))
+            parts = "+".join(part for part, arrays in ARRAYS.items() if LOOKED_AT & set(arrays))
             raise DataError(
                 f"nothing that fitted detectors look at was kept with the run; `--gen_kwargs inside={parts}` keeps it"
             )
-        sets, of = zip(*pairs, strict=True)
-        entropies = [s.numbers.get(SEMANTIC_ENTROPY) for s in of]
+        sets, labelled_scores = zip(*pairs, strict=True)
+        entropies = [s.numbers.get(SEMANTIC_ENTROPY) for s in labelled_scores]
         for name in names:
             if len({inside[a.id][name].shape for a in sets}) > 1:
                 raise DataError(f"{name} of different shapes: not all of them are of one model")
         return cls(
             sets,
-            of,
+            labelled_scores,
             {name: np.stack([inside[a.id][name] for a in sets]).astype(np.float32) for name in names},
-            np.array([s.reported_label for s in of], dtype=np.int64),
+            np.array([s.reported_label for s in labelled_scores], dtype=np.int64),
             np.array([np.nan if e is None else e for e in entropies], dtype=np.float64),
-            tuple(str(s.group) if s.group is not None else f"\0{s.id}" for s in of),
-            len(known) - len(pairs),
+            tuple(group_names((s.group, s.id) for s in labelled_scores)),
+            len(labelled_pairs) - len(pairs),
         )
 
     def at(self, detector: FittedDetector) -> FloatArray:
@@ -162,17 +164,15 @@ class ProbeData:
         """
         if detector.array not in self.arrays:
             raise DataError(f"the run keeps no {detector.array}; `--gen_kwargs inside={detector.part}` does")
-        found = looked_at(detector, self.arrays[detector.array])
-        if np.isnan(found).any():
+        numbers = looked_at(detector, self.arrays[detector.array])
+        if np.isnan(numbers).any():
             raise DataError(f"some documents have no {detector.array} of the {detector.place}")
-        return found
+        return numbers
 
     @property
     def group_numbers(self) -> IntArray:
-        """A number for each document's group."""
-        names = np.asarray(self.groups, dtype=object).astype(str)
-        found: IntArray = np.unique(names, return_inverse=True)[1].astype(np.int64)
-        return found
+        """A number for each document's group, shape (n,)."""
+        return group_numbers(self.groups)
 
     def of_types(self, types: Sequence[str]) -> ProbeData:
         """The same documents, of which nothing is known but the kind of question."""
@@ -194,6 +194,12 @@ class ProbeData:
             raise DataError("some documents have no semantic entropy to be fitted to")
         cut = best_split(self.entropies)
         return (self.entropies > cut).astype(np.int64)
+
+
+def group_numbers(groups: Sequence[str]) -> IntArray:
+    """Return a number for each group's name, shape (n,)."""
+    numbers: IntArray = np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1].astype(np.int64)
+    return numbers
 
 
 def best_split(values: FloatArray) -> float:
@@ -244,7 +250,7 @@ def probe_table(
         DataError: the states of the other run have another shape.
     """
     for name in data.arrays.keys() & (fit_on.arrays.keys() if fit_on is not None else ()):
-        shapes = [of.arrays[name].shape[1:] for of in (fit_on, data) if of is not None]
+        shapes = [run_data.arrays[name].shape[1:] for run_data in (fit_on, data) if run_data is not None]
         if len(set(shapes)) > 1:
             raise DataError(f"a probe of one model cannot read another's {name}: shapes {shapes[0]} and {shapes[1]}")
     rows, left_out, columns = [], dict[str, str](), dict[str, Labelled]()
@@ -263,20 +269,20 @@ def probe_table(
     types = sorted({s.question_type for s in data.scores if s.question_type is not None})
     if len(types) > 1 and fit_on is None:
         try:
-            found = fitted_scores(data.of_types(types), _TYPE_ALONE, seed=seed)
+            type_scores = fitted_scores(data.of_types(types), _TYPE_ALONE, seed=seed)
         except DataError as error:
             left_out[_TYPE_ALONE.name] = str(error)
         else:
             name = _TYPE_ALONE.name
-            columns[name] = found.column(name)
-            rows.append(ProbeRow(name, _TYPE_ALONE.title, 0, found.labels, columns[name].auroc()))
-    shown = [row for row in rows if row.estimate.value is not None]
+            columns[name] = type_scores.column(name)
+            rows.append(ProbeRow(name, _TYPE_ALONE.title, 0, type_scores.labels, columns[name].auroc()))
+    defined = [row for row in rows if row.estimate.value is not None]
     left_out |= {row.name: str(row.estimate.reason) for row in rows if row.estimate.value is None}
-    compared = {row.name: columns[row.name] for row in shown}
+    compared = {row.name: columns[row.name] for row in defined}
     blind = against_blind(data.answer_sets, compared, data.scores) if compared else None
-    ordered = tuple(sorted(shown, key=lambda row: (-(row.estimate.value or 0.0), row.name)))
+    ordered = tuple(sorted(defined, key=lambda row: (-(row.estimate.value or 0.0), row.name)))
     # States are kept in half precision.
-    size = sum(math.prod(of.shape[1:]) * (2 if name == "states" else 4) for name, of in data.arrays.items())
+    size = sum(math.prod(array.shape[1:]) * (2 if name == "states" else 4) for name, array in data.arrays.items())
     return ProbeTable(ordered, blind, left_out, len(data.labels), data.missing, size, fitted_on)
 
 
@@ -332,12 +338,12 @@ def _fitted_row(
 ) -> tuple[ProbeRow, Labelled]:
     states, targets = data.at(detector), data.targets(detector)
     start = time.perf_counter()
-    found = fitted_scores(data, detector, fit_on, seed=seed)
+    fitted = fitted_scores(data, detector, fit_on, seed=seed)
     seconds = time.perf_counter() - start
-    column = found.column(detector.name)
-    row = ProbeRow(detector.name, detector.title, 0, found.labels, column.auroc(), passes=1, seconds=seconds)
-    if found.shuffled is not None:
-        row = replace(row, shuffled=found.shuffled.mean)
+    column = fitted.column(detector.name)
+    row = ProbeRow(detector.name, detector.title, 0, fitted.labels, column.auroc(), passes=1, seconds=seconds)
+    if fitted.shuffled is not None:
+        row = replace(row, shuffled=fitted.shuffled.mean)
     if controls and fit_on is None:
         foreign = foreign_auroc(detector, states, targets, data.labels, data.groups, seed=seed)
         row = replace(row, foreign=foreign)
@@ -369,18 +375,18 @@ def foreign_auroc(
 
 def _of_another(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
     """For each document one of another group; every document is taken once, where that is possible."""
-    of = np.asarray(groups, dtype=object)
-    n = len(of)
+    own_groups = np.asarray(groups, dtype=object)
+    n = len(own_groups)
     order = rng.permutation(n)
     for _ in range(100):
-        same = np.flatnonzero(of[order] == of)
-        if not len(same):
+        unmoved = np.flatnonzero(own_groups[order] == own_groups)
+        if not len(unmoved):
             break
-        for i in same:
+        for i in unmoved:
             j = int(rng.integers(n))
             order[i], order[j] = order[j], order[i]
-    found: IntArray = order
-    return found
+    places: IntArray = order
+    return places
 
 
 def _prices(data: ProbeData, detector: FittedDetector, states: FloatArray, seed: int) -> dict[int, float]:
@@ -394,7 +400,7 @@ def label_prices(
 
     Arguments as of `hedge_tasks.probes.crossfit.cross_fitted`.
     """
-    found: dict[int, float] = {}
+    prices: dict[int, float] = {}
     for n in LABEL_PRICES:
         if n >= len(labels) * 0.8:
             break
@@ -402,11 +408,9 @@ def label_prices(
             values = cross_fitted(detector, states, labels, labels, groups, n_labels=n, seed=seed)
         except DataError:  # so few documents that the method has nothing to stand on: no number at this price
             continue
-        found[n] = _area(values, labels)
-    return found
+        prices[n] = _area(values, labels)
+    return prices
 
 
 def _area(values: FloatArray, labels: IntArray) -> float:
-    from hedge_tasks.statistics import auroc
-
     return auroc(values.tolist(), labels.tolist())

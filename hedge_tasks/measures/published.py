@@ -49,14 +49,14 @@ def read_published(package: str) -> tuple[Published, ...]:
     )
 
 
-def names_given(given: Sequence[str], models: Sequence[str]) -> dict[str, str]:
+def names_given(entries: Sequence[str], models: Sequence[str]) -> dict[str, str]:
     """Return what a user says with `--name MODEL=TEXT`, by the paper's model.
 
     Raises:
         ConfigError: an entry is of another form, or the paper has no such model; names the nearest one.
     """
     names = {}
-    for entry in given:
+    for entry in entries:
         model, separator, text = entry.partition("=")
         if not separator or not text:
             raise ConfigError(
@@ -76,8 +76,10 @@ def model_of_paper(model: str, patterns: Mapping[str, str], names: Mapping[str, 
         patterns: the paper's model -> regular expression of its name on the hub.
         names: the paper's model -> text in the name of the user's copy, which counts before the patterns.
     """
-    own = [of for of, text in names.items() if text.lower() in model.lower()]
-    found = own or [
-        of for of, pattern in patterns.items() if of not in names and re.search(pattern, model, re.IGNORECASE)
+    own = [paper_model for paper_model, text in names.items() if text.lower() in model.lower()]
+    matches = own or [
+        paper_model
+        for paper_model, pattern in patterns.items()
+        if paper_model not in names and re.search(pattern, model, re.IGNORECASE)
     ]
-    return found[0] if len(found) == 1 else None
+    return matches[0] if len(matches) == 1 else None

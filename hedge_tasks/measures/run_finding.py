@@ -13,27 +13,23 @@ from typing import Any
 
 from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.adjudication.outcomes import declined_in
-from hedge_tasks.clustering import build_backend
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import FREE, free_of
-from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of, prices_of, score_clustered
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of, prices_of, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
-from hedge_tasks.measures.blind import AgainstBlind, BlindRow, against_blind
-from hedge_tasks.measures.curves import auroc_estimate, rate_of
+from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.measures.blind import SIGNIFICANT, BlindRow, against_blind
+from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.detector_table import differences
 from hedge_tasks.measures.of_run import numbers_of_run
 from hedge_tasks.measures.trust_state import TrustState, trust_of
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE_PERCENT, Number, count_of, format_interval, format_number
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import knowing, scorers_of
+from hedge_tasks.scoring.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison
-
-_LEVEL = 0.05
-_POINTS = WHOLE_PERCENT
 
 _VERSION = re.compile(r"^(?P<judge>[\w.-]+) (?P<version>\d+)$")
 
@@ -46,14 +42,14 @@ class LeadingDetector:
         detector, clustering: their names.
         number: its ROC-AUC.
         draws: samples per question that it needs.
-        of: how many ROC-AUCs it is the highest of.
+        n_compared: how many ROC-AUCs it is the highest of.
     """
 
     detector: str
     clustering: str
     number: Number
     draws: float
-    of: int
+    n_compared: int
 
 
 @dataclass(frozen=True)
@@ -97,8 +93,8 @@ class RunFinding:
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """The finding, one thought a sentence."""
-        found = [self._suite(), self._rate(), self._lead(), self._price(), self._blind(), self._labels()]
-        return tuple(sentence for sentence in found if sentence)
+        parts = [self._suite(), self._rate(), self._lead(), self._price(), self._blind(), self._labels()]
+        return tuple(sentence for sentence in parts if sentence)
 
     @property
     def text(self) -> str:
@@ -124,10 +120,10 @@ class RunFinding:
             return f"No answer has a label, so nobody knows how many of them are wrong.{declined}"
         if self.rate.value in (0.0, 1.0):
             share = "None" if self.rate.value == 0 else "All"
-            told = f"{share} of the {self.rate.n} judged answers are wrong, so detectors have nothing to tell apart."
-            return told + declined
-        share = f"{WHOLE_PERCENT(self.rate.value)} of {self.rate.n} judged answers are wrong{_bounds(self.rate)}."
-        return share + declined
+            wrong = f"{share} of the {self.rate.n} judged answers are wrong"
+            return f"{wrong}, so detectors have nothing to tell apart.{declined}"
+        share = f"{WHOLE_PERCENT(self.rate.value)} of {self.rate.n} judged answers are wrong"
+        return f"{share}{interval_text(self.rate.interval)}.{declined}"
 
     def _lead(self) -> str:
         if self.lead is None:
@@ -135,16 +131,15 @@ class RunFinding:
             if one_class or not self.why_none:
                 return ""
             return f"There is no ROC-AUC of a detector: {self.why_none}."
-        value, number = WHOLE_PERCENT(self.lead.number.value or 0.0), self.lead.number
-        name = f"{name_of(self.lead.detector)} ({self.lead.clustering})"
-        of = f"the highest of {self.lead.of} ROC-AUCs, one seed" if self.lead.of > 1 else "one seed"
-        if number.low is not None and number.low <= 0.5:
-            best = "The best detector" if self.lead.of > 1 else "The detector"
-            return (
-                f"{best} cannot be told from chance: a wrong answer has a higher {name} than a right one {value} of "
-                f"the time{_bounds(number)}."
-            )
-        return f"A wrong answer has a higher {name} than a right one {value} of the time{_bounds(number)} ({of})."
+        several = self.lead.n_compared > 1
+        return lead_sentence(
+            f"{name_of(self.lead.detector)} ({self.lead.clustering})",
+            self.lead.number,
+            subject="The best detector" if several else "The detector",
+            wrong="a wrong answer",
+            right="a right one",
+            note=f"the highest of {self.lead.n_compared} ROC-AUCs, one seed" if several else "one seed",
+        )
 
     def _price(self) -> str:
         if self.lead is None or self.sampling is None:
@@ -156,14 +151,13 @@ class RunFinding:
         better, worse = self.beaten
         if not better:
             what = f"the free log-probability of the answer ({name_of(name)}, {value})"
-            all_worse = worse == self.sampling.of
-            return (
-                f"Every detector that samples is worse than {what}."
-                if all_worse
-                else f"No detector that samples beats {what}."
-            )
+            if worse == self.sampling.n_compared:
+                return f"Every detector that samples is worse than {what}."
+            return f"No detector that samples beats {what}."
         gained = self.gain[0] if self.gain is not None else None
-        by = f" by {_POINTS.bare(gained.difference)} points{_interval(gained)}" if gained and gained.difference else ""
+        by = ""
+        if gained is not None and gained.difference:
+            by = f" by {WHOLE_PERCENT.bare(gained.difference)} points{interval_text(gained.interval)}"
         who = f"{name_of(self.sampling.detector)} ({self.sampling.clustering})"
         draws = count_of(round(self.sampling.draws), "sample")
         return f"{who} beats the free log-probability of the answer ({value}){by}, at {draws} per question."
@@ -217,10 +211,12 @@ def finding_of(
     audit, unreadable = _audit(run)
     trust = trust_of(run, scores, scorers=scorers, left_out={**(left_out or {}), **unreadable}, audit=audit)
     suite = next(((m.title, n) for m, n in numbers_of_run(run) if m.leads and n.defined), None)
-    shown = {name: main_detectors(name for s in of[:1] for name in s) for name, of in scores.items()}
-    estimates = {(d, c): auroc_estimate(scores[c], d) for c, names in shown.items() for d in names}
-    about: dict[str, Any] = {
-        "rate": rate_of(run.answer_sets),
+    detectors = {
+        name: main_detectors(name for s in by_document[:1] for name in s) for name, by_document in scores.items()
+    }
+    estimates = {(d, c): detection_auroc(scores[c], d) for c, names in detectors.items() for d in names}
+    fields: dict[str, Any] = {
+        "rate": hallucination_rate(run.answer_sets),
         "declined": declined_in(run.verdicts.values()),
         "suite": suite,
         "audit": audit,
@@ -229,27 +225,27 @@ def finding_of(
     defined = {key: number for key, number in estimates.items() if number.value is not None}
     if not defined:
         reasons = sorted({str(number.reason) for number in estimates.values()})
-        return RunFinding(run, trust, lead=None, why_none="; ".join(reasons[:2]) or "nothing was scored", **about)
-    prices = {(d, c): price.mean for c, of in scores.items() for d, price in prices_of(of).items()}
+        return RunFinding(run, trust, lead=None, why_none="; ".join(reasons[:2]) or "nothing was scored", **fields)
+    prices = {(d, c): price.mean for c, by_document in scores.items() for d, price in prices_of(by_document).items()}
     ranked = sorted(defined, key=lambda key: -(defined[key].value or 0.0))
 
     def leading(key: tuple[str, str]) -> LeadingDetector:
         return LeadingDetector(*key, defined[key], prices[key], len(defined))
 
-    free_scores = free_of_answers(run.answer_sets)
-    known = {name: auroc_estimate(free_scores, name) for name in FREE}
-    free = free_of([name for name, number in known.items() if number.defined])
+    free_scores = _free_scores(run.answer_sets)
+    free_numbers = {name: detection_auroc(free_scores, name) for name in FREE}
+    free = free_of([name for name, number in free_numbers.items() if number.defined])
     columns = {_key(*key): labelled(scores[key[1]], key[0]) for key in ranked}
     sampling = [key for key in ranked if prices[key] > 0]
-    about |= _against_free(columns, [_key(*key) for key in sampling], free, free_scores, known)
+    fields |= _against_free(columns, [_key(*key) for key in sampling], free, free_scores, free_numbers)
     if sampling:
         best = min(sampling, key=lambda key: (-(defined[key].value or 0.0), prices[key]))
-        about["sampling"] = leading(best)
+        fields["sampling"] = leading(best)
     lead = leading(ranked[0])
-    blind = blind_of(run, columns, scores[lead.clustering])
-    if blind is not None and blind.rows:
-        about |= {"blind": blind.rows[0], "beats_blind": _key(lead.detector, lead.clustering) not in blind.not_better}
-    return RunFinding(run, trust, lead=lead, **about)
+    blind = against_blind(run.answer_sets, columns, scores[lead.clustering])
+    if blind.rows:
+        fields |= {"blind": blind.rows[0], "beats_blind": _key(lead.detector, lead.clustering) not in blind.not_better}
+    return RunFinding(run, trust, lead=lead, **fields)
 
 
 def trust_of_run(run: Run) -> TrustState:
@@ -259,14 +255,9 @@ def trust_of_run(run: Run) -> TrustState:
     return trust_of(run, scores, scorers=scorers, left_out={**left_out, **unreadable}, audit=audit)
 
 
-def free_of_answers(answer_sets: Sequence[AnswerSet]) -> list[Scores]:
+def _free_scores(answer_sets: Sequence[AnswerSet]) -> list[Scores]:
     """Return the scores of the detectors that need nothing but the judged answer, whatever the clustering."""
     return [score_clustered(a.with_clusters((0,) * len(a.answers)), detectors=FREE) for a in answer_sets]
-
-
-def blind_of(run: Run, columns: Mapping[str, Labelled], scores: Sequence[Scores]) -> AgainstBlind | None:
-    """Return the blind baselines beside detectors; None where there is nothing to compare."""
-    return against_blind(run.answer_sets, columns, scores) if columns else None
 
 
 def _against_free(
@@ -274,38 +265,37 @@ def _against_free(
     sampling: Sequence[str],
     free: str | None,
     free_scores: Sequence[Scores],
-    known: Mapping[str, Number],
+    free_numbers: Mapping[str, Number],
 ) -> dict[str, Any]:
     if free is None:
         return {}
-    found: dict[str, Any] = {"free": (free, known[free])}
+    fields: dict[str, Any] = {"free": (free, free_numbers[free])}
     if not sampling:
-        return found
+        return fields
     reference = labelled(free_scores, free)
     pairs = differences({**{key: columns[key] for key in sampling}, free: reference}, sampling, free)
-    gained = {key: pair for key, (pair, p) in pairs.items() if pair is not None and pair.difference is not None}
-    better = sum((pair.difference or 0.0) > 0 and _told(pairs[key][1]) for key, pair in gained.items())
-    worse = sum((pair.difference or 0.0) < 0 and _told(pairs[key][1]) for key, pair in gained.items())
+    gains = {key: pair for key, (pair, p) in pairs.items() if pair is not None and pair.difference is not None}
+    significant = [pair for key, pair in gains.items() if (p := pairs[key][1]) is not None and p < SIGNIFICANT]
+    better = sum((pair.difference or 0.0) > 0 for pair in significant)
+    worse = sum((pair.difference or 0.0) < 0 for pair in significant)
     first = sampling[0]
-    if first in gained:
-        found["gain"] = (gained[first], pairs[first][1])
-    return {**found, "beaten": (better, worse)}
+    if first in gains:
+        fields["gain"] = (gains[first], pairs[first][1])
+    return {**fields, "beaten": (better, worse)}
 
 
 def _scored(run: Run) -> tuple[dict[str, Sequence[Scores]], dict[str, Scorer], dict[str, str]]:
     """Scores by clustering, as the run's settings have it; no model is loaded for them."""
     left_out: dict[str, str] = {}
     try:
-        scorers = scorers_of(run)
-    except ConfigError:
-        scorers = {"exact": knowing(Scorer("exact", build_backend("exact")), run)}
+        scorers = scorers_or_exact(run)
     except HedgeError as error:
         return {}, {}, {"all": str(error)}
     scores: dict[str, Sequence[Scores]] = {}
     for name, scorer in scorers.items():
         try:
-            if not run.evidence and isinstance(scorer.backend, ReusesOutputs) and (asked := scorer.backend.sources()):
-                left_out[name] = f"the run does not keep what {asked[0].model} says of its answers"
+            if not run.evidence and isinstance(scorer.backend, ReusesOutputs) and (sources := scorer.backend.sources()):
+                left_out[name] = f"the run does not keep what {sources[0].model} says of its answers"
                 continue
             scores[name] = scorer.score(run.answer_sets)
         except HedgeError as error:
@@ -324,13 +314,23 @@ def _key(detector: str, clustering: str) -> str:
     return f"{detector}, {clustering}"
 
 
-def _told(p: float | None) -> bool:
-    return p is not None and p < _LEVEL
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Return an interval in whole percent behind a number; empty where there is none."""
+    return "" if interval is None else f" {format_interval(interval, WHOLE_PERCENT)}"
 
 
-def _bounds(number: Number) -> str:
-    return "" if number.interval is None else f" {format_interval(number.interval, WHOLE_PERCENT)}"
+def lead_sentence(name: str, number: Number, *, subject: str, wrong: str, right: str, note: str) -> str:
+    """Say how often a detector ranks a wrong unit above a right one, and where that cannot be told from chance.
 
-
-def _interval(pair: Comparison) -> str:
-    return "" if pair.interval is None else f" {format_interval(pair.interval, _POINTS)}"
+    Args:
+        name: of the detector, for people.
+        number: its ROC-AUC.
+        subject: "The detector", or "The best detector" of several.
+        wrong, right: the units that are compared, such as "a wrong answer" and "a right one".
+        note: behind a ROC-AUC that is above chance, in parentheses; may be empty.
+    """
+    share = f"{WHOLE_PERCENT(number.value or 0.0)} of the time{interval_text(number.interval)}"
+    compared = f"{wrong} has a higher {name} than {right} {share}"
+    if number.low is not None and number.low <= 0.5:
+        return f"{subject} cannot be told from chance: {compared}."
+    return f"{compared[0].upper()}{compared[1:]}{f' ({note})' if note else ''}."

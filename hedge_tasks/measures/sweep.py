@@ -1,13 +1,9 @@
-"""AUROC against the number of sampled answers, from one run, and against the perturbation's strength, from several.
-
-The first is Table 3 and Figure 2 of the HEDGE paper; the second is what its §6.2 misses, where both grow together.
-"""
+"""AUROC against the number of sampled answers, from one run: Table 3 and Figure 2 of the HEDGE paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from hedge_tasks.clustering import EmbeddingClustering, HybridClustering, NliClustering
 from hedge_tasks.clustering.embedding import EmbeddingCache
@@ -18,8 +14,8 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import tables
 from hedge_tasks.measures.cost import Cost, measured
+from hedge_tasks.measures.priced_scores import priced_columns, truncated
 from hedge_tasks.numbers import Number
-from hedge_tasks.runs.run_files import Run
 
 
 @dataclass(frozen=True)
@@ -45,11 +41,6 @@ def usual_sizes(most: int) -> list[int]:
     return sorted({n for n in (1, 2, 3, 5, 10, *range(15, most, 5)) if n < most} | ({most} if most else set()))
 
 
-def truncated(answer_set: AnswerSet, n: int) -> AnswerSet:
-    """The answer set as a run with n clean and n noisy answers has it: draws do not depend on how many there are."""
-    return replace(answer_set, clean=answer_set.clean[:n], noisy=answer_set.noisy[:n], cluster_ids=None)
-
-
 def sweep(
     answer_sets: Sequence[AnswerSet],
     scorer: Scorer,
@@ -71,9 +62,8 @@ def sweep(
     _check_sizes(answer_sets, sizes)
     scorer = replace(scorer, detectors=tuple(detectors))
     for n in sizes:
-        all_of_them = all(max(len(a.clean), len(a.noisy)) <= n for a in answer_sets)
-        known = whole if all_of_them else None
-        scores = known or scorer.score([truncated(answer_set, n) for answer_set in answer_sets])
+        complete = all(max(len(a.clean), len(a.noisy)) <= n for a in answer_sets)
+        scores = (whole if complete else None) or scorer.score([truncated(a, n) for a in answer_sets])
         draws = prices_of(scores)
         for name in detectors:
             yield Point(n, name, detection_auroc(scores, name), draws[name].most)
@@ -90,15 +80,13 @@ def sweep_draws(
     Raises:
         ConfigError: a budget is negative.
     """
-    from hedge_tasks.measures.detector_table import priced_columns
-
     if not answer_sets:
         raise DataError("there are no answers")
     check_samples(answer_sets)
-    asked = {name: get(name) for name in dict.fromkeys(detectors)}
+    by_name = {name: get(name) for name in dict.fromkeys(detectors)}
     for budget in budgets:
-        columns, _ = priced_columns(answer_sets, scorer, asked, budget)
-        for name in (name for name in asked if name in columns):
+        columns, _ = priced_columns(answer_sets, scorer, by_name, budget)
+        for name in (name for name in by_name if name in columns):
             yield Point(budget, name, detection_auroc(columns[name].scores, name), columns[name].draws)
 
 
@@ -160,48 +148,11 @@ def _without_memory(scorer: Scorer) -> Scorer:
     return scorer
 
 
-def prices_as_csv(found: Sequence[ScoringPrice]) -> str:
+def prices_as_csv(measurements: Sequence[ScoringPrice]) -> str:
     """One line a price: n, clustering, seconds, cpu_seconds, peak_mb, gpu_peak_mb, gpu_added_mb."""
     names = [field.name for field in fields(Cost)]
-    rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in found)
+    rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in measurements)
     return tables.as_csv([["n", "clustering", *names], *rows])
-
-
-def strength_of(run: Run) -> float | None:
-    """The factor on all ranges of a run's perturbation; None where it has none or records none."""
-    noise = (run.settings.get("sampling") or {}).get("perturbation")
-    strength = noise.get("strength") if isinstance(noise, Mapping) else None
-    return float(strength) if isinstance(strength, (int, float)) and not isinstance(strength, bool) else None
-
-
-def by_strength(run: Run, others: Iterable[Run]) -> dict[float, Run]:
-    """A run and those that differ from it in nothing but the strength, by strength; the newest of each.
-
-    Number of answers, temperature, seed, prompt and model are the same, so clean answers are, too.
-
-    Raises:
-        DataError: the run's perturbation has no strength.
-    """
-    if strength_of(run) is None:
-        raise DataError(f"{run.title}: its perturbation has no strength")
-    found: dict[float, Run] = {}
-    for other in sorted(others, key=lambda one: one.created):
-        strength = strength_of(other)
-        if strength is not None and (other.task, other.model) == (run.task, run.model) and _alike(run, other):
-            found[strength] = other
-    return found
-
-
-def _alike(one: Run, other: Run) -> bool:
-    return _but_strength(one) == _but_strength(other) and one.settings.get("prompt") == other.settings.get("prompt")
-
-
-def _but_strength(run: Run) -> dict[str, Any]:
-    sampling = dict(run.settings.get("sampling") or {})
-    sampling.pop("strength", None)
-    noise = sampling.pop("perturbation", None)
-    rest = {key: value for key, value in noise.items() if key != "strength"} if isinstance(noise, Mapping) else noise
-    return {**sampling, "perturbation": rest}
 
 
 def as_csv(points: Sequence[Point]) -> str:

@@ -121,7 +121,7 @@ def trust_of(
         left_out: clustering -> why there are no scores.
         audit: of the run's labels by experts, where there is one.
     """
-    found = [
+    reasons = [
         *_about_question_types(scores),
         *_about_classes(run),
         *_about_health(run),
@@ -130,8 +130,8 @@ def trust_of(
         *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in (left_out or {}).items()),
         *_about_thresholds(run, scores, scorers or {}),
     ]
-    once = dict.fromkeys(found)
-    return TrustState(tuple(sorted(once, key=lambda reason: -_ORDER.index(reason.level))))
+    unique = dict.fromkeys(reasons)
+    return TrustState(tuple(sorted(unique, key=lambda reason: -_ORDER.index(reason.level))))
 
 
 def _about_health(run: Run) -> Iterator[TrustReason]:
@@ -150,9 +150,9 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
 def _about_question_types(scores: Mapping[str, Sequence[Scores]]) -> Iterator[TrustReason]:
     """Yield which scores a pooled AUROC flatters, of all clusterings in one sentence each."""
     explained, partly, two = [], [], Format(digits=2)
-    for name, of in scores.items():
-        for score in main_detectors(detectors_of(of)):
-            pooled, inside = detection_auroc(of, score), within_strata(of, score)
+    for name, by_document in scores.items():
+        for score in main_detectors(detectors_of(by_document)):
+            pooled, inside = detection_auroc(by_document, score), within_strata(by_document, score)
             if inside is None or pooled.value is None or inside.value is None or pooled.interval is None:
                 continue
             text = f"{name_of(score)} with {name} ({two(pooled.value)} pooled, {two(inside.value)} within)"
@@ -188,9 +188,9 @@ def _about_labels(run: Run, audit: ExpertAudit | None) -> Iterator[TrustReason]:
     if audit is not None or not run.verdicts:
         return
     names = {str(verdict.get("judge")) for verdict in run.verdicts.values()}
-    asked = sorted(name for name in names if name.startswith(("llm", "hf")))
-    if asked:
-        yield TrustReason(f"The labels are a model's ({', '.join(asked[:2])}), and no expert has checked any of them.")
+    models = sorted(name for name in names if name.startswith(("llm", "hf")))
+    if models:
+        yield TrustReason(f"The labels are a model's ({', '.join(models[:2])}), and no expert has checked any of them.")
     else:
         yield TrustReason("No expert has checked the labels: `hedge audit plan` says what that would buy.", "note")
 
@@ -234,12 +234,12 @@ def _not_chosen(run: Run) -> dict[str, list[str]]:
 def _held_out(scores: Mapping[str, Sequence[Scores]]) -> dict[int, list[str]]:
     """Clusterings by the number of documents that their thresholds were tuned on."""
     counts: dict[int, list[str]] = {}
-    for name, of in scores.items():
-        if count := sum(s.held_out for s in of):
+    for name, by_document in scores.items():
+        if count := sum(s.held_out for s in by_document):
             counts.setdefault(count, []).append(name)
     return counts
 
 
 def _listed(texts: Sequence[str]) -> str:
-    more = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
-    return "; ".join(texts[:_MOST_NAMED]) + more
+    ending = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    return "; ".join(texts[:_MOST_NAMED]) + ending

@@ -11,18 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, UnitsOfAnswer
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import text_scores
+from hedge_tasks.measures.folds import group_names
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ScoredClaims, claim_units
 from hedge_tasks.statistics import estimate_mean, estimate_rate
-
-IntArray = npt.NDArray[np.int64]
+from hedge_tasks.statistics.base import IntArray
 
 TEXT = "claim_text"
 """Name of the blind baseline that is fitted: a classifier of the units' wording, cross-fitted by image."""
@@ -79,7 +78,7 @@ def with_text(units: Sequence[Unit], seed: int = 0) -> tuple[tuple[Unit, ...], s
         seed: of the folds.
     """
     labels = np.array([unit.label for unit in units], dtype=np.int64)
-    groups = [unit.group or f"\0{unit.parent}" for unit in units]
+    groups = group_names((unit.group, unit.parent) for unit in units)
     try:
         scores = text_scores([unit.text for unit in units], labels, groups, seed)
     except DataError as error:
@@ -170,7 +169,7 @@ def units_by_answer(
     if text and units:
         units, reason = with_text(units)
         left_out |= {TEXT: reason} if reason else {}
-    by_answer: dict[str, list[Unit]] = {one.answers.id: [] for one in scored.answers}
+    by_answer: dict[str, list[Unit]] = {answer.answers.id: [] for answer in scored.answers}
     for unit in units:
         by_answer[unit.parent].append(unit)
-    return {id: UnitsOfAnswer(tuple(of), left_out, unlabelled) for id, of in by_answer.items()}
+    return {id: UnitsOfAnswer(tuple(labelled), left_out, unlabelled) for id, labelled in by_answer.items()}

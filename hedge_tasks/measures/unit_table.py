@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks.detectors.pipeline import auroc_of_pairs
 from hedge_tasks.detectors.registry import get
@@ -22,8 +21,7 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
 from hedge_tasks.statistics import StratifiedAuroc
-
-FloatArray = npt.NDArray[np.float64]
+from hedge_tasks.statistics.base import FloatArray
 
 FLAGGED = 0.2
 """Share of the units that is flagged, where nobody says otherwise."""
@@ -136,10 +134,11 @@ def unit_table(
     else:  # also where it says the same of every unit: that is a finding about the wording
         columns[TEXT] = labelled(units, TEXT)
         left_out.pop(TEXT, None)
-    columns |= {name: replace(columns[name], inflation=of) for name, of in scored.fitted.items() if name in columns}
+    for name in scored.fitted.keys() & columns.keys():
+        columns[name] = replace(columns[name], inflation=scored.fitted[name])
     rows, best = detector_rows(columns, {name: about_detector(name, *draws_of(scored)) for name in columns}, flag=flag)
     answer_rows, answer_label = _answer_rows(scored, units, columns)
-    weights = [one.covered for one in scored.decomposed]
+    weights = [answer.covered for answer in scored.decomposed]
     return UnitTable(
         scored,
         counted,
@@ -154,7 +153,7 @@ def unit_table(
         tuple(_curve(scored, units)),
         answer_label,
         sum(weights) / len(weights),
-        sum(one.unlocated for one in scored.decomposed),
+        sum(answer.unlocated for answer in scored.decomposed),
         {"silent": silent, "errors": errors, "flag": flag},
     )
 
@@ -167,14 +166,14 @@ def about_detector(detector: str, n: int, m: int) -> About:
     """
     if detector == TEXT:
         return About("Text classifier", 0, True)
-    if (one := fitted_detectors("claim").get(detector)) is not None:
-        return About(one.title, 0, False)
-    known = get(detector)
-    return About(known.label, known.draws(n, m), known.blind)
+    if (fitted := fitted_detectors("claim").get(detector)) is not None:
+        return About(fitted.title, 0, False)
+    registered = get(detector)
+    return About(registered.label, registered.draws(n, m), registered.blind)
 
 
 def detector_rows(
-    columns: Mapping[str, Labelled], known: Mapping[str, About], *, flag: float | None = None
+    columns: Mapping[str, Labelled], facts: Mapping[str, About], *, flag: float | None = None
 ) -> tuple[list[DetectorNumbers], tuple[str | None, str | None]]:
     """Return a row for each column, the best first, blind ones behind them, compared with the best blind baselines.
 
@@ -186,35 +185,35 @@ def detector_rows(
     Returns:
         The rows, and the names of the best blind baseline over all units and within answers.
     """
-    used = {name: best_way(column) if known[name].blind else column for name, column in columns.items()}
-    over_all = {name: column.auroc() for name, column in used.items()}
-    inside = {name: column.within() for name, column in used.items()}
-    blind = [name for name in used if known[name].blind]
+    turned = {name: best_way(column) if facts[name].blind else column for name, column in columns.items()}
+    over_all = {name: column.auroc() for name, column in turned.items()}
+    inside = {name: column.within() for name, column in turned.items()}
+    blind = [name for name in turned if facts[name].blind]
     best = best_of({name: over_all[name] for name in blind}), best_of({name: inside[name] for name in blind})
-    seeing = [name for name in used if not known[name].blind]
-    pooled, within = (differences(used, seeing, one, within=i > 0) for i, one in enumerate(best))
+    seeing = [name for name in turned if not facts[name].blind]
+    pooled, within = (differences(turned, seeing, baseline, within=i > 0) for i, baseline in enumerate(best))
     rows = [
         DetectorNumbers(
             name,
-            known[name].title,
-            known[name].draws,
+            facts[name].title,
+            facts[name].draws,
             over_all[name],
             inside[name],
             *pooled.get(name, (None, None)),
             *within.get(name, (None, None)),
-            blind=known[name].blind,
+            blind=facts[name].blind,
             reversed=column is not columns[name],
             top=None if flag is None else top_unit(column),
             flagged=None if flag is None else flagged(column, flag),
         )
-        for name, column in used.items()
+        for name, column in turned.items()
     ]
     return sorted(rows, key=lambda row: (row.blind, -(row.estimate.value or 0.0), row.detector)), best
 
 
 def draws_of(scored: ScoredClaims) -> tuple[int, int]:
     """Fewest clean and noisy samples of an answer."""
-    evidence = [one.evidence for one in scored.answers]
+    evidence = [answer.evidence for answer in scored.answers]
     return min((e.n_clean for e in evidence), default=0), min((e.n_noisy for e in evidence), default=0)
 
 
@@ -228,22 +227,24 @@ def _answer_rows(
     for unit in units:
         by_answer.setdefault(unit.parent, []).append(unit.label or 0)
     groups = {unit.parent: unit.group for unit in units}
-    answers = [one for one in scored.answers if one.answers.id in by_answer]
-    own = all(one.answers.label is not None for one in answers)
+    answers = [answer for answer in scored.answers if answer.answers.id in by_answer]
+    own = all(answer.answers.label is not None for answer in answers)
     label_source = "labels of the answers" if own else "whether any labelled claim is hallucinated"
-    shares = [float(np.mean(by_answer[one.answers.id])) for one in answers]
-    labels = [(one.answers.label or 0) if own else int(share > 0) for one, share in zip(answers, shares, strict=True)]
+    shares = [float(np.mean(by_answer[answer.answers.id])) for answer in answers]
+    labels = [
+        (answer.answers.label or 0) if own else int(share > 0) for answer, share in zip(answers, shares, strict=True)
+    ]
     rows = []
     for name in columns:
         # A fitted score is of the answer's own image, but its error is not known of means.
         if is_blind(name) or name in scored.fitted:
             continue
         for how, function in (("mean", np.mean), ("max", np.max)):
-            values = np.array([function(_known(one, name)) for one in answers], dtype=np.float64)
+            values = np.array([function(_known(answer, name)) for answer in answers], dtype=np.float64)
             # As for every detector of answers, so that a number has one interval.
             pairs = [
-                (None if np.isnan(value) else float(value), label, groups[one.answers.id])
-                for value, label, one in zip(values, labels, answers, strict=True)
+                (None if np.isnan(value) else float(value), label, groups[answer.answers.id])
+                for value, label, answer in zip(values, labels, answers, strict=True)
             ]
             varied = len(answers) > 2 and np.ptp(values) > 0 and np.ptp(shares) > 0
             correlation = float(spearmanr(values, shares).statistic) if varied else None
@@ -258,13 +259,13 @@ def _known(answer: ScoredAnswer, name: str) -> FloatArray:
 
 def _curve(scored: ScoredClaims, units: Sequence[Unit]) -> list[CurvePoint]:
     most = draws_of(scored)[0]
-    names = [name for name in _CURVE if any(name in one.scores for one in scored.answers)]
+    names = [name for name in _CURVE if any(name in answer.scores for answer in scored.answers)]
     labels = {unit.id: unit.label for unit in units}
     points = []
     for n in (*(size for size in _SIZES if size < most), most):
         if not n or not names:
             continue
-        cut = replace(scored, answers=tuple(with_draws(one, n, names) for one in scored.answers))
+        cut = replace(scored, answers=tuple(with_draws(answer, n, names) for answer in scored.answers))
         of_cut = [replace(unit, label=labels.get(unit.id)) for unit in claim_units(cut).units]
         columns = {name: labelled(of_cut, name) for name in names}
         points += [

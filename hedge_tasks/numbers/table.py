@@ -125,10 +125,10 @@ class Table:
 
         An empty table is its title and notes.
         """
-        shown = [[column.text(row.get(column.source)) for column in self.columns] for row in self.rows]
+        texts = [[column.text(row.get(column.source)) for column in self.columns] for row in self.rows]
         lines = [self.title] if self.title else []
-        if shown:
-            lines += _aligned([column.heading for column in self.columns], shown, self._textual())
+        if texts:
+            lines += _aligned([column.heading for column in self.columns], texts, self._textual())
         return "\n".join([*lines, *self.notes, *self.reasons()])
 
     def reasons(self) -> list[str]:

@@ -48,9 +48,9 @@ def check_format(path: Path, *, table: bool = False) -> None:
     Raises:
         ConfigError: names the endings there are.
     """
-    known = (*FORMATS, TABLE_FORMAT) if table else FORMATS
-    if path.suffix.lower() not in known:
-        raise ConfigError(f"{path}: a figure's name must end with {', '.join(known)}")
+    formats = (*FORMATS, TABLE_FORMAT) if table else FORMATS
+    if path.suffix.lower() not in formats:
+        raise ConfigError(f"{path}: a figure's name must end with {', '.join(formats)}")
 
 
 def draw(chart: Chart, path: Path, *, width: str = "column", title: bool = False) -> None:

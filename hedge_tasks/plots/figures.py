@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, main_detectors, name_of, score_clustered
+from hedge_tasks.detectors.pipeline import (
+    SCORE_NAMES,
+    Scores,
+    detection_auroc,
+    main_detectors,
+    name_of,
+    score_clustered,
+)
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.measures.curves import (
-    auroc_estimate,
     calibrated,
+    hallucination_rate,
     labelled,
-    rate_of,
     risk_coverage,
     roc_curve,
     within_strata,
@@ -40,13 +46,15 @@ _CHANCE = ((0.5, "chance"),)
 _N_BINS = 20
 _CURVE_POINTS = 400
 _MOST_COLOURS = 6
+_BOTH_KINDS = "clean and noisy answers each (n)"
+_SAMPLES = "samples per question, besides the baseline answer"
 _TOO_FEW = "needs answers labelled hallucinated and answers labelled supported"
 
 
-def roc_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
+def roc_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES) -> Chart:
     """ROC curves, with the area under each in the legend."""
     series = []
-    for name in shown:
+    for name in detectors:
         data = labelled(scores, name)
         if data.both_classes:
             x, y = roc_curve(data)
@@ -58,14 +66,16 @@ def roc_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> C
     return _or_note(chart, _TOO_FEW)
 
 
-def risk_coverage_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES, *, declined: int = 0) -> Chart:
+def risk_coverage_chart(
+    scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES, *, declined: int = 0
+) -> Chart:
     """Share of hallucinations among the answers that are kept, when those with the highest scores are withheld.
 
     Args:
         declined: as many answers more were declined, and are never kept.
     """
     series, rates = [], []
-    for name in shown:
+    for name in detectors:
         data = labelled(scores, name)
         if len(data.values):
             curve = risk_coverage(data, declined)
@@ -101,34 +111,34 @@ def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
     return replace(chart, series=tuple(series), x_range=(float(edges[0]), float(edges[-1])))
 
 
-def calibration_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
+def calibration_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES) -> Chart:
     """Reliability diagram: hallucinated share against the probability that isotonic regression makes of a score."""
     series = []
-    for name in shown:
-        found = calibrated(labelled(scores, name))
-        if found.ece is not None:
-            low, high = tuple(b.interval[0] for b in found.bins), tuple(b.interval[1] for b in found.bins)
-            x, y = tuple(b.probability for b in found.bins), tuple(b.share for b in found.bins)
-            series.append(Series(f"{name_of(name)} (ECE {THREE_DIGITS(found.ece)})", x, y, low, high, "points"))
+    for name in detectors:
+        calibration = calibrated(labelled(scores, name))
+        if calibration.ece is not None:
+            low, high = tuple(b.interval[0] for b in calibration.bins), tuple(b.interval[1] for b in calibration.bins)
+            x, y = tuple(b.probability for b in calibration.bins), tuple(b.share for b in calibration.bins)
+            series.append(Series(f"{name_of(name)} (ECE {THREE_DIGITS(calibration.ece)})", x, y, low, high, "points"))
     labels = ("predicted probability", "hallucinated share")
     chart = Chart("calibration", "Calibration", *labels, tuple(series), _UNIT, _UNIT, diagonal=True)
     note = "Scores made probabilities by isotonic regression; no answer is predicted by a fit that has seen it."
     return replace(chart, note=note if series else _TOO_FEW)
 
 
-def strata_chart(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES) -> Chart:
+def strata_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES) -> Chart:
     """ROC-AUC pooled, within strata, and of each question type."""
-    found = {name: within for name in shown if (within := within_strata(scores, name)) is not None}
-    if not found:
+    by_detector = {name: within for name in detectors if (within := within_strata(scores, name)) is not None}
+    if not by_detector:
         return Chart(
             "question-types", "By question type", "ROC-AUC", "", note="the questions have no types, or only one"
         )
-    kinds = list(dict.fromkeys(str(key) for within in found.values() for key in within.strata))
+    kinds = list(dict.fromkeys(str(key) for within in by_detector.values() for key in within.strata))
     categories = ("pooled", "within types", *kinds)
     series = []
-    for name, within in found.items():
+    for name, within in by_detector.items():
         by_kind = {str(key): estimate for key, estimate in within.strata.items()}
-        pooled = auroc_estimate(scores, name)
+        pooled = detection_auroc(scores, name)
         rows = [
             (pooled.value, pooled.interval),
             (within.value, within.interval),
@@ -155,23 +165,23 @@ def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
     names = tuple(dict.fromkeys(name for _, name in cells))
     clusterings = tuple(estimates)
     if len(names) > _MOST_COLOURS:
-        best = {name: max(e.value or 0.0 for (_, of), e in cells.items() if of == name) for name in names}
+        best = {name: max(e.value or 0.0 for (_, detector), e in cells.items() if detector == name) for name in names}
         rows, colours = tuple(sorted(names, key=lambda name: -best[name])), clusterings
         cells = {(name, clustering): e for (clustering, name), e in cells.items()}
     else:
         rows, colours = clusterings, names
     series = []
     for colour in colours:
-        known = [(i, e.value or 0.0, e.interval) for i, row in enumerate(rows) if (e := cells.get((row, colour)))]
-        if known:
-            series.append(_forest_series(colour, known))
-    about = ("Detectors", "ROC-AUC", "", tuple(series), auroc_range(series))
-    return _or_note(Chart("detectors", *about, categories=rows, forest=True, guides=_CHANCE), _TOO_FEW)
+        points = [(i, e.value or 0.0, e.interval) for i, row in enumerate(rows) if (e := cells.get((row, colour)))]
+        if points:
+            series.append(_forest_series(colour, points))
+    labels = ("Detectors", "ROC-AUC", "", tuple(series), auroc_range(series))
+    return _or_note(Chart("detectors", *labels, categories=rows, forest=True, guides=_CHANCE), _TOO_FEW)
 
 
 def auroc_range(series: Sequence[Series]) -> tuple[float, float]:
     """Ends of an axis of ROC-AUCs that lie along x: it begins at 0.4, or lower where a value or an interval does."""
-    values = [v for one in series for v in (*one.x, *one.low) if v is not None]
+    values = [v for points in series for v in (*points.x, *points.low) if v is not None]
     return auroc_start(values), 1.0
 
 
@@ -199,13 +209,12 @@ def sweep_chart(points: Sequence[Point], *, by: str = "n") -> Chart:
     series = []
     for score in dict.fromkeys(point.score for point in points):
         # Who has all that it can look at spends no more of a larger budget.
-        mine = {getattr(p, by): p.estimate for p in points if p.score == score and p.estimate.value is not None}
-        if mine:
-            series.append(_with_interval(name_of(score), tuple(map(float, mine)), list(mine.values())))
-    labels = {"n": "clean and noisy answers each (n)", "draws": "samples per question, besides the baseline answer"}
-    x_label = labels[by]
-    about = (f"ROC-AUC against the number of {'answers' if by == 'n' else 'draws'}", x_label, "ROC-AUC")
-    return _or_note(Chart(by, *about, tuple(series), guides=_CHANCE), _TOO_FEW)
+        estimates = {getattr(p, by): p.estimate for p in points if p.score == score and p.estimate.value is not None}
+        if estimates:
+            series.append(_with_interval(name_of(score), tuple(map(float, estimates)), list(estimates.values())))
+    counted, x_label = ("answers", _BOTH_KINDS) if by == "n" else ("draws", _SAMPLES)
+    title = f"ROC-AUC against the number of {counted}"
+    return _or_note(Chart(by, title, x_label, "ROC-AUC", tuple(series), guides=_CHANCE), _TOO_FEW)
 
 
 def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
@@ -214,21 +223,20 @@ def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
     Args:
         rows: name of the detector, draws a question, ROC-AUC.
     """
-    known = sorted(((d, -e.value, name, e) for name, d, e in rows if e.value is not None), key=lambda row: row[:3])
+    by_price = sorted(((d, -e.value, name, e) for name, d, e in rows if e.value is not None), key=lambda row: row[:3])
     buys, best = [], 0.0
-    for draws, minus, name, estimate in known:
+    for draws, minus, name, estimate in by_price:
         if -minus > best:
             buys.append((draws, name, estimate))
             best = -minus
     named = {name for _, name, _ in buys}
     points = [Series(name_of(name), (float(d),), (e.value or 0.0,), *_bounds([e]), "points") for d, name, e in buys]
-    others = [(float(d), -minus) for d, minus, name, _ in known if name not in named]
+    others = [(float(d), -minus) for d, minus, name, _ in by_price if name not in named]
     if others:
         points.append(
             Series("the others", tuple(x for x, _ in others), tuple(y for _, y in others), kind="points", tone="others")
         )
-    labels = ("samples per question, besides the baseline answer", "ROC-AUC")
-    chart = Chart("price", "ROC-AUC and price", *labels, tuple(points), guides=_CHANCE)
+    chart = Chart("price", "ROC-AUC and price", _SAMPLES, "ROC-AUC", tuple(points), guides=_CHANCE)
     note = "Labelled: the Pareto front (no detector of the same or a lower sampling cost is as good)."
     return replace(chart, note=_TOO_FEW if chart.empty else note)
 
@@ -250,20 +258,20 @@ def family_charts(curves: Mapping[str, Mapping[tuple[str, str], Sequence[tuple[i
             look = (prompts.index(prompt), clusterings.index(clustering))
             x, y = tuple(float(n) for n, _ in points), tuple(value for _, value in points)
             series.append(Series(f"{prompt}, {clustering}", x, y, look=look))
-        charts.append(Chart(f"n-{score}", name_of(score), "clean and noisy answers each (n)", "ROC-AUC", tuple(series)))
+        charts.append(Chart(f"n-{score}", name_of(score), _BOTH_KINDS, "ROC-AUC", tuple(series)))
     return charts
 
 
 def cost_chart(points: Mapping[str, Sequence[tuple[int, float]]]) -> Chart:
     """Seconds against the number of clean and noisy answers, a line a clustering: HEDGE Figure 3a."""
     series = tuple(
-        Series(name, tuple(float(n) for n, _ in of), tuple(seconds for _, seconds in of)) for name, of in points.items()
+        Series(name, tuple(float(n) for n, _ in curve), tuple(seconds for _, seconds in curve))
+        for name, curve in points.items()
     )
-    labels = ("clean and noisy answers each (n)", "seconds for all questions")
-    return Chart("cost", "Time against the number of answers", *labels, series)
+    return Chart("cost", "Time against the number of answers", _BOTH_KINDS, "seconds for all questions", series)
 
 
-def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None, steps: int = 41) -> Chart:
+def threshold_chart(run: Run, scorer: Scorer, detectors: Sequence[str] | None = None, steps: int = 41) -> Chart:
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 
     Args:
@@ -278,18 +286,18 @@ def threshold_chart(run: Run, scorer: Scorer, shown: Sequence[str] | None = None
     backend = scorer.backend
     if not isinstance(backend, EmbeddingClustering):
         raise ConfigError(f"{scorer.name}: only embedding clustering has a threshold")
-    asked = main_detectors(scorer.detectors) if shown is None else tuple(shown)
-    asked = tuple(name for name in asked if "clusters" in get(name).needs)
+    candidates = main_detectors(scorer.detectors) if detectors is None else tuple(detectors)
+    names = tuple(name for name in candidates if "clusters" in get(name).needs)
     trees = backend.dendrograms([a.texts for a in run.answer_sets], scorer.questions(run.answer_sets))
     thresholds = np.linspace(0.5, 1.0, steps)
     known_labels = np.array([np.nan if a.label is None or a.held_out else a.label for a in run.answer_sets])
-    tables = _scores_at(thresholds, run.answer_sets, trees, scorer, asked)
-    values: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
+    tables = _scores_at(thresholds, run.answer_sets, trees, scorer, names)
+    values: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for k, threshold in enumerate(thresholds.tolist()):
         for name, table in tables.items():
-            there = ~np.isnan(table[:, k]) & ~np.isnan(known_labels)
-            if len(np.unique(known_labels[there])) == 2:
-                values[name].append((threshold, auroc(table[there, k], known_labels[there])))
+            defined = ~np.isnan(table[:, k]) & ~np.isnan(known_labels)
+            if len(np.unique(known_labels[defined])) == 2:
+                values[name].append((threshold, auroc(table[defined, k], known_labels[defined])))
     series = [
         Series(name_of(name), tuple(t for t, _ in points), tuple(v for _, v in points), kind="curve")
         for name, points in values.items()
@@ -316,17 +324,17 @@ def _scores_at(
     ends = {"low": float(thresholds[0]), "high": float(thresholds[-1])}
     # Three detectors at every threshold at once; of the others, each partition by itself.
     sampled = [i for i, answers in enumerate(answer_sets) if answers.clean] if set(names) & set(TARGETS) else []
-    mine, theirs = [answer_sets[i] for i in sampled], [trees[i] for i in sampled]
+    sampled_sets, sampled_trees = [answer_sets[i] for i in sampled], [trees[i] for i in sampled]
     try:
-        of_sampled = profile_documents(mine, theirs, alpha=scorer.alpha, **ends)
+        profiles = profile_documents(sampled_sets, sampled_trees, alpha=scorer.alpha, **ends)
     except ValueError as error:
         raise DataError(str(error)) from error
-    for i, profile in zip(sampled, of_sampled, strict=True):
+    for i, profile in zip(sampled, profiles, strict=True):
         at = np.searchsorted(profile.thresholds, thresholds)
         for name in (name for name in names if name in profile.names):
             tables[name][i] = profile.scores[name][at]
-    if others := [name for name in names if name not in TARGETS]:
-        _fill_one_by_one({name: tables[name] for name in others}, thresholds, answer_sets, trees, scorer)
+    if one_by_one := [name for name in names if name not in TARGETS]:
+        _fill_one_by_one({name: tables[name] for name in one_by_one}, thresholds, answer_sets, trees, scorer)
     return tables
 
 
@@ -340,15 +348,15 @@ def _fill_one_by_one(
     from hedge_tasks.detectors.scorer import evidence_for
 
     options: dict[str, Any] = {"alpha": scorer.alpha, "detectors": tuple(tables)}
-    known_of = evidence_for(answer_sets, scorer.backend, tuple(tables))
-    for i, (answers, tree, evidence) in enumerate(zip(answer_sets, trees, known_of, strict=True)):
+    all_evidence = evidence_for(answer_sets, scorer.backend, tuple(tables))
+    for i, (answers, tree, evidence) in enumerate(zip(answer_sets, trees, all_evidence, strict=True)):
         partitions = tree.partitions(thresholds.tolist())
-        known = {
+        by_partition = {
             ids: score_clustered(answers.with_clusters(ids), evidence=replace(evidence, cluster_ids=ids), **options)
             for ids in set(partitions)
         }
         for name, table in tables.items():
-            table[i] = [np.nan if (value := known[ids][name]) is None else value for ids in partitions]
+            table[i] = [np.nan if (value := by_partition[ids][name]) is None else value for ids in partitions]
 
 
 def categories_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
@@ -373,13 +381,13 @@ def relevance_chart(run: Run) -> Chart:
     from hedge_tasks.evaluations.vope.relevance import SCORES
 
     objects = [entry for verdict in run.verdicts.values() for entry in verdict.get("objects") or []]
-    given = Counter((entry["kind"], entry["relevance"][0]) for entry in objects if entry.get("relevance"))
+    counts = Counter((entry["kind"], entry["relevance"][0]) for entry in objects if entry.get("relevance"))
     kinds = {"hallucinated": FALSE_DESCRIPTION, "imagined": TRUE_IMAGINATION}
     series = [
-        Series(name, (0.0, 1.0, 2.0), tuple(float(given[kind, score]) for score in SCORES), kind="bars")
+        Series(name, (0.0, 1.0, 2.0), tuple(float(counts[kind, score]) for score in SCORES), kind="bars")
         for name, kind in kinds.items()
     ]
-    rated = tuple(one for one in series if any(one.y))
+    rated = tuple(bars for bars in series if any(bars.y))
     title, labels = "Relevance of objects that are not in the image", ("relevance", "number of objects")
     chart = Chart("relevance", title, *labels, rated, categories=tuple(f"score {score}" for score in SCORES))
     return _or_note(chart, "no object was rated (a judge with the prompt vope_relevance rates them)")
@@ -387,12 +395,12 @@ def relevance_chart(run: Run) -> Chart:
 
 def rates_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
     """Share of hallucinated baseline answers of every run, with its interval."""
-    rates = [(i, rate_of(run.answer_sets)) for i, (_, run) in enumerate(runs)]
+    rates = [(i, hallucination_rate(run.answer_sets)) for i, (_, run) in enumerate(runs)]
     rows = [(i, rate.value, rate.interval) for i, rate in rates if rate is not None and rate.value is not None]
     series = (_forest_series("hallucinated", rows),) if rows else ()
     categories = tuple(name for name, _ in runs)
     labels = ("hallucinated share", "")
-    highest = max((v for one in series for v in (*one.x, *one.high) if v is not None), default=1.0)
+    highest = max((v for points in series for v in (*points.x, *points.high) if v is not None), default=1.0)
     ends = (0.0, min(1.0, math.ceil(10 * highest) / 10 or 1.0))
     chart = Chart("rates", "Hallucination rate", *labels, series, ends, categories=categories, forest=True)
     return _or_note(chart, "no answer has a label")
@@ -422,11 +430,13 @@ def _or_note(chart: Chart, reason: str) -> Chart:
     return replace(chart, note=reason) if chart.empty else chart
 
 
-def all_charts(scores: Sequence[Scores], shown: Sequence[str] = SCORE_NAMES, *, declined: int = 0) -> Iterator[Chart]:
+def all_charts(
+    scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES, *, declined: int = 0
+) -> Iterator[Chart]:
     """The charts that the scores under one clustering give without another clustering."""
-    yield roc_chart(scores, shown)
-    yield risk_coverage_chart(scores, shown, declined=declined)
-    yield calibration_chart(scores, shown)
-    for name in shown:
+    yield roc_chart(scores, detectors)
+    yield risk_coverage_chart(scores, detectors, declined=declined)
+    yield calibration_chart(scores, detectors)
+    for name in detectors:
         yield distribution_chart(scores, name)
-    yield strata_chart(scores, shown)
+    yield strata_chart(scores, detectors)

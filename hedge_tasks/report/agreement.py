@@ -43,25 +43,25 @@ def labels_by_judge(run: Run, others: Sequence[Run] = ()) -> dict[str, Labels]:
             if isinstance(vote, Mapping) and vote.get("label") in (0, 1, None):
                 name = " ".join(str(vote[key]) for key in ("judge", "version") if vote.get(key))
                 judges.setdefault(name or "unnamed", {})[id] = vote.get("label")
-    said = {a.id: a.baseline.text for a in run.answer_sets}
-    for other in others:
-        if (other.task, other.model) == (run.task, run.model) and _judge_of(other) not in judges:
-            same = {a.id: a.label for a in other.answer_sets if said.get(a.id) == a.baseline.text}
-            if same:
-                judges[_judge_of(other)] = same
+    own_answers = {a.id: a.baseline.text for a in run.answer_sets}
+    for candidate in others:
+        if (candidate.task, candidate.model) == (run.task, run.model) and _judge_of(candidate) not in judges:
+            shared_labels = {a.id: a.label for a in candidate.answer_sets if own_answers.get(a.id) == a.baseline.text}
+            if shared_labels:
+                judges[_judge_of(candidate)] = shared_labels
     return dict(judges)
 
 
 def agreements(judges: Mapping[str, Labels]) -> list[JudgePair]:
     """Every two judges that decided some of the same answers."""
-    found = []
+    judge_pairs = []
     for a, b in combinations(judges, 2):
         pairs = [(x, judges[b].get(id)) for id, x in judges[a].items()]
         decided = [(x, y) for x, y in pairs if x is not None and y is not None]
         if decided:
             share = sum(x == y for x, y in decided) / len(decided)
-            found.append(JudgePair(a, b, len(decided), share, cohen_kappa(*zip(*decided, strict=True))))
-    return found
+            judge_pairs.append(JudgePair(a, b, len(decided), share, cohen_kappa(*zip(*decided, strict=True))))
+    return judge_pairs
 
 
 def _judge_of(run: Run) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
+from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
-from hedge_tasks.measures.curves import auroc_estimate, rate_of, within_strata
+from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
 from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
@@ -20,7 +20,7 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.scoring.scorers import knowing, scorers_of
+from hedge_tasks.scoring.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 
 MOST_DRAWN = 6
@@ -59,24 +59,26 @@ class Analysis:
 
     @property
     def detectors(self) -> list[str]:
-        """Those that the answers were scored with, under any clustering."""
-        return list(dict.fromkeys(name for of in self.estimates.values() for name in of))
+        """Detectors that the answers were scored with, under any clustering."""
+        return list(dict.fromkeys(name for by_detector in self.estimates.values() for name in by_detector))
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Those that are compared and drawn: the detectors without the simple baselines, where there are samples."""
+        """Detectors that are compared and drawn: without the simple baselines, where there are samples."""
         if self.n:
             return main_detectors(self.detectors)
         return main_detectors(
-            n for n in self.detectors if any(of[n].value is not None for of in self.estimates.values())
+            n
+            for n in self.detectors
+            if any(by_detector[n].value is not None for by_detector in self.estimates.values())
         )
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
-        """Those of a chart with a line each: of many the best ones, in the order in which they were asked."""
+        """Return the detectors of a chart with a line each: of many the best ones, in their order in `shown`."""
         estimates = self.estimates[clustering]
-        asked = [name for name in self.shown if name in estimates]
-        best = sorted(asked, key=lambda name: -1.0 if (v := estimates[name].value) is None else v, reverse=True)
-        return tuple(name for name in asked if name in best[:MOST_DRAWN])
+        candidates = [name for name in self.shown if name in estimates]
+        best = sorted(candidates, key=lambda name: -1.0 if (v := estimates[name].value) is None else v, reverse=True)
+        return tuple(name for name in candidates if name in best[:MOST_DRAWN])
 
     @cached_property
     def finding(self) -> RunFinding:
@@ -105,7 +107,7 @@ def analyse(
         curves: whether the curves over the number of answers and over the threshold are made: they cluster again.
         sizes: numbers of answers on the first curve; by default 1, 2, 3, 5, 10, 15, 20, ...
         detectors: names of those that score; by default those of each run.
-        progress: told what is being done.
+        progress: called with what is being done, in words.
     """
     backends: dict[str, Scorer] = {}
     chosen = None if detectors is None else tuple(detectors)
@@ -113,7 +115,7 @@ def analyse(
 
 
 def _scorers(run: Run, backends: dict[str, Scorer], detectors: tuple[str, ...] | None) -> dict[str, Scorer]:
-    shared = _shared(run, _own_scorers(run), backends)
+    shared = _shared(run, scorers_or_exact(run), backends)
     return shared if detectors is None else {n: replace(s, detectors=detectors) for n, s in shared.items()}
 
 
@@ -132,15 +134,15 @@ def _analyse(
             scores[name] = scorer.score(run.answer_sets)
         except HedgeError as error:
             left_out[name] = str(error)
-    used = {name: scorers[name] for name in scores}
+    applied = {name: scorers[name] for name in scores}
     estimates = {
-        name: {score: auroc_estimate(s, score) for score in scorers[name].detectors} for name, s in scores.items()
+        name: {score: detection_auroc(s, score) for score in scorers[name].detectors} for name, s in scores.items()
     }
     within = {
         name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
         for name, s in scores.items()
     }
-    analysis = Analysis(run, used, scores, estimates, within, left_out, suite=numbers_of_run(run))
+    analysis = Analysis(run, applied, scores, estimates, within, left_out, suite=numbers_of_run(run))
     # A run with one draw a document has nothing to cluster, and its numbers all the same.
     return _with_curves(analysis, sizes, progress) if curves and analysis.n else analysis
 
@@ -155,29 +157,23 @@ def _with_curves(analysis: Analysis, sizes: Sequence[int] | None, progress: Call
     for name, scorer in analysis.scorers.items():
         progress(f"{analysis.run.task}: {name}, curves")
         chosen = [n for n in sizes or usual_sizes(analysis.n) if n <= analysis.n]
-        drawn = analysis.drawn(name)
+        detectors = analysis.drawn(name)
         try:
-            points = sweep(analysis.run.answer_sets, scorer, chosen, drawn, whole=analysis.scores[name])
+            points = sweep(analysis.run.answer_sets, scorer, chosen, detectors, whole=analysis.scores[name])
             sweeps[name] = sweep_chart(list(points))
             if isinstance(scorer.backend, EmbeddingClustering):
-                thresholds[name] = threshold_chart(analysis.run, scorer, drawn)
+                thresholds[name] = threshold_chart(analysis.run, scorer, detectors)
         except ModelUnavailableError as error:
             # What was kept with the run does for its clustering; of fewer answers a model may have to say more.
             left_out[f"{name}, its curves"] = str(error)
     return replace(analysis, sweeps=sweeps, thresholds=thresholds, left_out=left_out)
 
 
-def _own_scorers(run: Run) -> dict[str, Scorer]:
-    from hedge_tasks.clustering import build_backend
-
-    try:
-        return scorers_of(run)
-    except ConfigError:
-        return {"exact": knowing(Scorer("exact", build_backend("exact")), run)}
-
-
 def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
-    """Equal backends of all runs as one, so that a text is embedded only once; each looks up its own run's evidence."""
+    """Return the scorers with equal backends of all runs as one, so that a text is embedded only once.
+
+    Each looks up its own run's evidence.
+    """
     shared = {}
     for name, scorer in scorers.items():
         settings = {
@@ -193,15 +189,15 @@ class Pair:
     """Two things compared on the same documents, by name.
 
     Attributes:
-        of: what several pairs have in common: the task, or the kind of things that are compared.
-        what: the number.
+        topic: what several pairs have in common: the task, or the kind of things that are compared.
+        number: name of what is compared.
         a, b: the two.
         comparison: their difference.
         p_adjusted: p-value adjusted for all pairs that are made together.
     """
 
-    of: str
-    what: str
+    topic: str
+    number: str
     a: str
     b: str
     comparison: Comparison
@@ -209,17 +205,17 @@ class Pair:
 
 
 def compare_within(analysis: Analysis) -> list[Pair]:
-    """The scores of each clustering with each other, and each score between the clusterings."""
+    """Compare the scores of each clustering with each other, and each score between the clusterings."""
     pairs = []
     for name, scores in analysis.scores.items():
         for a, b in combinations(analysis.drawn(name), 2):
-            if found := compare_two_scores(scores, a, scores, b):
-                pairs.append(Pair("Detectors, under each clustering", name, name_of(a), name_of(b), found))
+            if comparison := compare_two_scores(scores, a, scores, b):
+                pairs.append(Pair("Detectors, under each clustering", name, name_of(a), name_of(b), comparison))
     for first, second in combinations(analysis.scores, 2):
-        drawn = dict.fromkeys((*analysis.drawn(first), *analysis.drawn(second)))
-        for score in (s for s in drawn if s in analysis.estimates[first] and s in analysis.estimates[second]):
-            if found := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
-                pairs.append(Pair("Clusterings, by each detector", name_of(score), first, second, found))
+        detectors = dict.fromkeys((*analysis.drawn(first), *analysis.drawn(second)))
+        for score in (s for s in detectors if s in analysis.estimates[first] and s in analysis.estimates[second]):
+            if comparison := compare_two_scores(analysis.scores[first], score, analysis.scores[second], score):
+                pairs.append(Pair("Clusterings, by each detector", name_of(score), first, second, comparison))
     return _corrected(pairs)
 
 
@@ -229,44 +225,38 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> list[Pair]:
-    """Runs of one task with each other: the suite's own numbers, hallucination rates, every detector that both have.
+    """Compare runs of one task with each other: the suite's numbers, hallucination rates, all detectors that both have.
 
     Args:
         names: what each run is called, by its place in `analyses`.
     """
     pairs = []
-    for (i, one), (k, other) in combinations(enumerate(analyses), 2):
-        if one.run.task != other.run.task:
+    for (i, first), (k, second) in combinations(enumerate(analyses), 2):
+        if first.run.task != second.run.task:
             continue
-        pairs += _compare_suites(one, other, names[i], names[k])
-        if found := compare_hallucination_rates(one.run.answer_sets, other.run.answer_sets):
-            pairs.append(Pair(one.run.task, HALLUCINATION_RATE.title, names[i], names[k], found))
-        for name in one.scores:
-            both = [s for s in one.drawn(name) if s in other.estimates[name]] if name in other.scores else []
+        pairs += _compare_suites(first, second, names[i], names[k])
+        if comparison := compare_hallucination_rates(first.run.answer_sets, second.run.answer_sets):
+            pairs.append(Pair(first.run.task, HALLUCINATION_RATE.title, names[i], names[k], comparison))
+        for name in first.scores:
+            both = [s for s in first.drawn(name) if s in second.estimates[name]] if name in second.scores else []
             for score in both:
-                if found := compare_two_runs(one.scores[name], other.scores[name], score):
-                    pairs.append(Pair(one.run.task, f"{name}, {name_of(score)}", names[i], names[k], found))
+                if comparison := compare_two_runs(first.scores[name], second.scores[name], score):
+                    pairs.append(Pair(first.run.task, f"{name}, {name_of(score)}", names[i], names[k], comparison))
     return _corrected(pairs)
 
 
-def _compare_suites(one: Analysis, other: Analysis, a: str, b: str) -> list[Pair]:
-    """Two runs by the leading ones of the suite's own numbers that both have."""
-    theirs = {metric.name for metric, found in other.suite if found.value is not None}
-    shared = [
-        metric for metric, found in one.suite if metric.leads and found.value is not None and metric.name in theirs
-    ]
+def _compare_suites(first: Analysis, second: Analysis, a: str, b: str) -> list[Pair]:
+    """Compare two runs by the leading numbers of their suite that both have."""
+    theirs = {measure.name for measure, number in second.suite if number.defined}
     pairs = []
-    for metric in shared:
-        if found := compare_documents(metric, *(documents_of(analysis.run, metric) for analysis in (one, other))):
-            pairs.append(Pair(one.run.task, metric.title, a, b, found))
+    for measure, number in first.suite:
+        if measure.leads and number.defined and measure.name in theirs:
+            sides = (documents_of(analysis.run, measure) for analysis in (first, second))
+            if comparison := compare_documents(measure, *sides):
+                pairs.append(Pair(first.run.task, measure.title, a, b, comparison))
     return pairs
 
 
 def warnings_of(analysis: Analysis) -> list[str]:
     """Return what a reader of the numbers must know, in plain words; the gravest first."""
     return [reason.text for reason in analysis.finding.trust.reasons]
-
-
-def hallucination_rate(analysis: Analysis) -> Number | None:
-    """Share of labelled answers that are hallucinated, with its interval; None without labels."""
-    return rate_of(analysis.run.answer_sets)

@@ -17,7 +17,7 @@ from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.lead import DetectorRow, axis_ticks, detector_rows
 from hedge_tasks.report.pictures import NONE, thumbnails
 from hedge_tasks.report.run_names import names_of_runs
-from hedge_tasks.report.texts import clean
+from hedge_tasks.report.texts import clean, shortened
 from hedge_tasks.runs.run_files import Run
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def share_card(run: Run, *, pictures: bool = True) -> tuple[bytes, str]:
         pictures: whether the picture of a wrong answer is looked for.
     """
     [analysis] = analyse([run], curves=False)
-    found = thumbnails(run) if pictures else NONE
-    wrong = wrong_answers(explorer_data(analysis, found), analysis.finding)
+    small_pictures = thumbnails(run) if pictures else NONE
+    wrong = wrong_answers(explorer_data(analysis, small_pictures), analysis.finding)
     text = alternative_text(analysis.finding)
-    written = io.BytesIO()
-    _figure(analysis, wrong).savefig(written, format="png", dpi=_DPI, metadata={"Description": text})
-    return written.getvalue(), text
+    png = io.BytesIO()
+    _figure(analysis, wrong).savefig(png, format="png", dpi=_DPI, metadata={"Description": text})
+    return png.getvalue(), text
 
 
 def alternative_text(finding: RunFinding) -> str:
@@ -130,7 +130,7 @@ def _example(figure: Figure, wrong: dict[str, Any], top: float) -> None:
             axes = figure.add_axes((left, top - 0.30, 0.14, 0.30), anchor="NW")
             axes.imshow(picture.convert("RGB"))
             axes.axis("off")
-        left, below = left, top - 0.33
+        below = top - 0.33
     else:
         below = top
     question = textwrap.wrap(_plain(q["question"], 80), 40)[:2]
@@ -149,5 +149,4 @@ def _example(figure: Figure, wrong: dict[str, Any], top: float) -> None:
 
 def _plain(text: str, most: int) -> str:
     """A text as matplotlib may draw it: one line, cut, and no formula begins in it."""
-    line = " ".join(clean(text).split()).replace("$", r"\$")
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shortened(" ".join(clean(text).split()).replace("$", r"\$"), most)

@@ -71,10 +71,12 @@ def build_claim_page(
         DataError: no claim has a score of that detector.
     """
     name = detector or default_detector(scored, table)
-    chosen = {one.answers.id for _, one in ranked_answers(scored, name)[:answers]}
-    asked = replace(run, answer_sets=tuple(a for a in run.answer_sets if a.id in chosen))
-    found = thumbnails(asked) if pictures else NONE
-    shown, n_ranked = worst_answers(scored, table, name, answers, pictures=found, verdicts=run.verdicts)
+    chosen = {answer.answers.id for _, answer in ranked_answers(scored, name)[:answers]}
+    part = replace(run, answer_sets=tuple(a for a in run.answer_sets if a.id in chosen))
+    small_pictures = thumbnails(part) if pictures else NONE
+    shown_answers, n_ranked = worst_answers(
+        scored, table, name, answers, pictures=small_pictures, verdicts=run.verdicts
+    )
     threshold = threshold_of(table, name)
     return render(
         "claims.html.j2",
@@ -86,8 +88,8 @@ def build_claim_page(
         finding=finding,
         sentence=claim_finding(table) if table else "No claim is labelled, so nobody knows which of them are wrong.",
         claims_labelled=table is not None,
-        verdicts=sorted({one["verdict"]["label"] for one in shown if one["verdict"]}),
-        pictures_note=found.note,
+        verdicts=sorted({answer["verdict"]["label"] for answer in shown_answers if answer["verdict"]}),
+        pictures_note=small_pictures.note,
         about=f"{scored.settings.get('decomposition', 'claims')} by {scored.settings.get('support', 'support')}",
         price=str(scored.price),
         detector=get(name).title,
@@ -96,7 +98,7 @@ def build_claim_page(
         points=_points(table, name),
         threshold=threshold,
         data=_data(table, name, threshold),
-        answers=shown,
+        answers=shown_answers,
         n_answers=n_ranked,
         left_out=list((table.left_out if table else scored.left_out).items()),
     )
@@ -125,17 +127,19 @@ def worst_answers(
         DataError: no claim has a score of that detector.
     """
     ranked = ranked_answers(scored, name)
-    known = np.concatenate([one.scores[name] for _, one in ranked])
-    known = known[np.isfinite(known)]
-    ends = float(known.min()), float(known.max())
+    values = np.concatenate([scored_answer.scores[name] for _, scored_answer in ranked])
+    values = values[np.isfinite(values)]
+    ends = float(values.min()), float(values.max())
     options = dict(table.settings) if table else {}
-    shown = []
-    for place, (_, one) in enumerate(ranked[:most]):
-        answer = _answer(one, one.scores[name], ends, options, f"{prefix}a{place}")
-        answer["pictures"] = [pictures.addresses[i] for i in dict(pictures.of_document).get(one.answers.id, ())]
-        answer["verdict"] = _verdict(one, verdicts.get(one.answers.id))
-        shown.append(answer)
-    return shown, len(ranked)
+    entries = []
+    for place, (_, scored_answer) in enumerate(ranked[:most]):
+        answer = _answer(scored_answer, scored_answer.scores[name], ends, options, f"{prefix}a{place}")
+        answer["pictures"] = [
+            pictures.addresses[i] for i in dict(pictures.of_document).get(scored_answer.answers.id, ())
+        ]
+        answer["verdict"] = _verdict(scored_answer, verdicts.get(scored_answer.answers.id))
+        entries.append(answer)
+    return entries, len(ranked)
 
 
 def ranked_answers(scored: ScoredClaims, name: str) -> list[tuple[float, ScoredAnswer]]:
@@ -144,23 +148,27 @@ def ranked_answers(scored: ScoredClaims, name: str) -> list[tuple[float, ScoredA
     Raises:
         DataError: no claim has one.
     """
-    found = [(one.scores[name], one) for one in scored.answers if name in one.scores]
-    means = [(float(np.mean(of[np.isfinite(of)])), one) for of, one in found if np.isfinite(of).any()]
+    with_scores = [(answer.scores[name], answer) for answer in scored.answers if name in answer.scores]
+    means = [
+        (float(np.mean(values[np.isfinite(values)])), answer)
+        for values, answer in with_scores
+        if np.isfinite(values).any()
+    ]
     if not means:
         raise DataError(f"{scored.title}: no claim has a score of {name}")
     return sorted(means, key=lambda pair: -pair[0])
 
 
-def _verdict(one: ScoredAnswer, verdict: Mapping[str, Any] | None) -> dict[str, str] | None:
+def _verdict(answer: ScoredAnswer, verdict: Mapping[str, Any] | None) -> dict[str, str] | None:
     """The verdict on the whole answer: its label, and why; None where nobody has judged it."""
-    label = one.answers.label
+    label = answer.answers.label
     if label is None and not verdict:
         return None
-    kept = verdict or {}
+    facts = verdict or {}
     return {
-        "label": outcome_of({**kept, "label": label}),
-        "judge": judge_in_words(str(kept["judge"])) if kept.get("judge") else "",
-        "reason": str(kept.get("reason") or "")[:_LONGEST],
+        "label": outcome_of({**facts, "label": label}),
+        "judge": judge_in_words(str(facts["judge"])) if facts.get("judge") else "",
+        "reason": str(facts.get("reason") or "")[:_LONGEST],
     }
 
 
@@ -170,7 +178,7 @@ def default_detector(scored: ScoredClaims, table: UnitTable | None) -> str:
         seeing = [row.detector for row in table.rows if not row.blind and row.estimate.value is not None]
         if seeing:
             return seeing[0]
-    names = dict.fromkeys(name for one in scored.answers for name in one.scores)
+    names = dict.fromkeys(name for answer in scored.answers for name in answer.scores)
     return next((name for name in ("claim_luq", *names) if name in names), "claim_luq")
 
 
@@ -185,8 +193,8 @@ def _points(table: UnitTable | None, name: str) -> list[Flagged]:
     """Precision and recall at some shares, for readers without script."""
     if table is None or name not in table.columns:
         return []
-    found = [flagged(table.columns[name], share) for share in _SHARES]
-    return list({point.threshold: point for point in found if point is not None}.values())
+    points = [flagged(table.columns[name], share) for share in _SHARES]
+    return list({point.threshold: point for point in points if point is not None}.values())
 
 
 def _data(table: UnitTable | None, name: str, threshold: float | None) -> Any:
@@ -200,87 +208,100 @@ def _data(table: UnitTable | None, name: str, threshold: float | None) -> Any:
 
 
 def _answer(
-    one: ScoredAnswer, values: FloatArray, ends: tuple[float, float], options: dict[str, object], anchor: str
+    scored_answer: ScoredAnswer, values: FloatArray, ends: tuple[float, float], options: dict[str, object], anchor: str
 ) -> dict[str, Any]:
-    how: dict[str, str] = {key: str(options[key]) for key in ("silent", "errors") if key in options}
-    claims = [_claim(one, k, float(values[k]), ends, how, anchor) for k in range(min(len(one.claims), _CLAIMS))]
+    counting: dict[str, str] = {key: str(options[key]) for key in ("silent", "errors") if key in options}
+    claims = [
+        _claim(scored_answer, k, float(values[k]), ends, counting, anchor)
+        for k in range(min(len(scored_answer.claims), _CLAIMS))
+    ]
     finite = values[np.isfinite(values)]
     return {
-        "id": one.answers.id,
-        "question": one.answers.question,
+        "id": scored_answer.answers.id,
+        "question": scored_answer.answers.question,
         "anchor": anchor,
         "mean": float(finite.mean()),
         "worst": float(finite.max()),
-        "reference": one.answers.reference or "",
-        "segments": _segments(one, claims),
+        "reference": scored_answer.answers.reference or "",
+        "segments": _segments(scored_answer, claims),
         "claims": claims,
-        "more": max(0, len(one.claims) - _CLAIMS),
-        "draws": [(f"clean {j}", answer.text) for j, answer in enumerate(one.answers.clean[:_DRAWS])]
-        + [(f"noisy {j}", answer.text) for j, answer in enumerate(one.answers.noisy[:_DRAWS])],
+        "more": max(0, len(scored_answer.claims) - _CLAIMS),
+        "draws": [(f"clean {j}", answer.text) for j, answer in enumerate(scored_answer.answers.clean[:_DRAWS])]
+        + [(f"noisy {j}", answer.text) for j, answer in enumerate(scored_answer.answers.noisy[:_DRAWS])],
     }
 
 
 def _claim(
-    one: ScoredAnswer, k: int, value: float, ends: tuple[float, float], how: dict[str, str], anchor: str
+    answer: ScoredAnswer, k: int, value: float, ends: tuple[float, float], counting: dict[str, str], anchor: str
 ) -> dict[str, Any]:
-    found = one.labels.labels[k]
-    label = one.counted_labels(**how)[k]
-    mark = "silent" if found is not None and found.silent else _MARKS[label]
+    claim_label = answer.labels.labels[k]
+    label = answer.counted_labels(**counting)[k]
+    mark = "silent" if claim_label is not None and claim_label.silent else _MARKS[label]
     low, high = ends
     share = (value - low) / (high - low) if high > low else 0.0
     return {
         "number": k + 1,
         "anchor": f"{anchor}-{k + 1}",
-        "text": one.claims[k].text,
+        "text": answer.claims[k].text,
         "score": value if math.isfinite(value) else None,
         "level": min(LEVELS, math.ceil(share * LEVELS - 1e-9)) if math.isfinite(value) else 0,
         "mark": mark,
-        "severity": found.severity if found is not None and label == 1 else None,
-        "correction": found.correction if found is not None else None,
-        "groups": _draws(one, k),
+        "severity": claim_label.severity if claim_label is not None and label == 1 else None,
+        "correction": claim_label.correction if claim_label is not None else None,
+        "groups": _draws(answer, k),
     }
 
 
-def _segments(one: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any] | None]]:
+def _segments(answer: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any] | None]]:
     """The answer's text in pieces, each with the claim that it belongs to: of claims that overlap, the first."""
-    text, at = one.answers.baseline.text, 0
+    text, at = answer.answers.baseline.text, 0
     segments: list[tuple[str, dict[str, Any] | None]] = []
-    for claim, shown in sorted(zip(one.claims, claims, strict=False), key=lambda both: both[0].start):
+    for claim, entry in sorted(zip(answer.claims, claims, strict=False), key=lambda both: both[0].start):
         start = max(at, claim.start)
         if start >= claim.end:
             continue
         if start > at:
             segments.append((text[at:start], None))
-        segments.append((text[start : claim.end], shown))
+        segments.append((text[start : claim.end], entry))
         at = claim.end
     return [*segments, (text[at:], None)] if at < len(text) else segments
 
 
-def _draws(one: ScoredAnswer, k: int) -> list[dict[str, Any]]:
+def _draws(answer: ScoredAnswer, k: int) -> list[dict[str, Any]]:
     """Return what each draw says of a claim, with its sentence nearest to the claim: those that contradict first."""
-    wanted = frozenset(words(one.claims[k].text))
-    answers = [*one.answers.clean, *one.answers.noisy]
+    claim_words = frozenset(words(answer.claims[k].text))
+    answers = [*answer.answers.clean, *answer.answers.noisy]
     rows = []
-    for number, said in enumerate(one.evidence.supports(k)):
-        if (said.draw.startswith("clean") and number >= _DRAWS) or number - one.evidence.n_clean >= _DRAWS:
+    for number, support in enumerate(answer.evidence.supports(k)):
+        if (support.draw.startswith("clean") and number >= _DRAWS) or number - answer.evidence.n_clean >= _DRAWS:
             continue
-        near, sentence = _nearest(wanted, answers[number].text)
+        near, sentence = _nearest(claim_words, answers[number].text)
         rows.append(
-            {"draw": said.draw, "said": said.verdict, "entail": said.entail, "near": near, "sentence": sentence}
+            {
+                "draw": support.draw,
+                "said": support.verdict,
+                "entail": support.entail,
+                "near": near,
+                "sentence": sentence,
+            }
         )
     return [
-        {"said": verdict.capitalize(), "rows": sorted(mine, key=lambda row: (-row["near"], row["draw"]))}
+        {"said": verdict.capitalize(), "rows": sorted(same_verdict, key=lambda row: (-row["near"], row["draw"]))}
         for verdict in _VERDICTS
-        if (mine := [row for row in rows if row["said"] == verdict])
+        if (same_verdict := [row for row in rows if row["said"] == verdict])
     ]
 
 
-def _nearest(wanted: frozenset[str], text: str) -> tuple[float, str]:
+def _nearest(claim_words: frozenset[str], text: str) -> tuple[float, str]:
     """The sentence that shares most words with a claim, of all words of both; and that share."""
-    best, found = -1.0, text
+    best, nearest = -1.0, text
     for sentence in split_sentences(text):
-        mine = frozenset(words(sentence))
-        share = len(mine & wanted) / len(mine | wanted) if mine | wanted else 0.0
+        sentence_words = frozenset(words(sentence))
+        share = (
+            len(sentence_words & claim_words) / len(sentence_words | claim_words)
+            if sentence_words | claim_words
+            else 0.0
+        )
         if share > best:
-            best, found = share, sentence
-    return best, found
+            best, nearest = share, sentence
+    return best, nearest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedge_tasks.report.analysis import Pair
@@ -50,27 +50,24 @@ class ComparisonTable:
 
 
 def tables_of(pairs: Sequence[Pair]) -> list[ComparisonTable]:
-    """The comparisons, a table for every `Pair.of`, in their order."""
-    return [_table(name, [pair for pair in pairs if pair.of == name]) for name in dict.fromkeys(p.of for p in pairs)]
+    """Return the comparisons, a table for every `Pair.topic`, in their order."""
+    return [
+        _table(name, [pair for pair in pairs if pair.topic == name]) for name in dict.fromkeys(p.topic for p in pairs)
+    ]
 
 
 def _table(name: str, pairs: Sequence[Pair]) -> ComparisonTable:
     columns = tuple(dict.fromkeys((pair.a, pair.b) for pair in pairs))
     rows = []
-    for what in dict.fromkeys(pair.what for pair in pairs):
-        known = {(pair.a, pair.b): _cell(pair) for pair in pairs if pair.what == what}
-        numbers = [cell.pair.comparison.number for cell in known.values()]
+    for number in dict.fromkeys(pair.number for pair in pairs):
+        cells = {(pair.a, pair.b): _cell(pair) for pair in pairs if pair.number == number}
+        numbers = [cell.pair.comparison.number for cell in cells.values()]
         sizes = [number.n for number in numbers]
         rarer = [number.n_rarer for number in numbers if number.n_rarer is not None]
-        of_rarer = (min(rarer), max(rarer)) if rarer else None
-        rows.append((what, (min(sizes), max(sizes)), of_rarer, _row(known, columns)))
+        n_rarer = (min(rarer), max(rarer)) if rarer else None
+        row = tuple(cells.get(column) for column in columns)
+        rows.append((number, (min(sizes), max(sizes)), n_rarer, row))
     return ComparisonTable(name, columns, tuple(rows))
-
-
-def _row(
-    known: Mapping[tuple[str, str], ComparisonCell], columns: Sequence[tuple[str, str]]
-) -> tuple[ComparisonCell | None, ...]:
-    return tuple(known.get(column) for column in columns)
 
 
 def _cell(pair: Pair) -> ComparisonCell:

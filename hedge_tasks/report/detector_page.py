@@ -33,7 +33,7 @@ def build_detector_page(
     claims: Sequence[KeptNumbers | None] = (),
     views: Sequence[View] = (),
 ) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Args:
         tables: of the runs; see `hedge_tasks.measures.detector_table`.
@@ -50,7 +50,7 @@ def build_detector_page(
     if not tables:
         raise DataError("there are no runs to compare detectors on")
     names = names_of_runs([table.run for table in tables])
-    beside = [_of_each(of, len(tables)) for of in (findings, fusions, claims)]
+    beside = [_padded(items, len(tables)) for items in (findings, fusions, claims)]
     return render(
         "detectors.html.j2",
         scripts=[*map(asset, WITH_FIGURES)],
@@ -61,12 +61,13 @@ def build_detector_page(
         budget=budget,
         ranks=[_rank(rank, tables) for rank in ranks],
         rank_chart=picture(ranks_chart(ranks)),
-        runs=[_run(*each) for each in zip(names, tables, *beside, strict=True)],
+        runs=[_run(*parts) for parts in zip(names, tables, *beside, strict=True)],
     )
 
 
-def _of_each(found: Sequence[T | None], n: int) -> list[T | None]:
-    return [*found, *[None] * (n - len(found))]
+def _padded(items: Sequence[T | None], n: int) -> list[T | None]:
+    """Return an item for each of n runs; None for the runs behind the last item."""
+    return [*items, *[None] * (n - len(items))]
 
 
 def _rank(rank: Rank, tables: Sequence[DetectorTable]) -> dict[str, Any]:

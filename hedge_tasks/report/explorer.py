@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from hedge_tasks.report import noisy
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.noisy import PictureAddresses, most_scattered
 from hedge_tasks.report.pictures import Thumbnails
-from hedge_tasks.report.texts import clean
+from hedge_tasks.report.texts import clean, json_number
 from hedge_tasks.runs.evidence import DocumentOutputs, document_outputs
 
 QUESTIONS = 5000
@@ -67,11 +66,13 @@ def explorer_data(
         `{"clusterings", "alphas", "scores", "detectors", "sources", "images", "questions", "left_out",
         "without_pairs"}`, ready for JSON.
     """
-    shown = analysis.run.answer_sets[:most]
+    answer_sets = analysis.run.answer_sets[:most]
     by_clustering = {name: {s.id: s for s in scores} for name, scores in analysis.scores.items()}
-    names = [name for name in analysis.detectors if _any(analysis, name)]
-    pairs = _Pairs.of(analysis, shown, pair_budget)
-    made = _Maker(analysis, by_clustering, pictures, seen, _longest(shown, budget), pairs.of_document)
+    names = [name for name in analysis.detectors if _has_value(analysis, name)]
+    pairs = _Pairs.of(analysis, answer_sets, pair_budget)
+    entries = _QuestionEntries(
+        analysis, by_clustering, pictures, seen, _longest(answer_sets, budget), pairs.of_document
+    )
     return {
         "clusterings": list(analysis.scores),
         "alphas": {name: analysis.scorers[name].alpha for name in analysis.scores if name in analysis.scorers},
@@ -79,14 +80,14 @@ def explorer_data(
         "detectors": {name: _about(name) for name in names},
         "sources": pairs.sources,
         "images": [*pictures.addresses, *seen.addresses],
-        "questions": [made.question(a) for a in shown],
-        "left_out": len(analysis.run.answer_sets) - len(shown),
+        "questions": [entries.question(a) for a in answer_sets],
+        "left_out": len(analysis.run.answer_sets) - len(answer_sets),
         "without_pairs": pairs.left_out,
     }
 
 
 def surprises_first(data: Any, most: int = READ_WITHOUT_SCRIPT) -> list[dict[str, Any]]:
-    """The questions for readers without script: confident hallucinations and false alarms first.
+    """Return the questions for readers without script: confident hallucinations and false alarms first.
 
     Args:
         data: what `explorer_data` gives.
@@ -98,14 +99,14 @@ def surprises_first(data: Any, most: int = READ_WITHOUT_SCRIPT) -> list[dict[str
     names = list(data["scores"])[:3]
     first = next(iter(data["clusterings"]), None)
     values = [q["scores"].get(first, {}).get(names[0]) if names else None for q in data["questions"]]
-    known = sorted(value for value in values if value is not None)
+    sorted_values = sorted(value for value in values if value is not None)
 
     def surprise(pair: tuple[Mapping[str, Any], float | None]) -> float:
         question, value = pair
         if value is None or question["label"] is None:
             return -1.0
         # Share of the questions with a lower score, ties in the middle.
-        rank = (bisect_left(known, value) + bisect_right(known, value)) / 2 / len(known)
+        rank = (bisect_left(sorted_values, value) + bisect_right(sorted_values, value)) / 2 / len(sorted_values)
         return 1 - rank if question["label"] else rank
 
     ranked = sorted(zip(data["questions"], values, strict=True), key=surprise, reverse=True)
@@ -117,7 +118,7 @@ def _read(question: Mapping[str, Any], names: Sequence[str], first: str | None, 
     for place in question["answers"][1:]:
         counts[place] = counts.get(place, 0) + 1
     scores = question["scores"].get(first, {})
-    said = sorted(counts.items(), key=lambda pair: -pair[1])
+    samples = sorted(counts.items(), key=lambda pair: -pair[1])
     return {
         "id": question["id"],
         "question": clean(question.get("question") or question["id"], 300),
@@ -126,8 +127,8 @@ def _read(question: Mapping[str, Any], names: Sequence[str], first: str | None, 
         "label": question["label"],
         "reason": clean(question.get("reason") or "", 300),
         "scores": [(data["detectors"][name]["label"], scores.get(name)) for name in names],
-        "said": [(clean(question["texts"][place], 120), n) for place, n in said[:6]],
-        "more": max(0, len(said) - 6),
+        "said": [(clean(question["texts"][place], 120), n) for place, n in samples[:6]],
+        "more": max(0, len(samples) - 6),
     }
 
 
@@ -144,7 +145,7 @@ def _about(name: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class _Maker:
+class _QuestionEntries:
     analysis: Analysis
     by_clustering: Mapping[str, Mapping[str, Scores]]
     pictures: Thumbnails
@@ -167,7 +168,7 @@ class _Maker:
             # Place of each answer's text, the baseline answer first, then the clean ones, then the noisy ones.
             "answers": [number[text] for text in answers.texts],
             "n_clean": len(answers.clean),
-            "logprobs": [_number(answer.mean_logprob) for answer in answers.answers],
+            "logprobs": [json_number(answer.mean_logprob, _DIGITS) for answer in answers.answers],
             # Weights are all the same; else a sample without a log-probability has -inf, and weighs nothing.
             "uniform": not answers.has_logprobs,
             "clusters": {name: list(scores[answers.id].cluster_ids) for name, scores in self.by_clustering.items()},
@@ -188,19 +189,19 @@ class _Maker:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the judge said and why, and what the judges behind it said."""
+    """Return the judge's verdict with its reason, and the votes of the judges behind it."""
     votes = verdict.get("votes")
     listed = [vote for vote in votes if isinstance(vote, Mapping)] if isinstance(votes, list) else []
     return {
-        **_said_by(verdict),
-        "votes": [{**_said_by(vote), "label": _label(vote.get("label"))} for vote in listed[:_MOST_VOTES]],
+        **_judgement(verdict),
+        "votes": [{**_judgement(vote), "label": _label(vote.get("label"))} for vote in listed[:_MOST_VOTES]],
     }
 
 
-def _said_by(verdict: Mapping[str, Any]) -> dict[str, str]:
+def _judgement(verdict: Mapping[str, Any]) -> dict[str, str]:
     lengths = {"judge": 200, "reason": _QUESTION, "category": 100, "raw": _REPLY}
-    found = {key: clean(str(verdict.get(key) or ""), most) for key, most in lengths.items()}
-    return {key: text for key, text in found.items() if text}
+    texts = {key: clean(str(verdict.get(key) or ""), most) for key, most in lengths.items()}
+    return {key: text for key, text in texts.items() if text}
 
 
 def _label(value: object) -> int | None:
@@ -222,23 +223,23 @@ class _Pairs:
     left_out: int
 
     @classmethod
-    def of(cls, analysis: Analysis, shown: Sequence[AnswerSet], budget: int) -> _Pairs:
-        sets = {a.id: a for a in shown}
+    def of(cls, analysis: Analysis, answer_sets: Sequence[AnswerSet], budget: int) -> _Pairs:
+        sets = {a.id: a for a in answer_sets}
         sources: list[dict[str, str]] = []
-        found: dict[str, list[Any]] = {}
+        by_document: dict[str, list[Any]] = {}
         outputs = analysis.run.outputs
         order = [id for id in most_scattered(analysis) if id in sets] if any(True for _ in outputs) else []
         for done, id in enumerate(order):
             if budget <= 0:
-                return cls(sources, found, len(order) - done)
+                return cls(sources, by_document, len(order) - done)
             for pair in document_outputs(outputs, sets[id]):
-                about = _source(pair)
-                if about not in sources:
-                    sources.append(about)
+                description = _source(pair)
+                if description not in sources:
+                    sources.append(description)
                 places, cells = _places(sets[id], pair.texts[:_MOST_TEXTS]), _packed(pair)
-                found.setdefault(id, []).append([sources.index(about), places, cells])
+                by_document.setdefault(id, []).append([sources.index(description), places, cells])
                 budget -= len(cells) + 4 * len(places) + 8
-        return cls(sources, found, 0)
+        return cls(sources, by_document, 0)
 
 
 def _source(outputs: DocumentOutputs) -> dict[str, str]:
@@ -248,7 +249,7 @@ def _source(outputs: DocumentOutputs) -> dict[str, str]:
 
 
 def _places(answers: AnswerSet, texts: Sequence[str]) -> list[int]:
-    """Where the texts are among the different answers of the question, as the page numbers them."""
+    """Return where the texts are among the different answers of the question, as the page numbers them."""
     place: dict[str, int] = {}
     for i, text in enumerate(dict.fromkeys(answers.texts)):
         place.setdefault(outside.clean(text), i)
@@ -256,39 +257,34 @@ def _places(answers: AnswerSet, texts: Sequence[str]) -> list[int]:
 
 
 def _packed(outputs: DocumentOutputs) -> str:
-    """Cosines as one byte a cell, relations as two (contradiction, entailment), row by row, as base64."""
+    """Return cosines as one byte a cell, relations as two (contradiction, entailment), row by row, as base64."""
     u = min(len(outputs.texts), _MOST_TEXTS)
-    values, known = outputs.values[:u, :u].astype(np.float64), outputs.known[:u, :u]
+    values, stated = outputs.values[:u, :u].astype(np.float64), outputs.known[:u, :u]
     cells = (values + 1) / 2 if outputs.source.source.kind == COSINES else values[..., [0, 2]]
-    steps = np.where(known[..., None], np.rint(np.clip(np.nan_to_num(cells), 0, 1) * _SCALE), _UNKNOWN)
+    steps = np.where(stated[..., None], np.rint(np.clip(np.nan_to_num(cells), 0, 1) * _SCALE), _UNKNOWN)
     return base64.b64encode(steps.astype(np.uint8).tobytes()).decode()
 
 
 def _scores(scores: Scores) -> dict[str, float | None]:
-    return {name: _number(value) for name, value in scores.items()}
+    return {name: json_number(value, _DIGITS) for name, value in scores.items()}
 
 
-def _number(value: float | None) -> float | None:
-    """JSON has no infinity."""
-    return None if value is None or not math.isfinite(value) else round(value, _DIGITS)
-
-
-def _any(analysis: Analysis, name: str) -> bool:
+def _has_value(analysis: Analysis, name: str) -> bool:
     return any(s.get(name) is not None for scores in analysis.scores.values() for s in scores)
 
 
-def _longest(shown: Sequence[AnswerSet], budget: int) -> int:
-    """How long an answer may be so that all of them stay within the budget."""
-    lengths = list(_lengths(shown))
+def _longest(answer_sets: Sequence[AnswerSet], budget: int) -> int:
+    """Return how many characters an answer may have so that all of them stay within the budget of bytes."""
+    lengths = list(_lengths(answer_sets))
     longest = _LONGEST
     while longest > _SHORTEST and sum(min(n, longest) * (size / n) for n, size in lengths) > budget:
         longest //= 2
     return longest
 
 
-def _lengths(shown: Sequence[AnswerSet]) -> Iterator[tuple[int, int]]:
-    """Characters of each answer, as far as they may be shown, and the bytes that they take in the page."""
-    for answers in shown:
+def _lengths(answer_sets: Sequence[AnswerSet]) -> Iterator[tuple[int, int]]:
+    """Yield the characters of each answer, as far as they may be shown, and the bytes that they take in the page."""
+    for answers in answer_sets:
         for text in dict.fromkeys(answers.texts):
             start = text[:_LONGEST]
             if start:

@@ -30,8 +30,8 @@ def caption_of(chart: Chart) -> str:
         >>> caption_of(Chart("distribution-se", "", "", ""))
         'How the scores of hallucinated ...'
     """
-    known = _captions()
-    return known.get(chart.name) or known.get(chart.name.partition("-")[0], "")
+    captions = _captions()
+    return captions.get(chart.name) or captions.get(chart.name.partition("-")[0], "")
 
 
 def numbers_of(chart: Chart) -> Markup:
@@ -42,7 +42,7 @@ def numbers_of(chart: Chart) -> Markup:
     from markupsafe import Markup
 
     categories = tuple(clean(name, _LONGEST) for name in chart.categories)
-    series = tuple(replace(thinned(one), name=clean(one.name, _LONGEST)) for one in chart.series)
+    series = tuple(replace(thinned(curve), name=clean(curve.name, _LONGEST)) for curve in chart.series)
     csv = replace(chart, categories=categories, series=series).to_csv()
     # Safe: nothing in it can end the script element it stands in.
     return Markup(script_json({"name": chart.name, "title": clean(chart.title, _LONGEST), "csv": csv}))
@@ -54,7 +54,7 @@ def thinned(series: Series) -> Series:
         return series
     chosen = np.unique(np.linspace(0, len(series.x) - 1, _POINTS).astype(int)).tolist()
     x, y, low, high = (
-        tuple(of[i] for i in chosen) if of else () for of in (series.x, series.y, series.low, series.high)
+        tuple(values[i] for i in chosen) if values else () for values in (series.x, series.y, series.low, series.high)
     )
     return replace(series, x=x, y=y, low=low, high=high)
 

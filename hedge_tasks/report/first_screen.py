@@ -32,10 +32,10 @@ def wrong_answers(data: Mapping[str, Any], finding: RunFinding) -> dict[str, Any
     wrong = [(_value(q, clustering, detector), place, q) for place, q in enumerate(data["questions"]) if q["label"]]
     if not wrong:
         return None
-    ranked = sorted(wrong, key=lambda each: (each[0] is None, each[0] or 0.0, each[1]))
-    known = [each for each in ranked if each[0] is not None]
-    pictured = [each for each in known if each[2].get("images")]
-    value, _, example = (pictured or known or ranked)[-1]
+    ranked = sorted(wrong, key=lambda entry: (entry[0] is None, entry[0] or 0.0, entry[1]))
+    scored = [entry for entry in ranked if entry[0] is not None]
+    pictured = [entry for entry in scored if entry[2].get("images")]
+    value, _, example = (pictured or scored or ranked)[-1]
     return {
         "detector": name_of(detector) if detector else "",
         "example": {**_shown(example, data), "value": value, "clusters": _clusters(example, clustering)},
@@ -69,15 +69,15 @@ def _clusters(question: Mapping[str, Any], clustering: str) -> list[dict[str, An
     for id, place in zip(ids[1 : n + 1], question["answers"][1 : n + 1], strict=True):
         texts.setdefault(id, question["texts"][place])
     counts = Counter(ids[1 : n + 1]).most_common()
-    shown = [
+    rows = [
         {"text": clean(texts[id], 80), "size": size, "share": round(100 * size / n, 1), "own": id == ids[0]}
         for id, size in counts[:_MOST_CLUSTERS]
     ]
-    rest = sum(size for _, size in counts[_MOST_CLUSTERS:])
-    more = {
+    n_others = sum(size for _, size in counts[_MOST_CLUSTERS:])
+    others = {
         "text": f"{len(counts) - _MOST_CLUSTERS} more",
-        "size": rest,
-        "share": round(100 * rest / n, 1),
+        "size": n_others,
+        "share": round(100 * n_others / n, 1),
         "own": False,
     }
-    return [*shown, more] if rest else shown
+    return [*rows, others] if n_others else rows

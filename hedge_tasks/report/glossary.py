@@ -78,13 +78,13 @@ def explain_beside(text: str) -> Markup:
 
 def used_terms(page: str) -> list[Term]:
     """The terms that are marked on a page and those that their texts mention, in alphabetical order."""
-    known = {term.id: term for term in (*_terms().values(), *_detectors().values())}
-    open_ids, found = {*_USED.findall(page)} & known.keys(), set[str]()
+    by_id = {term.id: term for term in (*_terms().values(), *_detectors().values())}
+    open_ids, used = {*_USED.findall(page)} & by_id.keys(), set[str]()
     while open_ids:
-        found |= open_ids
-        mentioned = (_USED.findall(explain(known[id].text)) for id in open_ids)
-        open_ids = {id for ids in mentioned for id in ids} - found
-    return sorted((known[id] for id in found), key=lambda term: term.name.lower())
+        used |= open_ids
+        mentioned = (_USED.findall(explain(by_id[id].text)) for id in open_ids)
+        open_ids = {id for ids in mentioned for id in ids} - used
+    return sorted((by_id[id] for id in used), key=lambda term: term.name.lower())
 
 
 def _link(term: Term, text: str, label: str = "") -> Markup:

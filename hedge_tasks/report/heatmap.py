@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
+from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, Format, Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
-from hedge_tasks.report.analysis import Analysis, compare_between, hallucination_rate
+from hedge_tasks.report.analysis import Analysis, compare_between
 from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, script_json
@@ -67,7 +68,7 @@ class HeatMapCell:
         text, interval: as they are shown; the interval "" where there is none.
         level: its shade.
         good: whether the strongest shade is the best.
-        found: the number; its value is None where it is undefined, and it is None where the run has no such number.
+        number: its value is None where it is undefined, and it is None where the run has no such number.
     """
 
     run: int
@@ -75,12 +76,12 @@ class HeatMapCell:
     interval: str
     level: int
     good: bool
-    found: Number | Number | None
+    number: Number | None
 
     @property
     def value(self) -> float | None:
         """The number; None where there is none."""
-        return self.found.value if self.found else None
+        return self.number.value if self.number else None
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,14 @@ class NumberOfRuns:
         name, about: what it is.
         clustering: under which it was found; None for what has none.
         scale: of its shades.
-        found: by the run's place; None where a run has no such number.
+        by_run: the number by the run's place; None where a run has no such number.
     """
 
     name: str
     about: str
     clustering: str | None
     scale: Scale
-    found: Mapping[int, Number | Number | None]
+    by_run: Mapping[int, Number | None]
 
 
 @dataclass(frozen=True)
@@ -179,11 +180,11 @@ def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequenc
 
 def _of_one_task(analyses: Sequence[Analysis], names: Sequence[str]) -> list[HeatMap]:
     """Models by numbers, a panel for every clustering."""
-    known, everywhere = list(_numbers(analyses)), set(range(len(analyses)))
-    general = [number for number in known if number.clustering is None]
+    numbers, everywhere = list(_numbers(analyses)), set(range(len(analyses)))
+    general = [number for number in numbers if number.clustering is None]
     panels = []
-    for clustering in dict.fromkeys(number.clustering for number in known if number.clustering is not None) or [""]:
-        columns = [(n.name, n, everywhere) for n in (*general, *(n for n in known if n.clustering == clustering))]
+    for clustering in dict.fromkeys(number.clustering for number in numbers if number.clustering is not None) or [""]:
+        columns = [(n.name, n, everywhere) for n in (*general, *(n for n in numbers if n.clustering == clustering))]
         panels.append(_panel(clustering, " ".join(n.about for n in general), None, columns, analyses, names))
     return panels
 
@@ -195,14 +196,14 @@ def _numbers(analyses: Sequence[Analysis]) -> Iterator[NumberOfRuns]:
         better = "Higher is better." if metric.higher_is_better else "Lower is better."
         scale = Scale(*metric.bounds, metric.higher_is_better)
         yield NumberOfRuns(title, f"{title}: {metric.about} {better}", None, scale, of_runs)
-    rates = {i: hallucination_rate(a) for i, a in enumerate(analyses)}
+    rates = {i: hallucination_rate(a.run.answer_sets) for i, a in enumerate(analyses)}
     title, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
     yield NumberOfRuns(title, f"{title.capitalize()}: {about} Lower is better.", None, _RATE, rates)
     for clustering in dict.fromkeys(clustering for a in analyses for clustering in a.scores):
         for score in dict.fromkeys(score for a in analyses for score in a.shown):
-            found = {i: a.estimates.get(clustering, {}).get(score) for i, a in enumerate(analyses)}
-            about = f"ROC-AUC of {name_of(score)}, clustering {clustering}: how well it finds the hallucinations."
-            yield NumberOfRuns(name_of(score), about, clustering, _AUROC, found)
+            estimates = {i: a.estimates.get(clustering, {}).get(score) for i, a in enumerate(analyses)}
+            explanation = f"ROC-AUC of {name_of(score)}, clustering {clustering}: how well it finds the hallucinations."
+            yield NumberOfRuns(name_of(score), explanation, clustering, _AUROC, estimates)
 
 
 def _panel(
@@ -234,21 +235,25 @@ def _panel(
 def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[HeatMapCell]:
     scale = number.scale
     for run in runs:
-        found = number.found[run]
-        if found is None or found.value is None:
-            yield HeatMapCell(run, "not there" if found is None else "undefined", "", 0, scale.good, found)
+        estimate = number.by_run[run]
+        if estimate is None or estimate.value is None:
+            yield HeatMapCell(run, "not there" if estimate is None else "undefined", "", 0, scale.good, estimate)
         else:
-            bounds = f"[{scale.text(found.interval[0])}, {scale.text(found.interval[1])}]" if found.interval else ""
-            yield HeatMapCell(run, scale.text(found.value), bounds, scale.level(found.value), scale.good, found)
+            bounds = (
+                f"[{scale.text(estimate.interval[0])}, {scale.text(estimate.interval[1])}]" if estimate.interval else ""
+            )
+            yield HeatMapCell(
+                run, scale.text(estimate.value), bounds, scale.level(estimate.value), scale.good, estimate
+            )
 
 
 def _csv(numbers: Sequence[NumberOfRuns], analyses: Sequence[Analysis]) -> str:
     lines: list[Sequence[object]] = [("model", "task", "number", "value", "low", "high", "documents")]
     for number in {number.name: number for number in numbers}.values():
         for i, analysis in enumerate(analyses):
-            if (f := number.found[i]) is not None:
-                about = (_model(analysis), analysis.run.task, number.name)
-                lines.append((*about, f.value, *(f.interval or (None, None)), f.n))
+            if (f := number.by_run[i]) is not None:
+                names = (_model(analysis), analysis.run.task, number.name)
+                lines.append((*names, f.value, *(f.interval or (None, None)), f.n))
     return as_csv(lines)
 
 

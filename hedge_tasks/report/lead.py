@@ -9,13 +9,14 @@ from typing import Any
 from hedge_tasks.adjudication.outcomes import readings_line
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
+from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_finding import judge_in_words
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.plots.figures import auroc_start
-from hedge_tasks.report.analysis import Analysis, hallucination_rate
+from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.svg import N_COLOURS
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.health import decoding_line, health_of
@@ -75,11 +76,11 @@ _LINE = 22.0
 """Pixels between the clusterings of a detector."""
 
 
-def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
-    """Return what was asked, and of whom, as terms and what they are here.
+def setup_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the setup of a run: task, model, prompt, judge, ... as pairs of a term and its text.
 
     Args:
-        weights: how the answers of the run weigh, see `Scores.weighting`.
+        weights: how the answers of the run are weighted, see `Scores.weighting`.
     """
     noisy = min((len(a.noisy) for a in run.answer_sets), default=0)
     n = min((len(a.clean) for a in run.answer_sets), default=0)
@@ -105,38 +106,38 @@ def asked_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
 
 def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
     """The numbers at the head: those that the suite leads with, then the hallucination rate."""
-    for metric, found in analysis.suite:
+    for metric, number in analysis.suite:
         if metric.leads:
-            yield _tile(metric, found)
-    rate = hallucination_rate(analysis)
+            yield _tile(metric, number)
+    rate = hallucination_rate(analysis.run.answer_sets)
     name, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
     if rate is None or rate.value is None:
         yield {"name": name, "value": "undefined", "note": "no answer has a label", "about": about}
         return
     bounds = _bounds(rate, PERCENT)
-    of = f"{sum(analysis.labels)} of {len(analysis.labels)} labelled answers"
-    yield {"name": f"{name} ↓", "value": PERCENT(rate.value), "note": f"{bounds}{of}", "about": about}
+    counts = f"{sum(analysis.labels)} of {len(analysis.labels)} labelled answers"
+    yield {"name": f"{name} ↓", "value": PERCENT(rate.value), "note": f"{bounds}{counts}", "about": about}
 
 
 def detector_rows(analysis: Analysis) -> list[DetectorRow]:
     """The detectors of the run, that with the highest ROC-AUC under any clustering first; free and blind ones last."""
-    known = {
+    by_detector = {
         name: [
             (i, clustering, estimate)
-            for i, (clustering, of) in enumerate(analysis.estimates.items())
-            if (estimate := of.get(name)) is not None and estimate.value is not None
+            for i, (clustering, estimates) in enumerate(analysis.estimates.items())
+            if (estimate := estimates.get(name)) is not None and estimate.value is not None
         ]
         for name in analysis.shown
     }
-    known = {name: numbers for name, numbers in known.items() if numbers}
-    baselines = _baselines(analysis) if known else []
-    start = axis_start([*(e for numbers in known.values() for _, _, e in numbers), *(e for _, _, e in baselines)])
-    found = []
-    for name, numbers in known.items():
+    by_detector = {name: numbers for name, numbers in by_detector.items() if numbers}
+    baselines = _baselines(analysis) if by_detector else []
+    start = axis_start([*(e for numbers in by_detector.values() for _, _, e in numbers), *(e for _, _, e in baselines)])
+    ranked = []
+    for name, numbers in by_detector.items():
         bars = tuple(_bar(place, i, clustering, e, start) for place, (i, clustering, e) in enumerate(numbers))
         best = max(e.value or 0.0 for _, _, e in numbers)
-        found.append((best, DetectorRow(name_of(name), price_of(analysis, name), bars, _LINE * len(bars))))
-    rows = [row for _, row in sorted(found, key=lambda pair: (-pair[0], pair[1].name))]
+        ranked.append((best, DetectorRow(name_of(name), price_of(analysis, name), bars, _LINE * len(bars))))
+    rows = [row for _, row in sorted(ranked, key=lambda pair: (-pair[0], pair[1].name))]
     free = Price(0.0, 0, 0)
     return rows + [
         DetectorRow(name, free, (_bar(0, None, note, estimate, start),), _LINE, note)
@@ -146,10 +147,10 @@ def detector_rows(analysis: Analysis) -> list[DetectorRow]:
 
 def _baselines(analysis: Analysis) -> list[tuple[str, str, Number]]:
     """Return what detectors have to beat: name, kind, and ROC-AUC."""
-    finding, shown = analysis.finding, {name_of(name) for name in analysis.shown}
+    finding, detectors = analysis.finding, {name_of(name) for name in analysis.shown}
     free = [(name_of(finding.free[0]), "free", finding.free[1])] if finding.free is not None else []
     blind = [(finding.blind.title, "blind", finding.blind.estimate)] if finding.blind is not None else []
-    return [row for row in (*free, *blind) if row[0] not in shown]
+    return [row for row in (*free, *blind) if row[0] not in detectors]
 
 
 def axis_start(numbers: Sequence[Number]) -> float:
@@ -174,21 +175,21 @@ def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
     """The detectors with their ROC-AUCs as one chart, for whoever saves it."""
     series = []
     for clustering in dict.fromkeys(bar.clustering for row in rows for bar in row.bars):
-        known = [(i, bar.estimate) for i, row in enumerate(rows) for bar in row.bars if bar.clustering == clustering]
-        bounds = [estimate.interval or (None, None) for _, estimate in known]
-        x, y = tuple(e.value or 0.0 for _, e in known), tuple(float(i) for i, _ in known)
+        points = [(i, bar.estimate) for i, row in enumerate(rows) for bar in row.bars if bar.clustering == clustering]
+        bounds = [estimate.interval or (None, None) for _, estimate in points]
+        x, y = tuple(e.value or 0.0 for _, e in points), tuple(float(i) for i, _ in points)
         low, high = tuple(low for low, _ in bounds), tuple(high for _, high in bounds)
         series.append(Series(clustering, x, y, low, high, "points"))
     names = tuple(f"{row.name} ({row.draws} draws)" for row in rows)
     start = axis_start([bar.estimate for row in rows for bar in row.bars])
-    about = ("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), (start, 1.0))
-    return Chart(*about, categories=names, forest=True, guides=((0.5, "chance"),))
+    labels = ("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), (start, 1.0))
+    return Chart(*labels, categories=names, forest=True, guides=((0.5, "chance"),))
 
 
 def price_of(analysis: Analysis, detector: str) -> Price:
     """Answers a question that a detector looks at besides the baseline answer."""
     prices = (prices_of(scores) for scores in analysis.scores.values())
-    return next((of[detector] for of in prices if detector in of), Price(0.0, 0, 0))
+    return next((by_detector[detector] for by_detector in prices if detector in by_detector), Price(0.0, 0, 0))
 
 
 def why_no_detector(analysis: Analysis) -> str:
@@ -205,7 +206,9 @@ def why_no_detector(analysis: Analysis) -> str:
         return (
             "One answer a question was drawn. Detectors compare several, so there is nothing here for them to look at."
         )
-    reasons = {str(e.reason) for of in analysis.estimates.values() for e in of.values() if e.value is None}
+    reasons = {
+        str(e.reason) for by_detector in analysis.estimates.values() for e in by_detector.values() if e.value is None
+    }
     return f"No detector has a ROC-AUC here: {'; '.join(sorted(reasons)) or 'nothing was scored'}."
 
 
@@ -215,17 +218,17 @@ def _bar(place: int, colour: int | None, clustering: str, estimate: Number, star
     return Bar(clustering, shade, estimate, at, low, high, _LINE * (place + 0.5))
 
 
-def _tile(metric: Measure, found: Number) -> dict[str, Any]:
+def _tile(metric: Measure, number: Number) -> dict[str, Any]:
     name = f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
-    if found.value is None:
-        return {"name": name, "value": "undefined", "note": clean(found.reason or "", _MOST), "about": metric.about}
-    bounds = _bounds(found, THREE_DIGITS)
+    if number.value is None:
+        return {"name": name, "value": "undefined", "note": clean(number.reason or "", _MOST), "about": metric.about}
+    bounds = _bounds(number, THREE_DIGITS)
     note = (
-        f"{bounds}{found.n} documents in {found.n_groups} groups"
-        if 0 < found.n_groups < found.n
-        else f"{bounds}{found.n} documents"
+        f"{bounds}{number.n} documents in {number.n_groups} groups"
+        if 0 < number.n_groups < number.n
+        else f"{bounds}{number.n} documents"
     )
-    return {"name": name, "value": THREE_DIGITS(found.value), "note": note, "about": metric.about}
+    return {"name": name, "value": THREE_DIGITS(number.value), "note": note, "about": metric.about}
 
 
 def _bounds(number: Number, fmt: Format) -> str:

@@ -18,8 +18,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.measures.curves import auroc_estimate
 from hedge_tasks.measures.kept_units import scored_kept
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
@@ -62,7 +62,7 @@ class RunFigure:
     chart: Chart
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file, by its ending .png, .svg, .pdf or .csv."""
+        """Write it to a file; the name's ending .png, .svg, .pdf or .csv says which kind."""
         check_format(Path(path), table=True)
         draw(self.chart, Path(path), title=True)
 
@@ -98,8 +98,8 @@ class LoadedRun:
         makers = {"answers": self._answers, "draws": self._draws, "scores": self._scores, "claims": self._claims}
         if table not in makers:
             raise unknown("table of a run", table, makers)
-        about = {"task": self.run.task, "model": self.run.model, "created": self.run.created}
-        return [{**about, **row} for row in makers[table]()]
+        run_columns = {"task": self.run.task, "model": self.run.model, "created": self.run.created}
+        return [{**run_columns, **row} for row in makers[table]()]
 
     def to_arrow(self, table: str = "answers") -> pyarrow.Table:
         """Return one of `TABLES` through Arrow, for polars and whatever else reads it."""
@@ -167,20 +167,20 @@ class LoadedRun:
                     "mean_logprob": answer.mean_logprob,
                     "n_tokens": answer.n_tokens,
                     "finish": answer.finish,
-                    **{f"cluster_{name}": of[a.id][place] for name, of in ids.items()},
+                    **{f"cluster_{name}": by_document[a.id][place] for name, by_document in ids.items()},
                 }
 
     def _scores(self) -> Iterator[dict[str, Any]]:
         for clustering, scores in self.analysis.scores.items():
             for s in scores:
                 for detector, value in s.items():
-                    about = {"id": s.id, "clustering": clustering, "detector": detector}
-                    yield {**about, "score": value, "label": s.label, "counted": s.reported_label is not None}
+                    columns = {"id": s.id, "clustering": clustering, "detector": detector}
+                    yield {**columns, "score": value, "label": s.label, "counted": s.reported_label is not None}
 
     def _claims(self) -> Iterator[dict[str, Any]]:
-        found = scored_kept(self.run)
-        for one in found.answers if found is not None else ():
-            for row in claim_rows(one):
+        scored = scored_kept(self.run)
+        for answer in scored.answers if scored is not None else ():
+            for row in claim_rows(answer):
                 scores = row.pop("scores")
                 yield {**row, **{f"score_{name}": None if v is None else float(v) for name, v in scores.items()}}
 
@@ -257,7 +257,7 @@ def _arrow(rows: Sequence[dict[str, Any]]) -> pyarrow.Table:
 def _numbers(analysis: Analysis) -> Table:
     names = [Column("detector"), *(Column(name, interval=True) for name in analysis.scores)]
     rows: list[dict[str, Cell]] = [
-        {"detector": detector, **{name: auroc_estimate(of, detector) for name, of in analysis.scores.items()}}
+        {"detector": detector, **{name: detection_auroc(scores, detector) for name, scores in analysis.scores.items()}}
         for detector in analysis.shown
     ]
     rate = analysis.finding.rate
@@ -274,8 +274,8 @@ def _differences(pairs: Sequence[Pair]) -> Table:
     ]
     rows: list[dict[str, Cell]] = [
         {
-            "of": pair.of,
-            "what": pair.what,
+            "of": pair.topic,
+            "what": pair.number,
             "a": pair.a,
             "b": pair.b,
             "difference": Number(pair.comparison.difference, interval=pair.comparison.interval, **_counts(pair)),

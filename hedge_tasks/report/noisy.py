@@ -74,12 +74,12 @@ NONE = PictureAddresses()
 def most_scattered(analysis: Analysis) -> list[str]:
     """Ids of the documents, those first whose samples scatter most over the clusters: discrete entropy, mean over the
     clusterings."""
-    found: dict[str, float] = dict.fromkeys((a.id for a in analysis.run.answer_sets), 0.0)
+    entropies: dict[str, float] = dict.fromkeys((a.id for a in analysis.run.answer_sets), 0.0)
     for scores in analysis.scores.values():
         for s in scores:
             if len(s.cluster_ids) > 1:
-                found[s.id] += discrete_semantic_entropy(s.cluster_ids[1:])
-    return sorted(found, key=lambda id: -found[id])
+                entropies[s.id] += discrete_semantic_entropy(s.cluster_ids[1:])
+    return sorted(entropies, key=lambda id: -entropies[id])
 
 
 def not_asked_for(run: Run) -> str:
@@ -127,9 +127,9 @@ def noisy_pictures(
                 reason = str(error)
         reasons[reason] = reasons.get(reason, 0) + 1
     n = count_of(len(of_document), "question")
-    said = [f"The noisy pictures of {n}, whose answers scatter most, were made again."]
-    said += [f"Those of {count_of(count, 'question')} are left out: {reason}." for reason, count in reasons.items()]
-    return PictureAddresses(addresses, of_document, " ".join(said))
+    notes = [f"The noisy pictures of {n}, whose answers scatter most, were made again."]
+    notes += [f"Those of {count_of(count, 'question')} are left out: {reason}." for reason, count in reasons.items()]
+    return PictureAddresses(addresses, of_document, " ".join(notes))
 
 
 def _noise_of(run: Run) -> Noise:
@@ -156,24 +156,24 @@ def _seen(run: Run, noise: Noise, answers: AnswerSet, document: Stored, share: i
     clean = [_clean(file, sampling.get("max_image_side")) for file in document.files]
     side = sampling.get("perturb_at")
     perturbed = clean if side is None else [at_most(picture, side) for picture in clean]
-    made: list[list[Image]] = [clean]
+    pictures_by_draw: list[list[Image]] = [clean]
     for index in range(len(answers.noisy)):
         seed = draw_seed(sampling["seed"], key, "noisy", index)
-        made.append(noise.perturb_images(perturbed, wording, seed=seed))
-    written = list(_written(made, share))
+        pictures_by_draw.append(noise.perturb_images(perturbed, wording, seed=seed))
+    addresses_by_draw = list(_written(pictures_by_draw, share))
     start = len(addresses)
-    addresses += [address for of_draw in written for address in of_draw]
+    addresses += [address for of_draw in addresses_by_draw for address in of_draw]
     places = iter(range(start, len(addresses)))
-    clean_places, *noisy_places = ([next(places) for _ in of_draw] for of_draw in written)
+    clean_places, *noisy_places = ([next(places) for _ in of_draw] for of_draw in addresses_by_draw)
     return Seen(clean_places, noisy_places)
 
 
-def _written(made: Sequence[Sequence[Image]], share: int) -> Iterator[list[str]]:
-    for of_draw in made:
-        found = [address_of(picture, share) for picture in of_draw]
-        if None in found:
+def _written(pictures_by_draw: Sequence[Sequence[Image]], share: int) -> Iterator[list[str]]:
+    for of_draw in pictures_by_draw:
+        encoded = [address_of(picture, share) for picture in of_draw]
+        if None in encoded:
             raise CannotBeMade("they do not fit into the page")
-        yield [address for address in found if address is not None]
+        yield [address for address in encoded if address is not None]
 
 
 def _clean(file: bytes, side: Any) -> Image:

@@ -24,7 +24,7 @@ from hedge_tasks.report.comparisons import tables_of
 from hedge_tasks.report.explorer import PAIR_BUDGET, QUESTIONS, TEXT_BUDGET, explorer_data, surprises_first
 from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.heatmap import names_within_tasks, side_by_side
-from hedge_tasks.report.lead import asked_of, axis_ticks, detector_rows, lead_chart, price_of, tiles, why_no_detector
+from hedge_tasks.report.lead import axis_ticks, detector_rows, lead_chart, price_of, setup_of, tiles, why_no_detector
 from hedge_tasks.report.noisy import PictureAddresses
 from hedge_tasks.report.pages import WITH_FIGURES, View, asset, render
 from hedge_tasks.report.paper_section import paper_sections
@@ -34,7 +34,7 @@ from hedge_tasks.report.risk import risk_panel
 from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.sidebyside import answers_side_by_side, read_without_script
 from hedge_tasks.report.svg import picture
-from hedge_tasks.report.texts import script_json
+from hedge_tasks.report.texts import flat_settings, script_json
 from hedge_tasks.report.truth import truth_of
 from hedge_tasks.runs.run_files import Run, now
 
@@ -91,9 +91,9 @@ def build_report(
     sections = []
     for i, analysis in enumerate(analyses):
         progress(f"{analysis.run.task}: pictures")
-        shown, seen = _pictures(analysis, results, options, share)
+        small_pictures, seen = _pictures(analysis, results, options, share)
         budgets = {"budget": TEXT_BUDGET // share, "pair_budget": PAIR_BUDGET // share}
-        data = explorer_data(analysis, shown, seen, most=options.questions // share, **budgets)
+        data = explorer_data(analysis, small_pictures, seen, most=options.questions // share, **budgets)
         section = _section(names[i], analysis, runs, results)
         risk = risk_panel(analysis)
         # Safe: nothing in it can end the script element it stands in.
@@ -101,8 +101,8 @@ def build_report(
             {
                 **section,
                 "data": Markup(script_json(data)),
-                "claims": claim_section(analysis.run, f"run-{i}-", shown),
-                "notes": [note for note in (shown.note, seen.note) if note],
+                "claims": claim_section(analysis.run, f"run-{i}-", small_pictures),
+                "notes": [note for note in (small_pictures.note, seen.note) if note],
                 "read": surprises_first(data),
                 "wrong": wrong_answers(data, analysis.finding),
                 "risk": risk,
@@ -146,25 +146,25 @@ def _pictures(
     configs = [file.configs[run.task] for file in results if isinstance(file.configs.get(run.task), Mapping)]
     most = -(-options.noisy_pictures // share)
     stored = stored_documents(run, configs[-1] if configs else None, texts=most > 0)
-    shown = thumbnails(run, budget=BUDGET // share, stored=stored)
+    small_pictures = thumbnails(run, budget=BUDGET // share, stored=stored)
     if not (most and stored[0]):
-        return shown, replace(noisy.NONE, note=noisy.not_asked_for(run) if shown.addresses else "")
+        return small_pictures, replace(noisy.NONE, note=noisy.not_asked_for(run) if small_pictures.addresses else "")
     order = noisy.most_scattered(analysis)
-    return shown, noisy.noisy_pictures(run, stored[0], order, most, budget=noisy.BUDGET // share)
+    return small_pictures, noisy.noisy_pictures(run, stored[0], order, most, budget=noisy.BUDGET // share)
 
 
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
     scores = [s for s in analysis.detectors if _is_defined(analysis, s)] or list(analysis.shown)
-    found = [
+    reasons = [
         e.reason for of_clustering in analysis.estimates.values() for e in of_clustering.values() if e.value is None
     ]
     categories = categories_chart([(name, analysis.run)])
     rows = detector_rows(analysis)
     pairs = compare_within(analysis)
-    weights = {s.weighting for of in analysis.scores.values() for s in of}
+    weights = {s.weighting for scores_of_run in analysis.scores.values() for s in scores_of_run}
     return {
         "name": name,
-        "asked": [*asked_of(analysis.run, sorted(weights)), *truth_of(analysis)],
+        "asked": [*setup_of(analysis.run, sorted(weights)), *truth_of(analysis)],
         "finding": analysis.finding,
         "tiles": list(tiles(analysis)),
         "detectors": rows,
@@ -175,9 +175,10 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "trust": analysis.finding.trust,
         "clusterings": list(analysis.estimates),
         "metrics": [
-            (name_of(s), price_of(analysis, s), [of.get(s) for of in analysis.estimates.values()]) for s in scores
+            (name_of(s), price_of(analysis, s), [estimates.get(s) for estimates in analysis.estimates.values()])
+            for s in scores
         ],
-        "reasons": sorted({str(reason) for reason in found}),
+        "reasons": sorted({str(reason) for reason in reasons}),
         "pictures": [] if categories.empty else [picture(categories)],
         "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
         "n_pairs": len(pairs),
@@ -193,15 +194,21 @@ def _about(run: Run) -> dict[str, Any]:
 
 
 def _is_defined(analysis: Analysis, score: str) -> bool:
-    return any(of[score].value is not None for of in analysis.estimates.values() if score in of)
+    return any(
+        by_detector[score].value is not None for by_detector in analysis.estimates.values() if score in by_detector
+    )
 
 
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
     declined = declined_in(analysis.run.verdicts.values())
-    shown = analysis.drawn(clustering)
-    charts: list[Chart] = list(all_charts(analysis.scores[clustering], shown, declined=declined))
+    detectors = analysis.drawn(clustering)
+    charts: list[Chart] = list(all_charts(analysis.scores[clustering], detectors, declined=declined))
     charts.append(price_chart(_priced(analysis, clustering)))
-    charts += [of[clustering] for of in (analysis.sweeps, analysis.thresholds) if clustering in of]
+    charts += [
+        by_clustering[clustering]
+        for by_clustering in (analysis.sweeps, analysis.thresholds)
+        if clustering in by_clustering
+    ]
     return {
         "name": clustering,
         "pictures": [picture(chart) for chart in charts if not (chart.name == "question-types" and chart.empty)],
@@ -217,8 +224,10 @@ def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, float, Numbe
 
 def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
     """Areas other than the ROC's, a row a score."""
-    found = {s: other_measures(labelled(analysis.scores[clustering], s)) for s in analysis.drawn(clustering)}
-    rows = [(name_of(score), [of[key] for key in MEASURES]) for score, of in found.items() if of]
+    areas = {s: other_measures(labelled(analysis.scores[clustering], s)) for s in analysis.drawn(clustering)}
+    rows = [
+        (name_of(score), [by_measure[key] for key in MEASURES]) for score, by_measure in areas.items() if by_measure
+    ]
     return {"names": list(MEASURES.values()), "rows": rows} if rows else None
 
 
@@ -247,7 +256,7 @@ def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | N
 
 
 def _judges(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
-    judges = labels_by_judge(run, [other for other in runs if other is not run])
+    judges = labels_by_judge(run, [candidate for candidate in runs if candidate is not run])
     names = [f"{name} ({sum(v is not None for v in labels.values())} labels)" for name, labels in judges.items()]
     text = f"The labels are by {names[0]}."
     if len(names) > 1:
@@ -276,19 +285,6 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
     for file in results:
         if run.task in file.configs and "seconds" in file.facts:
             yield "time of lmms-eval's whole evaluation", f"{Format(0)(file.facts['seconds'])} s ({file.path.name})"
-
-
-def flat_settings(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Nested settings as lines, such as ("sampling.n", "10")."""
-    if isinstance(value, Mapping):
-        return [
-            row
-            for key, inner in value.items()
-            for row in flat_settings(inner, f"{prefix}.{key}" if prefix else str(key))
-        ]
-    if isinstance(value, (list, tuple)):
-        return [(prefix, ", ".join(map(str, value)) or "none")]
-    return [(prefix, "none" if value is None else str(value))]
 
 
 def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:

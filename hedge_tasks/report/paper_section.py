@@ -38,7 +38,7 @@ def paper_sections(runs: Sequence[Run]) -> Iterator[PaperSection]:
             yield PaperSection(name, (), str(error))
             continue
         if tables:
-            yield PaperSection(name, [replace(one, notes=[*one.notes, *one.reasons()]) for one in tables])
+            yield PaperSection(name, [replace(table, notes=[*table.notes, *table.reasons()]) for table in tables])
 
 
 def _evaluation(run: Run) -> str | None:

@@ -124,8 +124,8 @@ def _source_beside(run: Run) -> DocumentSource | None:
     if run.path is None:
         return None
     configs = [file.configs.get(run.task) for file in result_files([run.path])]
-    known = [config for config in configs if isinstance(config, Mapping)]
-    return DocumentSource.of(known[-1]) if known else None
+    mappings = [config for config in configs if isinstance(config, Mapping)]
+    return DocumentSource.of(mappings[-1]) if mappings else None
 
 
 def _rows(run: Run, source: DocumentSource, columns: Sequence[str], with_texts: bool) -> Iterator[Stored]:
@@ -141,10 +141,10 @@ def _rows(run: Run, source: DocumentSource, columns: Sequence[str], with_texts: 
     if missing:
         raise DataError(f"{source.path} has no column {missing[0]!r}")
     ids = [str(v) for v in stored.values(id_column)] if id_column else [str(i) for i in range(len(stored))]
-    asked = stored.values(question_column) if question_column else [None] * len(stored)
+    stored_questions = stored.values(question_column) if question_column else [None] * len(stored)
     texts = {role: stored.values(documents[role]) for role in roles}
-    wanted = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, asked[i])]
-    for i, files in zip(wanted, stored.images(wanted, columns), strict=True):
+    places = [i for i, id in enumerate(ids) if id in questions and questions[id] in (None, stored_questions[i])]
+    for i, files in zip(places, stored.images(places, columns), strict=True):
         yield Stored(ids[i], files, {role: column[i] for role, column in texts.items()})
 
 
@@ -158,9 +158,11 @@ def _shrink_all(rows: Sequence[Stored], budget: int, n_documents: int) -> Thumbn
             place[file] = len(addresses)
             addresses.append(address)
     of_document = {row.id: [place[file] for file in row.files if file in place] for row in rows}
-    shown = sum(bool(places) for places in of_document.values())
+    n_shown = sum(bool(places) for places in of_document.values())
     note = (
-        "" if shown == n_documents else f"{n_documents - shown} of {n_documents} questions are shown without a picture."
+        ""
+        if n_shown == n_documents
+        else f"{n_documents - n_shown} of {n_documents} questions are shown without a picture."
     )
     return Thumbnails(addresses, of_document, note)
 
@@ -192,9 +194,9 @@ def address_of(picture: Image, most: int) -> str | None:
             continue
         small = picture.copy()
         small.thumbnail((side, side))
-        written = io.BytesIO()
-        small.save(written, "JPEG", quality=quality, optimize=True)
-        address = f"data:image/jpeg;base64,{base64.b64encode(written.getvalue()).decode()}"
+        jpeg = io.BytesIO()
+        small.save(jpeg, "JPEG", quality=quality, optimize=True)
+        address = f"data:image/jpeg;base64,{base64.b64encode(jpeg.getvalue()).decode()}"
         if len(address) <= most:
             return address
         bytes_a_pixel = len(address) / max(small.size) ** 2

@@ -55,13 +55,13 @@ class ResultFile:
 
 def result_files(paths: Iterable[Path]) -> list[ResultFile]:
     """The readable result files in folders (and one level below them), oldest first. Others are passed over."""
-    found: dict[Path, ResultFile] = {}
+    by_path: dict[Path, ResultFile] = {}
     for path in paths:
         folder = path if path.is_dir() else path.parent.parent if path.parent.name == "hedge_runs" else path.parent
         for file in sorted([*folder.glob(_PATTERN), *folder.glob(f"*/{_PATTERN}")]):
-            if file.resolve() not in found and (read := read_results(file)) is not None:
-                found[file.resolve()] = read
-    return sorted(found.values(), key=lambda file: file.path.name)
+            if file.resolve() not in by_path and (read := read_results(file)) is not None:
+                by_path[file.resolve()] = read
+    return sorted(by_path.values(), key=lambda file: file.path.name)
 
 
 def read_results(path: Path) -> ResultFile | None:
@@ -82,10 +82,10 @@ def newest_rows(files: Iterable[ResultFile]) -> list[ResultLine]:
     """The rows of all files; of each model's task those of the newest file."""
     newest: dict[tuple[str, str], list[ResultLine]] = {}
     for file in files:
-        mine: dict[tuple[str, str], list[ResultLine]] = {}
+        rows_of_file: dict[tuple[str, str], list[ResultLine]] = {}
         for row in file.rows:
-            mine.setdefault((row.task, row.model), []).append(row)
-        newest |= mine
+            rows_of_file.setdefault((row.task, row.model), []).append(row)
+        newest |= rows_of_file
     return [row for key in sorted(newest) for row in newest[key]]
 
 

@@ -92,12 +92,12 @@ def best_thresholds(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Accep
     levels, place = np.unique(x, return_inverse=True)
     accepted = np.cumsum(np.bincount(place, minlength=len(levels)))
     wrong = np.cumsum(np.bincount(place, weights=y, minlength=len(levels)))
-    kept: list[Accepted] = []
+    points: list[Accepted] = []
     for i in range(len(levels) - 1, -1, -1):
         point = Accepted(float(levels[i]), int(accepted[i]), int(wrong[i]))
-        if not kept or _step(point) < _step(kept[-1]):
-            kept.append(point)
-    return tuple(reversed(kept))
+        if not points or _step(point) < _step(points[-1]):
+            points.append(point)
+    return tuple(reversed(points))
 
 
 def _step(point: Accepted) -> int:
@@ -143,5 +143,5 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
 def _written(rule: ThresholdRule) -> dict[str, Any]:
     # JSON has no infinity, which an impossible answer's score is.
     points = [(p.threshold if math.isfinite(p.threshold) else str(p.threshold), p.n, p.n_wrong) for p in rule.points]
-    about = {"clustering": rule.clustering, "detector": rule.detector, "name": rule.name}
-    return {**about, "n": rule.n, "wrong": rule.n_wrong, "points": points}
+    names = {"clustering": rule.clustering, "detector": rule.detector, "name": rule.name}
+    return {**names, "n": rule.n, "wrong": rule.n_wrong, "points": points}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from hedge_tasks.report.texts import clean
+from hedge_tasks.report.texts import clean, flat_settings
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
 
-_SAID = {
+_WORDS = {
     "sampling.seed": "seed",
     "prompt.name": "prompt",
     "sampling.n": "n",
@@ -47,49 +46,43 @@ def names_of_runs(runs: Sequence[Run]) -> list[str]:
     for alike in set(short):
         places = [i for i, name in enumerate(short) if name == alike]
         if len(places) > 1:
-            for i, told in zip(places, what_differs([runs[i] for i in places]), strict=True):
-                names[i] = " · ".join([alike, *([told] if told else [])])
+            for i, difference in zip(places, what_differs([runs[i] for i in places]), strict=True):
+                names[i] = " · ".join([alike, *([difference] if difference else [])])
     return [name if names.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 
 def what_differs(runs: Sequence[Run]) -> list[str]:
     """Return of each run what tells it from the others, such as "seed 1"; "" where nothing does."""
-    settings = [dict(_told(run)) for run in runs]
-    known = dict.fromkeys(key for of in settings for key in of)
-    order = [*(key for key in _SAID if key in known), *(key for key in known if key not in _SAID)]
+    settings = [dict(_settings_of(run)) for run in runs]
+    keys = dict.fromkeys(key for run_settings in settings for key in run_settings)
+    order = [*(key for key in _WORDS if key in keys), *(key for key in keys if key not in _WORDS)]
     taken: list[str] = []
-    apart = 1
+    n_apart = 1
     for key in order:
-        found = len({tuple(of.get(k) for k in (*taken, key)) for of in settings})
-        if found > apart:
-            taken, apart = [*taken, key], found
-        if apart == len(runs) or len(taken) == _MOST:
+        n_distinct = len({tuple(run_settings.get(k) for k in (*taken, key)) for run_settings in settings})
+        if n_distinct > n_apart:
+            taken, n_apart = [*taken, key], n_distinct
+        if n_apart == len(runs) or len(taken) == _MOST:
             break
-    told = [", ".join(_in_words(key, of.get(key)) for key in taken) for of in settings]
-    return told if apart == len(runs) else _with_times(runs, told)
+    differences = [", ".join(_in_words(key, run_settings.get(key)) for key in taken) for run_settings in settings]
+    return differences if n_apart == len(runs) else _with_times(runs, differences)
 
 
-def _with_times(runs: Sequence[Run], told: Sequence[str]) -> list[str]:
+def _with_times(runs: Sequence[Run], differences: Sequence[str]) -> list[str]:
     """Add when the runs were written, as finely as it takes."""
     length = next((n for n in (_MINUTE, _SECOND) if len({run.created[:n] for run in runs}) == len(runs)), _MINUTE)
     times = [run.created[:length].replace("T", " ") for run in runs]
-    return [", ".join(filter(None, both)) for both in zip(told, times, strict=True)]
+    return [", ".join(filter(None, both)) for both in zip(differences, times, strict=True)]
 
 
-def _told(run: Run) -> Iterator[tuple[str, str]]:
-    yield from _flat({key: run.settings[key] for key in ("version", *_PROTOCOL, "metadata") if key in run.settings})
+def _settings_of(run: Run) -> Iterator[tuple[str, str]]:
+    yield from flat_settings(
+        {key: run.settings[key] for key in ("version", *_PROTOCOL, "metadata") if key in run.settings}
+    )
     yield "questions", str(len(run.answer_sets))
-
-
-def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(inner, f"{prefix}.{key}" if prefix else str(key))
-    else:
-        yield prefix, "none" if value is None else str(value)
 
 
 def _in_words(key: str, value: str | None) -> str:
     if key == "questions":
         return f"{value} questions"
-    return f"{clean(_SAID.get(key, key.rpartition('.')[2].replace('_', ' ')), _LONGEST)} {clean(str(value), _LONGEST)}"
+    return f"{clean(_WORDS.get(key, key.rpartition('.')[2].replace('_', ' ')), _LONGEST)} {clean(str(value), _LONGEST)}"

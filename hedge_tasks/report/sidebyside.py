@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.report.analysis import Analysis
-from hedge_tasks.report.texts import clean
+from hedge_tasks.report.texts import clean, json_number
 
 BUDGET = 3_000_000
 """Characters of all answers and reasons together."""
@@ -69,19 +68,19 @@ def _read(task: Mapping[str, Any], most: int) -> dict[str, Any]:
 
     rows = []
     for i in sorted(range(len(questions)), key=agree)[:most]:
-        said = [None if run["said"][i] is None else (run["said"][i], run["labels"][i]) for run in runs]
-        rows.append((questions[i].get("question") or questions[i]["id"], questions[i].get("reference", ""), said))
+        answers = [None if run["said"][i] is None else (run["said"][i], run["labels"][i]) for run in runs]
+        rows.append((questions[i].get("question") or questions[i]["id"], questions[i].get("reference", ""), answers))
     return {"task": task["task"], "models": [run["name"] for run in runs], "rows": rows}
 
 
 def _task(task: str, analyses: Mapping[int, Analysis], names: Sequence[str], most: int, longest: int) -> dict[str, Any]:
-    asked: dict[Asked, AnswerSet] = {}
+    by_question: dict[Asked, AnswerSet] = {}
     for analysis in analyses.values():
         for answers in analysis.run.answer_sets[:most]:
-            asked.setdefault(_asked(answers), answers)
+            by_question.setdefault(_asked(answers), answers)
     # Runs on other editions of a data set ask something else under the same id.
     wordings: dict[str, list[Asked]] = {}
-    for key in asked:
+    for key in by_question:
         wordings.setdefault(key[0], []).append(key)
     clusterings = dict.fromkeys(name for a in analyses.values() for name in a.scores)
     detectors = list(dict.fromkeys(n for a in analyses.values() for n in a.detectors))
@@ -89,8 +88,8 @@ def _task(task: str, analyses: Mapping[int, Analysis], names: Sequence[str], mos
         "task": task,
         "clusterings": list(clusterings),
         "scores": {name: name_of(name) for name in detectors},
-        "questions": [_question(answers, wordings[key[0]].index(key) + 1) for key, answers in asked.items()],
-        "runs": [_run(i, names[i], analysis, list(asked), longest) for i, analysis in analyses.items()],
+        "questions": [_question(answers, wordings[key[0]].index(key) + 1) for key, answers in by_question.items()],
+        "runs": [_run(i, names[i], analysis, list(by_question), longest) for i, analysis in analyses.items()],
     }
 
 
@@ -109,9 +108,9 @@ def _question(answers: AnswerSet, wording: int) -> dict[str, str]:
     return {key: value for key, value in fields.items() if value}
 
 
-def _run(place: int, name: str, analysis: Analysis, asked: Sequence[Asked], longest: int) -> dict[str, Any]:
+def _run(place: int, name: str, analysis: Analysis, questions: Sequence[Asked], longest: int) -> dict[str, Any]:
     by_key = {_asked(a): a for a in analysis.run.answer_sets}
-    sets = [by_key.get(key) for key in asked]
+    sets = [by_key.get(key) for key in questions]
     ids = [None if a is None else a.id for a in sets]
     verdicts = [{} if id is None else analysis.run.verdicts.get(id) or {} for id in ids]
     reasons = [clean(str(verdict.get("reason") or ""), longest) for verdict in verdicts]
@@ -131,13 +130,9 @@ def _run(place: int, name: str, analysis: Analysis, asked: Sequence[Asked], long
 
 def _scores(analysis: Analysis, clustering: str, ids: Iterable[str | None]) -> dict[str, list[float | None]]:
     by_id = {scores.id: scores for scores in analysis.scores[clustering]}
-    found = [None if id is None else by_id.get(id) for id in ids]
+    scored = [None if id is None else by_id.get(id) for id in ids]
     columns = {
-        name: [None if scores is None else _number(scores.get(name)) for scores in found] for name in analysis.detectors
+        name: [None if scores is None else json_number(scores.get(name), _DIGITS) for scores in scored]
+        for name in analysis.detectors
     }
     return {name: column for name, column in columns.items() if any(value is not None for value in column)}
-
-
-def _number(value: float | None) -> float | None:
-    """JSON has no infinity."""
-    return None if value is None or not math.isfinite(value) else round(value, _DIGITS)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hedge_tasks.numbers import THREE_DIGITS, format_interval
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.report.figures import thinned
+from hedge_tasks.report.texts import shortened
 
 N_COLOURS = 6
 _WIDTH, _HEIGHT = 420.0, 280.0
@@ -100,21 +101,23 @@ def picture(chart: Chart) -> ChartPicture:
     height = _TOP + _BOTTOM + row * len(chart.categories) if chart.forest else _HEIGHT
     left = _WIDE_LEFT if wide else _LEFT + (95 if chart.forest else 0)
     bottom, right = height - _BOTTOM, width - _RIGHT
-    x = _scale(_x_bounds(chart), left, right)
-    y = _scale(_y_bounds(chart), bottom, _TOP)
+    x = _Scale(*_x_bounds(chart), left, right)
+    y = _Scale(*_y_bounds(chart), bottom, _TOP)
     if chart.forest:
         y = _Scale(-0.5, len(chart.categories) - 0.5, _TOP, bottom)
-    drawn = tuple(_draw(chart, thinned(series), i, x, y) for i, series in enumerate(chart.series))
+    drawn_series = tuple(_draw(chart, thinned(series), i, x, y) for i, series in enumerate(chart.series))
     value_axis = x if chart.forest else y
     guides = tuple(Tick(value_axis(value), label) for value, label in chart.guides if _inside(value_axis, value))
     diagonal = f"M{x(0)} {y(0)}L{x(1)} {y(1)}" if chart.diagonal else ""
     # Side by side they share the width; the whole name is said when a bar is pointed at.
     names_room = _WIDE_CHARS if wide else _CATEGORY_CHARS
     room = names_room if chart.forest else max(3, _CHARS_ACROSS // max(len(chart.categories), 1))
-    named = tuple(Tick((y if chart.forest else x)(i), _short(name, room)) for i, name in enumerate(chart.categories))
+    named = tuple(Tick((y if chart.forest else x)(i), shortened(name, room)) for i, name in enumerate(chart.categories))
     x_ticks = named if named and not chart.forest else _ticks(x)
     y_ticks = named if chart.forest else _ticks(y)
-    return ChartPicture(chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn, guides, diagonal)
+    return ChartPicture(
+        chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn_series, guides, diagonal
+    )
 
 
 def _is_wide(chart: Chart) -> bool:
@@ -213,10 +216,6 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _scale(bounds: tuple[float, float], start: float, end: float) -> _Scale:
-    return _Scale(*bounds, start, end)
-
-
 def _ticks(scale: _Scale) -> tuple[Tick, ...]:
     return tuple(Tick(scale(value), f"{value:g}") for value in nice_ticks(scale.low, scale.high))
 
@@ -227,7 +226,3 @@ def _inside(scale: _Scale, value: float) -> bool:
 
 def _clamp(value: float, scale: _Scale) -> float:
     return min(max(value, scale.low), scale.high)
-
-
-def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

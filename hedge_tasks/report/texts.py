@@ -7,7 +7,9 @@ characters, a megabyte in one answer, and data inside a script element.
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -28,10 +30,33 @@ def clean(text: str, most: int = 2000) -> str:
         >>> clean("a\\x00b"), clean("x" * 12, most=10)
         ('a\ufffdb', 'xxxxxxxxxx … (2 more characters)')
     """
-    kept = _STACK.sub(r"\1", _CONTROLS.sub("\ufffd", text[:most]))
-    return kept if len(text) <= most else f"{kept} … ({len(text) - most:,} more characters)"
+    cleaned = _STACK.sub(r"\1", _CONTROLS.sub("\ufffd", text[:most]))
+    return cleaned if len(text) <= most else f"{cleaned} … ({len(text) - most:,} more characters)"
 
 
 def script_json(value: Any) -> str:
     """JSON that may stand inside a script element whatever the texts in it are. NaN and infinity are refused."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(_IN_SCRIPT)
+
+
+def json_number(value: float | None, digits: int) -> float | None:
+    """Return a number for JSON, rounded to some decimals; None for infinity and NaN, which JSON does not have."""
+    return None if value is None or not math.isfinite(value) else round(value, digits)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most `most` characters, with an ellipsis where it is cut."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def flat_settings(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested settings as lines, such as ("sampling.n", "10")."""
+    if isinstance(value, Mapping):
+        return [
+            row
+            for key, inner in value.items()
+            for row in flat_settings(inner, f"{prefix}.{key}" if prefix else str(key))
+        ]
+    if isinstance(value, (list, tuple)):
+        return [(prefix, ", ".join(map(str, value)) or "none")]
+    return [(prefix, "none" if value is None else str(value))]

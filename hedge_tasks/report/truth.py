@@ -10,7 +10,8 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import audited_numbers, whose_labels
 from hedge_tasks.measures.blind import against_blind
-from hedge_tasks.measures.over_seeds import COVERED, by_seed, spreads
+from hedge_tasks.measures.over_seeds import COVERED, spreads
+from hedge_tasks.measures.run_variants import by_seed
 from hedge_tasks.numbers import THREE_DIGITS, format_number
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.texts import clean
@@ -33,12 +34,12 @@ def truth_of(analysis: Analysis) -> list[tuple[str, str]]:
             numbers = audited_numbers(analysis.run, scores, _scored(analysis, clustering), audit)
             rows += [
                 (
-                    f"{each.name}, {clustering}" if each.name.endswith("_auroc") else each.name,
-                    f"{format_number(each.experts, interval=True)} against experts, "
-                    f"{format_number(each.judge, interval=True)} against the judge",
+                    f"{number.name}, {clustering}" if number.name.endswith("_auroc") else number.name,
+                    f"{format_number(number.experts, interval=True)} against experts, "
+                    f"{format_number(number.judge, interval=True)} against the judge",
                 )
-                for each in numbers
-                if each.experts.defined
+                for number in numbers
+                if number.experts.defined
             ]
         if sentence := _blind(analysis, clustering, scores):
             rows.append((f"blind baselines, {clustering}", sentence))
@@ -59,24 +60,26 @@ def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
         return [("intervals", COVERED)]
     rows = []
     for clustering in analysis.scores:
-        shown = _scored(analysis, clustering)
+        detectors = _scored(analysis, clustering)
         scores = {
-            seed: {clustering: scorer_of(one, clustering).with_detectors(shown).score(one.answer_sets)}
-            for seed, one in runs.items()
+            seed: {clustering: scorer_of(seed_run, clustering).with_detectors(detectors).score(seed_run.answer_sets)}
+            for seed, seed_run in runs.items()
         }
-        told = [
+        texts = [
             f"{spread.name.removeprefix(clustering).strip()} {THREE_DIGITS(spread.mean)}"
             f" (sd {THREE_DIGITS(spread.deviation)})"
-            for spread in spreads(scores, shown)
+            for spread in spreads(scores, detectors)
             if spread.deviation is not None
         ]
-        rows.append((f"over seeds {', '.join(map(str, runs))}, {clustering}", "; ".join(told)))
+        rows.append((f"over seeds {', '.join(map(str, runs))}, {clustering}", "; ".join(texts)))
     return [("intervals", COVERED), *rows]
 
 
 def _scored(analysis: Analysis, clustering: str) -> list[str]:
     estimates = analysis.estimates.get(clustering, {})
-    return [name for name in analysis.shown if (found := estimates.get(name)) is not None and found.value is not None]
+    return [
+        name for name in analysis.shown if (estimate := estimates.get(name)) is not None and estimate.value is not None
+    ]
 
 
 def _blind(analysis: Analysis, clustering: str, scores: Sequence[Scores]) -> str:

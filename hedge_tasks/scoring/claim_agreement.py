@@ -74,29 +74,31 @@ def joint_agreement(
     if engine.claims_a_call < 2:
         raise DataError("every claim is asked about by itself already")
     chosen = _chosen(answer_sets, supported, n, seed)
-    asked = [SupportQuery(tuple(dict.fromkeys(_texts(supported[i]))), (_draws(answer_sets[i])[j],)) for i, j in chosen]
-    alone = engine.singly().support(asked)
+    queries = [
+        SupportQuery(tuple(dict.fromkeys(_texts(supported[i]))), (_draws(answer_sets[i])[j],)) for i, j in chosen
+    ]
+    alone = engine.singly().support(queries)
     groups = groups_of(answer_sets)
-    joint_said: list[int | None] = []
-    single_said: list[int | None] = []
-    of: list[str] = []
-    for (i, j), one, single in zip(chosen, asked, alone, strict=True):
+    joint_verdicts: list[int | None] = []
+    single_verdicts: list[int | None] = []
+    units: list[str] = []
+    for (i, j), query, single in zip(chosen, queries, alone, strict=True):
         joint = np.concatenate([supported[i].clean, supported[i].noisy], axis=1)[:, j]
         row = {text: k for k, text in reversed(list(enumerate(_texts(supported[i]))))}
-        joint_said += [_verdict(joint[row[claim]]) for claim in one.claims]
-        single_said += [_verdict(single[k, 0]) for k in range(len(one.claims))]
-        of += [groups[i]] * len(one.claims)
-    return _compared(len(chosen), joint_said, single_said, of)
+        joint_verdicts += [_verdict(joint[row[claim]]) for claim in query.claims]
+        single_verdicts += [_verdict(single[k, 0]) for k in range(len(query.claims))]
+        units += [groups[i]] * len(query.claims)
+    return _compared(len(chosen), joint_verdicts, single_verdicts, units)
 
 
 def _chosen(
     answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], n: int, seed: int
 ) -> list[tuple[int, int]]:
-    """Answer and draw of the calls that are compared."""
+    """Return the answer and draw, as places, of the calls that are compared."""
     calls = {
-        (tuple(_texts(one)), draw): (i, j)
-        for i, (answers, one) in enumerate(zip(answer_sets, supported, strict=True))
-        if len(set(_texts(one))) > 1
+        (tuple(_texts(support)), draw): (i, j)
+        for i, (answers, support) in enumerate(zip(answer_sets, supported, strict=True))
+        if len(set(_texts(support))) > 1
         for j, draw in enumerate(_draws(answers))
         if draw.strip()
     }
@@ -107,8 +109,8 @@ def _chosen(
     return [places[i] for i in sorted(taken.tolist())]
 
 
-def _texts(one: Supported) -> list[str]:
-    return [claim.text for claim in one.decomposed.claims if claim.text.strip()]
+def _texts(support: Supported) -> list[str]:
+    return [claim.text for claim in support.decomposed.claims if claim.text.strip()]
 
 
 def _draws(answers: AnswerSet) -> list[str]:
@@ -122,11 +124,13 @@ def _verdict(row: np.ndarray) -> int | None:
 def _compared(
     calls: int, joint: Sequence[int | None], single: Sequence[int | None], groups: Sequence[str]
 ) -> JointAgreement:
-    told = [(a, b, group) for a, b, group in zip(joint, single, groups, strict=True) if a is not None and b is not None]
-    same = estimate_mean([float(a == b) for a, b, _ in told], [group for *_, group in told])
-    kappa = cohen_kappa([a for a, _, _ in told], [b for _, b, _ in told], groups=[group for *_, group in told])
+    known = [
+        (a, b, group) for a, b, group in zip(joint, single, groups, strict=True) if a is not None and b is not None
+    ]
+    same = estimate_mean([float(a == b) for a, b, _ in known], [group for *_, group in known])
+    kappa = cohen_kappa([a for a, _, _ in known], [b for _, b, _ in known], groups=[group for *_, group in known])
     differ: dict[tuple[str, str], int] = {}
-    for a, b, _ in told:
+    for a, b, _ in known:
         if a != b:
             differ[_WORDS[a], _WORDS[b]] = differ.get((_WORDS[a], _WORDS[b]), 0) + 1
-    return JointAgreement(calls, len(joint), len(joint) - len(told), same, kappa, differ)
+    return JointAgreement(calls, len(joint), len(joint) - len(known), same, kappa, differ)

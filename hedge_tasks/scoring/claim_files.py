@@ -36,26 +36,26 @@ from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, Supported, Su
 
 
 def read_labels(path: Path, answer_sets: Sequence[AnswerSet]) -> Mapping[str, Sequence[LabelledSpan]]:
-    """Labels of claims by the answer's id: `{"id", "claims": [...]}` a line, as `hedge_tasks.data.spans.read_spans`.
+    """Read labels of claims by the answer's id: `{"id", "claims": [...]}` a line; see `hedge_tasks.data.spans`.
 
     Raises:
         DataError: a line is no such object, names an answer that is not there, or one twice; or a span does not stand
             in its answer.
     """
     answers = {a.id: a.baseline.text for a in answer_sets}
-    found: dict[str, Sequence[LabelledSpan]] = {}
+    labels: dict[str, Sequence[LabelledSpan]] = {}
     for where, row in read_objects(path):
         id = row.get("id")
         if isinstance(id, bool) or not isinstance(id, (str, int)) or "claims" not in row:
             raise DataError(f"{where}: expected the id of an answer and its claims")
         if str(id) not in answers:
             raise DataError(f"{where}: there is no answer with the id {outside.shown(str(id))}")
-        if str(id) in found:
+        if str(id) in labels:
             raise DataError(f"{where}: the id {outside.shown(str(id))} is labelled twice")
-        found[str(id)] = read_spans(row["claims"], answers[str(id)], f"{where}: claims")
-    if not found:
+        labels[str(id)] = read_spans(row["claims"], answers[str(id)], f"{where}: claims")
+    if not labels:
         raise DataError(f"{path}: no labels in it")
-    return found
+    return labels
 
 
 def write_claim_scores(path: Path, scored: ScoredClaims) -> None:
@@ -63,21 +63,22 @@ def write_claim_scores(path: Path, scored: ScoredClaims) -> None:
 
     The file appears as a whole or not at all.
     """
-    rows = (row for one in scored.answers for row in claim_rows(one))
+    rows = (row for answer in scored.answers for row in claim_rows(answer))
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def claim_rows(one: ScoredAnswer) -> list[dict[str, Any]]:
+def claim_rows(answer: ScoredAnswer) -> list[dict[str, Any]]:
+    """Return one row a claim, ready for JSON; see `write_claim_scores`."""
     rows = []
-    for k, (claim, label) in enumerate(zip(one.claims, one.labels.labels, strict=True)):
-        told = {} if label is None else {k: v for k, v in label.to_dict().items() if k not in ("start", "end")}
-        scores = {name: _written(float(values[k])) for name, values in one.scores.items()}
+    for k, (claim, label) in enumerate(zip(answer.claims, answer.labels.labels, strict=True)):
+        span = {} if label is None else {k: v for k, v in label.to_dict().items() if k not in ("start", "end")}
+        scores = {name: _json_score(float(values[k])) for name, values in answer.scores.items()}
         place = {"text": claim.text, "start": claim.start, "end": claim.end}
-        rows.append({"id": claim.id, "answer": claim.answer, **place, **told, "scores": scores})
+        rows.append({"id": claim.id, "answer": claim.answer, **place, **span, "scores": scores})
     return rows
 
 
-def _written(value: float) -> float | str | None:
+def _json_score(value: float) -> float | str | None:
     if math.isnan(value):
         return None
     return value if math.isfinite(value) else str(value)
@@ -130,7 +131,7 @@ class KeptSupport:
 
 
 def kept_path(run: Run, settings: Mapping[str, Any]) -> Path | None:
-    """Where the support of a run is kept; None of one that was not read from a file."""
+    """Return the file that keeps the support of a run; None where the run was not read from a file."""
     if run.path is None:
         return None
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
@@ -152,32 +153,32 @@ def keep_support(
     path = kept_path(run, settings)
     if path is None:
         raise DataError(f"{run.title}: only what lies beside a file is kept")
-    about = {"settings": settings, "contradicts": engine.contradicts, "price": asdict(price)}
-    header = {HEADER: FORMAT, **about, "answers": len(supported)}
+    facts = {"settings": settings, "contradicts": engine.contradicts, "price": asdict(price)}
+    header = {HEADER: FORMAT, **facts, "answers": len(supported)}
     lines = [_kept_line(*both) for both in zip(run.answer_sets, supported, strict=True)]
     write_whole(path, b"".join(map(seal, (header, *lines))).decode("utf-8"))
     return path
 
 
 def kept_support(run: Run, settings: Mapping[str, Any]) -> KeptSupport | None:
-    """Results kept of a run with these settings; None where nothing was, or what was is of other texts or damaged."""
+    """Return the support kept with these settings; None where there is none, or it is of other texts or damaged."""
     path = kept_path(run, settings)
-    found = None if path is None or not path.is_file() else _read(path, run)
-    return found if found is not None and found.settings == settings else None
+    support = None if path is None or not path.is_file() else _read(path, run)
+    return support if support is not None and support.settings == settings else None
 
 
-def all_kept(run: Run) -> list[KeptSupport]:
-    """All that was kept of a run, that of its task's own settings first, then what was written last."""
+def all_kept_supports(run: Run) -> list[KeptSupport]:
+    """Return all supports kept with a run, that of its task's own settings first, then the newest."""
     if run.path is None:
         return []
     files = sorted(run.path.parent.glob(f"claims-{glob.escape(run.path.stem[:120])}-{'[0-9a-f]' * 12}.jsonl"))
-    found = [kept for path in files if (kept := _read(path, run)) is not None]
-    own = _own(run)
-    return sorted(found, key=lambda kept: (kept.settings != own, -kept.path.stat().st_mtime_ns))
+    supports = [support for path in files if (support := _read(path, run)) is not None]
+    task_settings = _task_settings(run)
+    return sorted(supports, key=lambda support: (support.settings != task_settings, -support.path.stat().st_mtime_ns))
 
 
-def kept_of(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda settings: True) -> KeptSupport | None:
-    """The support that counts for a run: its task's own, else the only one, else what was written last, with a warning.
+def support_of_run(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda settings: True) -> KeptSupport | None:
+    """Return the support that counts for a run: its task's own, else the only one, else the newest, with a warning.
 
     Args:
         fits: whether a support of these settings is what is asked for.
@@ -186,16 +187,16 @@ def kept_of(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda setting
         None where nothing fits. None, too, where that of the task is there but cannot be used: another one is not taken
         for it.
     """
-    found, own = all_kept(run), _own(run)
-    path = None if own is None or not fits(own) else kept_path(run, own)
-    if path is not None and path.is_file() and not any(kept.settings == own for kept in found):
-        if found:
-            others = ", ".join(kept.title for kept in found)
+    supports, task_settings = all_kept_supports(run), _task_settings(run)
+    path = None if task_settings is None or not fits(task_settings) else kept_path(run, task_settings)
+    if path is not None and path.is_file() and not any(support.settings == task_settings for support in supports):
+        if supports:
+            others = ", ".join(support.title for support in supports)
             logger.warning("{} is the task's own support of claims; others are not taken for it: {}", path, others)
         return None
-    fitting = [kept for kept in found if fits(kept.settings)]
-    if len(fitting) > 1 and fitting[0].settings != own:
-        others = ", ".join(f"{kept.title} in {kept.path.name}" for kept in fitting[1:])
+    fitting = [support for support in supports if fits(support.settings)]
+    if len(fitting) > 1 and fitting[0].settings != task_settings:
+        others = ", ".join(f"{support.title} in {support.path.name}" for support in fitting[1:])
         first = fitting[0]
         logger.warning(
             "{} supports of claims are kept with {}: {} in {} was written last and is used, not {}",
@@ -204,15 +205,15 @@ def kept_of(run: Run, fits: Callable[[Mapping[str, Any]], bool] = lambda setting
     return fitting[0] if fitting else None
 
 
-def _own(run: Run) -> Mapping[str, Any] | None:
-    """Settings of what the run's task kept."""
-    told = run.settings.get(SETTING)
-    own = told.get("asked") if isinstance(told, Mapping) else None
-    return own if isinstance(own, Mapping) else None
+def _task_settings(run: Run) -> Mapping[str, Any] | None:
+    """Return the settings of the support that the run's task kept."""
+    setting = run.settings.get(SETTING)
+    settings = setting.get("asked") if isinstance(setting, Mapping) else None
+    return settings if isinstance(settings, Mapping) else None
 
 
 def _read(path: Path, run: Run) -> KeptSupport | None:
-    """Return what a file keeps; None, with a warning, where it is damaged or of other answers."""
+    """Read a kept support; None, with a warning, where it is damaged or of other answers."""
     try:
         rows = [(n, unseal(line)) for n, line in outside.read_raw_lines(path)]
         (_, header), lines = rows[0], rows[1:]
@@ -222,32 +223,32 @@ def _read(path: Path, run: Run) -> KeptSupport | None:
         if len(lines) != len(run.answer_sets):
             raise DataError("it is of other answers")
         price = SupportPrice(**header["price"])
-        found = [_of_line(row, a, f"line {n}") for (n, row), a in zip(lines, run.answer_sets, strict=True)]
+        supported = [_supported(row, a, f"line {n}") for (n, row), a in zip(lines, run.answer_sets, strict=True)]
     except (DataError, ValueError, KeyError, TypeError, IndexError) as error:
         logger.warning("The support of claims kept in {} is not used: {}", path, error)
         return None
-    return KeptSupport(tuple(found), price, settings, contradicts, path)
+    return KeptSupport(tuple(supported), price, settings, contradicts, path)
 
 
-def _kept_line(answers: AnswerSet, one: Supported) -> dict[str, Any]:
+def _kept_line(answers: AnswerSet, support: Supported) -> dict[str, Any]:
     line: dict[str, Any] = {"id": answers.id, "texts": _checksum(answers)}
-    line["claims"] = [[claim.text, claim.start, claim.end, claim.kind] for claim in one.decomposed.claims]
-    line |= {"covered": one.decomposed.covered, "unlocated": one.decomposed.unlocated}
+    line["claims"] = [[claim.text, claim.start, claim.end, claim.kind] for claim in support.decomposed.claims]
+    line |= {"covered": support.decomposed.covered, "unlocated": support.decomposed.unlocated}
     for name in ("clean", "noisy", "elsewhere", "graph", "ccp"):
-        if (matrix := getattr(one, name)) is not None:
+        if (matrix := getattr(support, name)) is not None:
             line[name] = packed(matrix)
-    return line | ({"graph_rows": list(one.graph_rows)} if one.graph_rows else {})
+    return line | ({"graph_rows": list(support.graph_rows)} if support.graph_rows else {})
 
 
-def _of_line(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supported:
+def _supported(row: Mapping[str, Any], answers: AnswerSet, where: str) -> Supported:
     if row.get("id") != answers.id or row.get("texts") != _checksum(answers):
         raise DataError(f"{where}: it is of other texts")
     text = answers.baseline.text
     claims = []
-    for i, (said, start, end, kind) in enumerate(row["claims"]):
-        if not (isinstance(said, str) and isinstance(kind, str) and 0 <= int(start) < int(end) <= len(text)):
+    for i, (claim_text, start, end, kind) in enumerate(row["claims"]):
+        if not (isinstance(claim_text, str) and isinstance(kind, str) and 0 <= int(start) < int(end) <= len(text)):
             raise DataError(f"{where}: claim {i} is no part of its answer")
-        claims.append(Claim(f"{answers.id}#{i}", answers.id, said, int(start), int(end), kind))
+        claims.append(Claim(f"{answers.id}#{i}", answers.id, claim_text, int(start), int(end), kind))
     decomposed = Decomposed(tuple(claims), float(row["covered"]), int(row["unlocated"]))
     more = ("elsewhere", "graph", "ccp")
     matrices: dict[str, Any] = {name: unpacked(row[name], f"{where}: {name}") for name in more if name in row}
@@ -265,7 +266,7 @@ def _checksum(answers: AnswerSet) -> str:
 
 
 def packed(matrix: Matrix) -> dict[str, Any]:
-    """Numbers in half the space where that loses nothing."""
+    """Return a matrix for JSON, in half the space where that loses nothing."""
     values = np.asarray(matrix, dtype="<f8")
     small = values.astype("<f4")
     if np.array_equal(small.astype("<f8"), values, equal_nan=True):
@@ -274,24 +275,29 @@ def packed(matrix: Matrix) -> dict[str, Any]:
 
 
 def unpacked(fields: Mapping[str, Any], where: str) -> Matrix:
+    """Return the matrix that `packed` wrote.
+
+    Raises:
+        DataError: its type or encoding is another one, or a number is no probability; names `where`.
+    """
     if fields["type"] not in ("<f4", "<f8"):
         raise DataError(f"{where}: numbers of the type {outside.shown(fields['type'])}")
     try:
         data = base64.b64decode(fields["data"], validate=True)
     except (binascii.Error, ValueError):
         raise DataError(f"{where}: no base64") from None
-    found = np.frombuffer(data, fields["type"]).reshape([int(size) for size in fields["shape"]]).astype(np.float64)
-    known = found[~np.isnan(found)]
-    if len(known) and not (known.min() >= 0 and known.max() <= 1 + 1e-6):
+    matrix = np.frombuffer(data, fields["type"]).reshape([int(size) for size in fields["shape"]]).astype(np.float64)
+    known_values = matrix[~np.isnan(matrix)]
+    if len(known_values) and not (known_values.min() >= 0 and known_values.max() <= 1 + 1e-6):
         raise DataError(f"{where}: numbers that no engine says")
-    return found
+    return matrix
 
 
 def label_options(run: Run) -> dict[str, Any]:
-    """Which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
-    told = (run.settings.get(SETTING) or {}).get("labels")
-    given = told if isinstance(told, Mapping) else {}
-    silent, errors = given.get("silent"), given.get("errors")
+    """Return which labels count in a run's own rows; see `hedge_tasks.claims.labels.label_of`."""
+    setting = (run.settings.get(SETTING) or {}).get("labels")
+    options = setting if isinstance(setting, Mapping) else {}
+    silent, errors = options.get("silent"), options.get("errors")
     return {
         "silent": silent if silent in SILENT else SILENT[0],
         "errors": errors if errors in ERRORS else ERRORS[0],

@@ -27,9 +27,9 @@ from hedge_tasks.detectors.units import Inflation, Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.claim_labels import labelled_spans
+from hedge_tasks.statistics.base import FloatArray
 
 Matrix = npt.NDArray[np.floating[Any]]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -76,25 +76,25 @@ class SupportPrice:
     ccp: int = 0
 
     def with_others(self, others: Sequence[SupportPrice]) -> SupportPrice:
-        """The price where other processes ask about other answers; what is equal in two of them counts twice."""
-        every = (self, *others)
-        sums = {name: sum(getattr(one, name) for one in every) for name in ("answers", "claims")}
-        asked = {name: sum(getattr(one, name) for one in every) for name in ("amount", "blind", "graph", "ccp")}
-        draws = min((one.draws for one in every if one.answers), default=0)  # a process without answers has no draws
-        return replace(self, draws=draws, **sums, **asked)
+        """Return the price with those of processes that ask about other answers; what two of them ask counts twice."""
+        prices = (self, *others)
+        sums = ("answers", "claims", "amount", "blind", "graph", "ccp")
+        # A process without answers has no draws.
+        draws = min((price.draws for price in prices if price.answers), default=0)
+        return replace(self, draws=draws, **{name: sum(getattr(price, name) for price in prices) for name in sums})
 
     def __str__(self) -> str:
         text = f"{self.claims} claims of {self.answers} answers x {self.draws} draws"
         if not self.unit:
             return f"{text}, no model"
         parts = {"for another image's draws": self.blind, "for the graph": self.graph, "for CCP": self.ccp}
-        more = [f"{n} {what}" for what, n in parts.items() if n]
-        return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(more)})" if more else "")
+        extras = [f"{n} {what}" for what, n in parts.items() if n]
+        return f"{text}: at most {self.amount} {self.unit}" + (f" ({', '.join(extras)})" if extras else "")
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """All that an engine is to be asked about some answers.
+    """The queries to an engine about some answers.
 
     Attributes:
         answer_sets: in their order.
@@ -116,57 +116,55 @@ class Inquiry:
     def price(self, engine: Entailment) -> SupportPrice:
         own, all_but_graph = engine.price(self.own), engine.price([*self.own, *self.elsewhere])
         with_graph = engine.price([*self.own, *self.elsewhere, *self.graph]) if self.graph else all_but_graph
-        ccp = engine.price(self._of_tokens)
-        claims = sum(len(one.claims) for one in self.decomposed)
-        draws = min((len(one.draws) for one in self.own), default=0)
+        ccp = engine.price(self._token_queries)
+        claims = sum(len(answer.claims) for answer in self.decomposed)
+        draws = min((len(query.draws) for query in self.own), default=0)
         blind, graph = all_but_graph - own, with_graph - all_but_graph
         return SupportPrice(len(self.answer_sets), claims, draws, with_graph + ccp, blind, graph, engine.priced, ccp)
 
     @cached_property
-    def _of_tokens(self) -> list[SupportQuery]:
+    def _token_queries(self) -> list[SupportQuery]:
         """Two questions a token, in the order of answers, claims and tokens."""
         claims = [choices for of_answer in self.choices for choices in of_answer or ()]
-        return [asked for choices in claims for choice in choices for asked in questions(choice)]
+        return [query for choices in claims for choice in choices for query in questions(choice)]
 
     def ask(self, engine: Entailment) -> list[Supported]:
-        """Return what the engine says; nothing is asked twice."""
+        """Ask an engine, and return the support of the claims of each answer; nothing is asked twice."""
         n = len(self.answer_sets)
-        said = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._of_tokens]))
-        own = list(islice(said, n))
-        elsewhere = list(islice(said, n)) if self.elsewhere else [None] * n
-        graphs = list(islice(said, n)) if self.graph else [None] * n
-        ccp = [None if of is None else _ccp(of, said) for of in self.choices] if self.choices else [None] * n
-        found = []
+        replies = iter(engine.support([*self.own, *self.elsewhere, *self.graph, *self._token_queries]))
+        own = list(islice(replies, n))
+        elsewhere = list(islice(replies, n)) if self.elsewhere else [None] * n
+        graphs = list(islice(replies, n)) if self.graph else [None] * n
+        supported = []
         for i, (answers, decomposed) in enumerate(zip(self.answer_sets, self.decomposed, strict=True)):
-            support, graph = own[i], graphs[i]
-            cut = len(answers.clean)
+            graph, cut = graphs[i], len(answers.clean)
             rows: tuple[int, ...] = ()
             if self.graph:
                 place = {text: row for row, text in enumerate(self.graph[i].claims)}
                 rows = tuple(place[claim.text] for claim in decomposed.claims)
-            other = elsewhere[i]
-            found.append(
+            choices = self.choices[i] if self.choices else None
+            supported.append(
                 Supported(
                     decomposed,
-                    support[:, :cut],
-                    support[:, cut:],
-                    other,
+                    own[i][:, :cut],
+                    own[i][:, cut:],
+                    elsewhere[i],
                     None if graph is None else graph[..., ENTAILMENT],
                     rows,
-                    ccp[i],
+                    None if choices is None else _claims_ccp(choices, replies),
                 )
             )
-        return found
+        return supported
 
 
-def _ccp(of: Sequence[Sequence[TokenChoice]], said: Iterator[Matrix]) -> FloatArray:
-    """Of each claim of an answer, from what was said of its tokens in their order."""
-    return np.array([claim_ccp([_token(choice, said) for choice in claim]) for claim in of])
+def _claims_ccp(claims: Sequence[Sequence[TokenChoice]], replies: Iterator[Matrix]) -> FloatArray:
+    """Return the CCP of each claim of an answer, shape (K,), from the replies about its tokens in their order."""
+    return np.array([claim_ccp([_choice_ccp(choice, replies) for choice in claim]) for claim in claims])
 
 
-def _token(choice: TokenChoice, said: Iterator[Matrix]) -> float:
-    given, reverse = (np.asarray(next(said), dtype=np.float64) for _ in range(2))
-    return token_ccp(choice, given, reverse)
+def _choice_ccp(choice: TokenChoice, replies: Iterator[Matrix]) -> float:
+    forward, reverse = (np.asarray(next(replies), dtype=np.float64) for _ in range(2))
+    return token_ccp(choice, forward, reverse)
 
 
 def inquiry(
@@ -177,7 +175,7 @@ def inquiry(
     graph: bool = False,
     ccp: bool = False,
 ) -> Inquiry:
-    """Decompose the answers of a run, and say what an engine is to be asked; see `inquiry_among`.
+    """Decompose the answers of a run, and return the queries to an engine; see `inquiry_among`.
 
     Args:
         elsewhere: also for the blind baseline with another image's draws: the price of all clean draws once more.
@@ -189,20 +187,20 @@ def inquiry(
     """
     if not answer_sets:
         raise DataError("there are no answers")
-    found = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
-    if not any(one.claims for one in found.decomposed):
+    queries = inquiry_among(answer_sets, answer_sets, decomposition, elsewhere=elsewhere, graph=graph)
+    if not any(decomposed.claims for decomposed in queries.decomposed):
         raise DataError(f"the decomposition {decomposition.name} finds no claim in any of {len(answer_sets)} answers")
-    return replace(found, choices=_choices(found)) if ccp else found
+    return replace(queries, choices=_choices(queries)) if ccp else queries
 
 
-def _choices(asked: Inquiry) -> tuple[list[list[TokenChoice]] | None, ...]:
-    both = zip(asked.answer_sets, asked.decomposed, strict=True)
-    found = tuple(token_choices(answers.baseline, one.claims) for answers, one in both)
-    if all(one is None for one in found):
+def _choices(queries: Inquiry) -> tuple[list[list[TokenChoice]] | None, ...]:
+    pairs = zip(queries.answer_sets, queries.decomposed, strict=True)
+    choices = tuple(token_choices(answers.baseline, decomposed.claims) for answers, decomposed in pairs)
+    if all(choice is None for choice in choices):
         raise DataError(
             "CCP: no answer has tokens with alternatives; sample with --gen_kwargs alternatives=10 (hedge_hf, ...)"
         )
-    return found
+    return choices
 
 
 def inquiry_among(
@@ -214,7 +212,7 @@ def inquiry_among(
     graph: bool = False,
     decomposed: Sequence[Decomposed] | None = None,
 ) -> Inquiry:
-    """Return what an engine is to be asked about some answers of a run.
+    """Return the queries to an engine about some answers of a run.
 
     Args:
         answer_sets: some of them, such as those of one process.
@@ -224,7 +222,7 @@ def inquiry_among(
         decomposed: the claims of the answers, where they are known.
     """
     decomposed = decompose(answer_sets, decomposition) if decomposed is None else decomposed
-    texts = [tuple(claim.text for claim in one.claims) for one in decomposed]
+    texts = [tuple(claim.text for claim in decomposed_answer.claims) for decomposed_answer in decomposed]
     draws = [tuple(answer.text for answer in (*a.clean, *a.noisy)) for a in answer_sets]
     own = tuple(SupportQuery(*both) for both in zip(texts, draws, strict=True))
     blind: tuple[SupportQuery, ...] = ()
@@ -235,21 +233,21 @@ def inquiry_among(
             SupportQuery(claims, tuple(answer.text for answer in clean))
             for claims, clean in zip(texts, other_draws, strict=True)
         )
-    asked = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
-    return Inquiry(tuple(answer_sets), tuple(decomposed), own, blind, asked)
+    graphs = tuple(_graph(answer_sets, texts, decomposition)) if graph else ()
+    return Inquiry(tuple(answer_sets), tuple(decomposed), own, blind, graphs)
 
 
 def _graph(
     answer_sets: Sequence[AnswerSet], texts: Sequence[tuple[str, ...]], decomposition: Decomposition
 ) -> Iterator[SupportQuery]:
     for answers, own in zip(answer_sets, texts, strict=True):
-        drawn = decomposition.pieces([Passage(answer.text) for answer in answers.clean])
-        different = dict.fromkeys([*own, *(piece.text for pieces in drawn for piece in pieces.pieces)])
+        decomposed_draws = decomposition.pieces([Passage(answer.text) for answer in answers.clean])
+        different = dict.fromkeys([*own, *(piece.text for pieces in decomposed_draws for piece in pieces.pieces)])
         yield SupportQuery(tuple(different), (answers.baseline.text, *(answer.text for answer in answers.clean)))
 
 
 def groups_of(answer_sets: Sequence[AnswerSet]) -> list[str]:
-    """The image of each answer; an answer without one is a group of its own."""
+    """Return the image of each answer; an answer without one is a group of its own."""
     return [f"group {a.group}" if a.group is not None else f"answer {a.id}" for a in answer_sets]
 
 
@@ -355,15 +353,15 @@ def claim_units(scored: ScoredClaims, *, silent: str = "unlabelled", errors: str
     """
     units = []
     n_silent = n_unknown = 0
-    for one, group in zip(scored.answers, groups_of([one.answers for one in scored.answers]), strict=True):
-        scores = {name: [None if v != v else v for v in values.tolist()] for name, values in one.scores.items()}
-        n_silent += sum(span is not None and span.silent for span in one.labels.labels)
-        labels = one.counted_labels(silent=silent, errors=errors)
-        for k, (claim, label, known) in enumerate(zip(one.claims, labels, one.known, strict=True)):
+    for answer, group in zip(scored.answers, groups_of([answer.answers for answer in scored.answers]), strict=True):
+        scores = {name: [None if v != v else v for v in values.tolist()] for name, values in answer.scores.items()}
+        n_silent += sum(span is not None and span.silent for span in answer.labels.labels)
+        labels = answer.counted_labels(silent=silent, errors=errors)
+        for k, (claim, label, known) in enumerate(zip(answer.claims, labels, answer.known, strict=True)):
             n_unknown += label is not None and not known
             numbers = {name: values[k] for name, values in scores.items()}
             units.append(Unit(claim.id, "claim", claim.answer, group, label if known else None, claim.text, numbers))
-    return ClaimUnits(tuple(units), n_silent, n_unknown, sum(one.labels.unused for one in scored.answers))
+    return ClaimUnits(tuple(units), n_silent, n_unknown, sum(answer.labels.unused for answer in scored.answers))
 
 
 def score_claims(
@@ -388,14 +386,14 @@ def score_claims(
     Raises:
         ConfigError: there is no such detector; names the nearest one.
     """
-    asked = [registry.get(name) for name in (registry.names("claim") if detectors is None else detectors)]
+    installed = [registry.get(name) for name in (registry.names("claim") if detectors is None else detectors)]
     source, of_run = labelled_spans(run) if spans is None else (labelled_by, spans)
     scored = []
     for answers, evidence in zip(run.answer_sets, claim_evidence(run.answer_sets, supported, engine), strict=True):
         labels = join(evidence.claims, of_run.get(answers.id, ()))
-        scored.append(ScoredAnswer(answers, evidence, labels, _scores(asked, evidence)))
-    left_out = {d.name: _why_not(d, scored) for d in asked if not any(d.name in one.scores for one in scored)}
-    decomposed = tuple(one.decomposed for one in supported)
+        scored.append(ScoredAnswer(answers, evidence, labels, _scores(installed, evidence)))
+    left_out = {d.name: _why_not(d, scored) for d in installed if not any(d.name in answer.scores for answer in scored)}
+    decomposed = tuple(answer.decomposed for answer in supported)
     return ScoredClaims(run.title, tuple(scored), decomposed, price, settings, left_out, source)
 
 
@@ -432,7 +430,7 @@ def find_claims(
 
 
 def ask_again(answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], support: str) -> list[Supported]:
-    """Return what an engine without a model says of claims, by the own draws and by those of another image.
+    """Return the support of claims by an engine without a model, by the own draws and by those of another image.
 
     Args:
         supported: the claims of the answers, with their support as it is stated.
@@ -441,7 +439,7 @@ def ask_again(answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], 
     Raises:
         HedgeError: there is no such engine, or a claim is none that it knows.
     """
-    decomposed = [one.decomposed for one in supported]
+    decomposed = [stated.decomposed for stated in supported]
     unit = build_decomposition("sentence")  # is not asked, for the claims are known
     return inquiry_among(answer_sets, answer_sets, unit, decomposed=decomposed).ask(build_entailment(support))
 
@@ -466,48 +464,48 @@ def stated_support(
 def claim_evidence(
     answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], engine: SupportSource
 ) -> list[ClaimEvidence]:
-    """Return what detectors of claims see of each answer of a run.
+    """Return the evidence that detectors of claims see, of each answer of a run.
 
     Args:
         answer_sets: all of the run, since what is rare is so among them.
         supported: in their order.
         engine: who gave the support.
     """
-    texts = [[claim.text for claim in one.decomposed.claims] for one in supported]
+    texts = [[claim.text for claim in support.decomposed.claims] for support in supported]
     rare = rarity(texts, [a.baseline.text for a in answer_sets], groups_of(answer_sets))
-    return [_evidence(*each, engine) for each in zip(answer_sets, supported, rare, strict=True)]
+    return [_evidence(*parts, engine) for parts in zip(answer_sets, supported, rare, strict=True)]
 
 
-def _evidence(answers: AnswerSet, one: Supported, how_rare: FloatArray | None, engine: SupportSource) -> ClaimEvidence:
+def _evidence(answers: AnswerSet, support: Supported, rare: FloatArray | None, engine: SupportSource) -> ClaimEvidence:
     return ClaimEvidence(
-        one.decomposed.claims,
+        support.decomposed.claims,
         answers.baseline.text,
-        one.clean,
-        one.noisy,
+        support.clean,
+        support.noisy,
         engine.contradicts,
-        one.elsewhere,
-        how_rare,
-        one.graph,
-        one.graph_rows,
-        claim_logprobs(answers.baseline, one.decomposed.claims),
+        support.elsewhere,
+        rare,
+        support.graph,
+        support.graph_rows,
+        claim_logprobs(answers.baseline, support.decomposed.claims),
         engine.name,
-        None if one.ccp is None else np.asarray(one.ccp, dtype=np.float64),
+        None if support.ccp is None else np.asarray(support.ccp, dtype=np.float64),
     )
 
 
-def _scores(asked: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:
-    found = {detector.name: detector.claim_scores(evidence) for detector in asked} if evidence.claims else {}
-    return {name: values for name, values in found.items() if values is not None}
+def _scores(detectors: Sequence[Detector], evidence: ClaimEvidence) -> dict[str, FloatArray]:
+    scores = {detector.name: detector.claim_scores(evidence) for detector in detectors} if evidence.claims else {}
+    return {name: values for name, values in scores.items() if values is not None}
 
 
 def _why_not(detector: Detector, scored: Sequence[ScoredAnswer]) -> str:
     if detector.level != "claim":
         return "it scores whole answers, not claims"
-    missing = dict.fromkeys(words for one in scored if one.claims for words in detector.missing(one.evidence))
+    missing = dict.fromkeys(words for answer in scored if answer.claims for words in detector.missing(answer.evidence))
     return f"there are no {'; no '.join(words.removeprefix('the ') for words in missing)}" if missing else "undefined"
 
 
 def with_draws(answers: ScoredAnswer, n: int, detectors: Sequence[str]) -> ScoredAnswer:
-    """The same scored with the first n clean and noisy draws only."""
+    """Return the claims of an answer scored with the first n clean and noisy draws only."""
     cut = answers.evidence.with_draws(n, min(n, answers.evidence.n_noisy))
     return replace(answers, evidence=cut, scores=_scores([registry.get(name) for name in detectors], cut))

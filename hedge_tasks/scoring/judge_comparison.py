@@ -36,7 +36,7 @@ class Disagreement:
 
 
 def votes_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
-    """The votes behind a panel's verdicts, by judge, each list in the order of the verdicts.
+    """Return the votes behind a panel's verdicts, by judge, each list in the order of the verdicts.
 
     Judges of one name (the same model with two prompts) are told apart by version, then by number.
 
@@ -54,25 +54,26 @@ def votes_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
 
 
 def labels_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[int | None]]:
-    """As `votes_by_judge`, only the labels, with those of the majority at the end."""
+    """Return the labels of `votes_by_judge`, with those of the majority at the end."""
     votes = {judge: [v.label for v in votes] for judge, votes in votes_by_judge(verdicts).items()}
     return votes | {MAJORITY: [verdict.label for verdict in verdicts]}
 
 
 def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[Disagreement]:
-    """The cases with both labels among their votes. A judge that cannot tell disagrees with nobody."""
+    """Return the cases with both labels among their votes. A judge that cannot tell disagrees with nobody."""
     votes = votes_by_judge(verdicts)
-    found = []
+    contested = []
     for i, case in enumerate(cases):
-        if {of[i].label for of in votes.values()} >= {0, 1}:
-            found.append(Disagreement(case, {judge: of[i] for judge, of in votes.items()}))
-    return found
+        of_case = {judge: judged[i] for judge, judged in votes.items()}
+        if {vote.label for vote in of_case.values()} >= {0, 1}:
+            contested.append(Disagreement(case, of_case))
+    return contested
 
 
 def auroc_by_judge(
     scores: Sequence[Scores], labels: Mapping[str, Mapping[str, int | None]], **options: Any
 ) -> dict[str, dict[str, Number]]:
-    """ROC-AUC of every score of the HEDGE paper with the labels of each judge.
+    """Return the ROC-AUC of every score of the HEDGE paper with the labels of each judge.
 
     Every judge's AUROC is over the documents that it labels, so judges that decline differently are compared on
     different documents; `Number.n` says on how many.
@@ -97,7 +98,7 @@ def auroc_by_judge(
 
 
 def agreement(verdicts: Sequence[Verdict], groups: Sequence[str | None] | None = None) -> dict[str, Agreement]:
-    """How far the judges of a panel agree: over all of them, and Cohen's kappa of each pair.
+    """Return the agreement of the judges of a panel: over all of them, and Cohen's kappa of each pair.
 
     A case that a judge does not label counts for the others only (percent, Krippendorff), or for none (kappas).
 
@@ -109,16 +110,16 @@ def agreement(verdicts: Sequence[Verdict], groups: Sequence[str | None] | None =
     """
     from hedge_tasks.statistics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
 
-    votes = {judge: [v.label for v in of] for judge, of in votes_by_judge(verdicts).items()}
+    votes = {judge: [v.label for v in judged] for judge, judged in votes_by_judge(verdicts).items()}
     labels = list(votes.values())
     whole = None if groups is None else shared_groups(groups)
-    found = {
+    agreements = {
         "percent agreement": percent_agreement(labels, groups=whole),
         "Fleiss' kappa": fleiss_kappa(labels, groups=whole),
         "Krippendorff's alpha": krippendorff_alpha(labels, groups=whole),
     }
     pairs = combinations(votes.items(), 2)
-    return found | {f"Cohen's kappa: {a}, {b}": cohen_kappa(x, y, groups=whole) for (a, x), (b, y) in pairs}
+    return agreements | {f"Cohen's kappa: {a}, {b}": cohen_kappa(x, y, groups=whole) for (a, x), (b, y) in pairs}
 
 
 def _names(votes: Sequence[Verdict]) -> list[str]:

@@ -57,12 +57,12 @@ def score_on_ray(parts: Sequence[Part], make: Callable[[], Scorer], options: Ray
 
 
 def parts_of(run: Run) -> list[Part]:
-    """The documents of a run as workers are handed them."""
+    """Return the documents of a run in the parts that workers are handed."""
     return [run.answer_sets[i : i + _AT_A_TIME] for i in range(0, len(run.answer_sets), _AT_A_TIME)]
 
 
 def header_of(run: Run) -> Run:
-    """A run without its documents, for workers that are handed these."""
+    """Return a run without its documents, for workers that are handed these."""
     return replace(run, answer_sets=(), verdicts={})
 
 

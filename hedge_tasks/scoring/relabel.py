@@ -9,12 +9,13 @@ from typing import Any
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.adjudication.config import verdict_record
 from hedge_tasks.asking.account import asked
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.runs.run_files import Run, now
 
 
 def cases_of(run: Run) -> list[Case]:
-    """The baseline answers of a run as cases. A run file holds no images.
+    """Return the baseline answers of a run as cases. A run file holds no images.
 
     Raises:
         DataError: an answer has no question, which every judge needs; names it.
@@ -44,7 +45,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
 
 
 def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list[str]]:
-    """Ids of the documents by their labels (before, after), for those whose label changed."""
+    """Return the ids of documents whose label changed, by their labels (before, after)."""
     old = {answer_set.id: answer_set.label for answer_set in before.answer_sets}
     changed: dict[tuple[int | None, int | None], list[str]] = {}
     for answer_set in after.answer_sets:
@@ -54,11 +55,10 @@ def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list
     return changed
 
 
-def _case(run: Run, answer_set: Any) -> Case:
+def _case(run: Run, answer_set: AnswerSet) -> Case:
     if answer_set.question is None:
         raise DataError(f"{answer_set.id}: there is no question, so the answer cannot be judged")
-    record = run.verdicts.get(answer_set.id) or {}
-    description = record.get("description")
+    description = (run.verdicts.get(answer_set.id) or {}).get("description")
     return Case(
         id=answer_set.id,
         question=answer_set.question,
@@ -69,6 +69,6 @@ def _case(run: Run, answer_set: Any) -> Case:
 
 
 def judge_of(run: Run) -> Mapping[str, Any] | Sequence[Any] | None:
-    """The settings of the judge that labelled a run; None where they are not recorded."""
+    """Return the settings of the judge that labelled a run; None where they are not recorded."""
     documents = run.settings.get("documents")
     return documents.get("judge") if isinstance(documents, Mapping) else None

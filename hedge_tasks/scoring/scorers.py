@@ -14,7 +14,7 @@ from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.protocols import Protocol
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.trust import MODEL_OPTIONS, check_models
-from hedge_tasks.scoring.claim_files import kept_of
+from hedge_tasks.scoring.claim_files import support_of_run
 from hedge_tasks.scoring.claims import claim_evidence
 
 KINDS = {"nli": ("nli", "HEDGE_NLI_MODEL"), "embed": ("embedding", "HEDGE_EMBEDDING_MODEL")}
@@ -22,7 +22,7 @@ KINDS = {"nli": ("nli", "HEDGE_NLI_MODEL"), "embed": ("embedding", "HEDGE_EMBEDD
 
 
 def scorers_of(run: Run) -> dict[str, Scorer]:
-    """The scorers that a run was evaluated with, by name; what was kept with the run they do not ask again.
+    """Return the scorers that a run was evaluated with, by name; they use the outputs kept with the run.
 
     Raises:
         ConfigError: the run records none.
@@ -34,30 +34,40 @@ def scorers_of(run: Run) -> dict[str, Scorer]:
     if run.path is not None and not run.trusted:
         check_models(filters, str(run.path))
     scorers = {name: Scorer.from_settings(name, settings) for name, settings in filters.items()}
-    return {name: knowing(scorer, run) for name, scorer in scorers.items()}
+    return {name: with_kept_outputs(scorer, run) for name, scorer in scorers.items()}
 
 
-def knowing(scorer: Scorer, run: Run) -> Scorer:
-    """The same scorer for a run: what is kept of its answers, of their claims and of the model is not asked again."""
-    return scorer.with_outputs(run.outputs).with_claims(_claims_of(run)).with_inside(inside_source(run))
+def scorers_or_exact(run: Run) -> dict[str, Scorer]:
+    """Return the scorers of a run, or exact matching where it records none; see `scorers_of`."""
+    from hedge_tasks.clustering import build_backend
+
+    try:
+        return scorers_of(run)
+    except ConfigError:
+        return {"exact": with_kept_outputs(Scorer("exact", build_backend("exact")), run)}
 
 
-def _claims_of(run: Run) -> ClaimSource:
-    """The claims that are kept with a run, read on first use; none where nothing is kept."""
+def with_kept_outputs(scorer: Scorer, run: Run) -> Scorer:
+    """Return the scorer with the outputs kept with a run: of its answers, of their claims and from inside the model."""
+    return scorer.with_outputs(run.outputs).with_claims(_kept_claims(run)).with_inside(inside_source(run))
+
+
+def _kept_claims(run: Run) -> ClaimSource:
+    """Return the claims that are kept with a run, read on first use; none where nothing is kept."""
 
     @cache
-    def known() -> Mapping[str, ClaimEvidence]:
-        kept = kept_of(run)
-        if kept is None:
+    def evidence_by_id() -> Mapping[str, ClaimEvidence]:
+        support = support_of_run(run)
+        if support is None:
             return {}
-        evidence = claim_evidence(run.answer_sets, kept.supported, kept)
-        return {answers.id: one for answers, one in zip(run.answer_sets, evidence, strict=True)}
+        evidence = claim_evidence(run.answer_sets, support.supported, support)
+        return {answers.id: claim_parts for answers, claim_parts in zip(run.answer_sets, evidence, strict=True)}
 
-    return known
+    return evidence_by_id
 
 
 def scorer_of(run: Run, name: str | None) -> Scorer:
-    """One scorer of a run; the first where no name is given.
+    """Return one scorer of a run; the first where no name is given.
 
     Raises:
         ConfigError: the run has no filter of that name; names the nearest one.
@@ -69,7 +79,7 @@ def scorer_of(run: Run, name: str | None) -> Scorer:
 
 
 def chosen_models(backend: str) -> dict[str, Any]:
-    """The models that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), as options of a clustering."""
+    """Return the models that HEDGE_NLI_MODEL and HEDGE_EMBEDDING_MODEL name, as options of a clustering."""
     return {
         "model" if backend == kind else f"{prefix}_model": os.environ[variable]
         for kind, (prefix, variable) in KINDS.items()
@@ -77,8 +87,8 @@ def chosen_models(backend: str) -> dict[str, Any]:
     }
 
 
-def model_options(run: Run, backend: str, given: Container[str] = ()) -> dict[str, Any]:
-    """The models for another clustering of a run's answers, as options of the backend.
+def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[str, Any]:
+    """Return the models for another clustering of a run's answers, as options of the backend.
 
     Those that the environment names (HEDGE_NLI_MODEL, HEDGE_EMBEDDING_MODEL), else those that the run clustered with;
     what neither has is left to the backend.
@@ -91,12 +101,12 @@ def model_options(run: Run, backend: str, given: Container[str] = ()) -> dict[st
     Raises:
         Untrusted: the run was read from a file and names a model that no installed task has.
     """
-    options = {option: model for option, model in chosen_models(backend).items() if option not in given}
+    options = {option: model for option, model in chosen_models(backend).items() if option not in named}
     for kind, (prefix, _) in KINDS.items():
         if backend not in (kind, "hybrid"):
             continue
         before = "" if backend == kind else f"{prefix}_"
-        if f"{before}model" in given or f"{before}model" in options:
+        if f"{before}model" in named or f"{before}model" in options:
             continue
         model, revision = next(_used(run, kind, prefix), (None, None))
         if model is not None:
@@ -119,7 +129,7 @@ def _used(run: Run, kind: str, prefix: str) -> Iterator[tuple[str, str | None]]:
 
 
 def protocol_scorers(run: Run, protocol: Protocol, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Scorer]:
-    """The paper's four columns as a protocol has them, with the models of the run.
+    """Return scorers of the paper's four columns as a protocol has them, with the models of the run.
 
     Args:
         changes: options by backend, `nli` and `embed`, that go before the protocol's.
@@ -127,10 +137,10 @@ def protocol_scorers(run: Run, protocol: Protocol, changes: Mapping[str, Mapping
     scorers = {}
     for backend in KINDS:
         for suffix in ("", "_qa"):
-            mine = changes.get(backend, {})
-            given = {**model_options(run, backend, mine), **mine}
-            options = protocol.clustering({"backend": backend, "with_question": bool(suffix), **given})
-            put = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
+            own_options = changes.get(backend, {})
+            chosen = {**model_options(run, backend, own_options), **own_options}
+            options = protocol.clustering({"backend": backend, "with_question": bool(suffix), **chosen})
+            placement = {key: options.pop(key) for key in ("with_question", "question_position") if key in options}
             name = backend + suffix
-            scorers[name] = Scorer.build(name, options.pop("backend"), options, **put)
+            scorers[name] = Scorer.build(name, options.pop("backend"), options, **placement)
     return scorers

@@ -46,8 +46,8 @@ _BACKENDS = {"nli": "nli", "cosine": "embed"}
 
 
 @dataclass(frozen=True)
-class FoundClaims:
-    """Claims of all answers of a task, with what was found out about them.
+class TaskClaimResults:
+    """The claims of all answers of a task with their support, labels and scores.
 
     Attributes:
         supported: of the answers of all processes, in their order.
@@ -62,7 +62,7 @@ class FoundClaims:
     @property
     def evidence(self) -> dict[str, ClaimEvidence]:
         """Return what detectors of claims see, by the answer's id."""
-        return {one.answers.id: one.evidence for one in self.scored.answers}
+        return {answer.answers.id: answer.evidence for answer in self.scored.answers}
 
 
 @dataclass
@@ -111,8 +111,8 @@ class TaskClaims:
             if value not in valid:
                 raise unknown(key, str(value), valid)
         unit, support = (options.named(key, config.get(key, default)) for key, default in _DEFAULTS.items())
-        if given := os.environ.get(VARIABLE, "").strip():
-            support = options.named(VARIABLE, given)
+        if named := os.environ.get(VARIABLE, "").strip():
+            support = options.named(VARIABLE, named)
         variable = KINDS[_BACKENDS[support["name"]]][1] if support["name"] in _BACKENDS else ""
         if os.environ.get(variable):
             support["model"] = os.environ[variable]
@@ -141,7 +141,7 @@ class TaskClaims:
             check_judge(self.judge, have_images)
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def support_settings(self) -> dict[str, Any]:
         """Return what decides claims and support, ready for JSON; with these settings they are kept with the run."""
         asking = {"elsewhere": self.elsewhere, "graph": self.graph}
         return {**self.unit.settings(), **self.engine.settings(), **asking}
@@ -149,7 +149,7 @@ class TaskClaims:
     def settings(self) -> dict[str, Any]:
         """Return what decides the numbers."""
         judge = None if self.judge is None else self.judge.settings()
-        return {"asked": self.asked, "labels": {"judge": judge, "silent": self.silent, "errors": self.errors}}
+        return {"asked": self.support_settings, "labels": {"judge": judge, **self.labels}}
 
     def cost(self) -> dict[str, Any]:
         """Return what claims, support and labels have asked in this process, for the record of the run."""
@@ -158,7 +158,7 @@ class TaskClaims:
     def judged(
         self, answer_sets: Sequence[AnswerSet], cases: Mapping[str, Case], labels: Any
     ) -> dict[str, list[dict[str, Any]]]:
-        """By id what the judge of claims says of the answers of this process, as labelled spans; empty without one.
+        """Return the judge's labelled spans by the id of each answer of this process; empty without a judge of claims.
 
         Args:
             cases: by id what a judge sees of an answer.
@@ -175,31 +175,31 @@ class TaskClaims:
             check_references(has_reference)
         together(lambda: keep_labels(judge, labels))
         spans = together(lambda: judged_spans(answer_sets, decomposed, judge, cases) if answer_sets else {})
-        return {id: [span.to_dict() for span in of] for id, of in spans.items()}
+        return {id: [span.to_dict() for span in answer_spans] for id, answer_spans in spans.items()}
 
-    def found(self, mine: Sequence[AnswerSet], run: Run, detectors: Sequence[str]) -> FoundClaims:
-        """Ask about the claims of this process's answers, and put those of all processes together.
+    def score(self, own_answers: Sequence[AnswerSet], run: Run, detectors: Sequence[str]) -> TaskClaimResults:
+        """Ask about the claims of this process's answers, join those of all processes, and score them.
 
         Args:
             mine: answers of this process, those that `judged` has seen.
             run: answers and verdicts of all processes.
             detectors: of claims, whose scores the rows need.
         """
-        about: dict[str, Any] = {"elsewhere": self.elsewhere, "graph": self.graph, "decomposed": self._decomposed}
-        asked = together(lambda: inquiry_among(mine, run.answer_sets, self.unit, **about))
-        prices = gather([together(lambda: asked.price(self.engine))])
+        options: dict[str, Any] = {"elsewhere": self.elsewhere, "graph": self.graph, "decomposed": self._decomposed}
+        queries = together(lambda: inquiry_among(own_answers, run.answer_sets, self.unit, **options))
+        prices = gather([together(lambda: queries.price(self.engine))])
         price = prices[0].with_others(prices[1:])
         if is_first():
             logger.info("{}: {}", run.task, price)
-        told = zip((answers.id for answers in mine), together(lambda: asked.ask(self.engine)), strict=True)
-        everything = dict(gather(list(told)))
+        pairs = zip((answers.id for answers in own_answers), together(lambda: queries.ask(self.engine)), strict=True)
+        everything = dict(gather(list(pairs)))
         supported = [everything[answers.id] for answers in run.answer_sets]
-        scored = score_claims(run, supported, self.engine, price, self.asked, detectors)
-        return FoundClaims(supported, price, scored)
+        scored = score_claims(run, supported, self.engine, price, self.support_settings, detectors)
+        return TaskClaimResults(supported, price, scored)
 
-    def keep(self, run: Run, found: FoundClaims) -> None:
+    def keep(self, run: Run, results: TaskClaimResults) -> None:
         """Keep claims and support beside the file of the run."""
-        path = keep_support(run, found.supported, self.engine, found.price, self.asked)
+        path = keep_support(run, results.supported, self.engine, results.price, self.support_settings)
         logger.info("{}: claims and their support are in {}", run.task, path)
 
     @property
@@ -216,7 +216,7 @@ class TaskClaims:
 
 
 def switched_off(task: str, row: str) -> bool:
-    """Whether the environment asks for no claims, so that a row about them is left out of the table."""
+    """Return whether the environment switches claims off, so that a row about them is left out of the table."""
     off = os.environ.get(VARIABLE, "").strip() == OFF
     if off and is_first():
         logger.info("{}: without {}: {}={}", task, row, VARIABLE, OFF)

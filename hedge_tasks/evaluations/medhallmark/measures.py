@@ -191,11 +191,11 @@ class PrefixDifference(OfSums):
 class PrefixBound(Bound):
     """An end of Student's interval of a `PrefixDifference`."""
 
-    of: PrefixDifference
+    measure: PrefixDifference
     needs: str = "an interval needs questions on two images"
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        number = self.of.students(records)
+        number = self.measure.students(records)
         if not number.defined:
             return number
         end = number.low if self.end == "low" else number.high
@@ -207,7 +207,8 @@ def prefix_rows(mean: AnswerMean, **declared: Any) -> list[Measure]:
     name, higher = f"{mean.name}_prefix_difference", mean.higher_is_better
     difference = PrefixDifference(name=name, higher_is_better=higher, mean=mean, **declared)
     ends = (
-        PrefixBound(name=f"{name}_{end}", higher_is_better=higher, of=difference, end=end) for end in ("low", "high")
+        PrefixBound(name=f"{name}_{end}", higher_is_better=higher, measure=difference, end=end)
+        for end in ("low", "high")
     )
     return [difference, *ends]
 

@@ -12,7 +12,7 @@ from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
 from hedge_tasks.measures.paper.published import MODELS, PROMPTS, SCORES, Key, PublishedNumber, filter_name, published
-from hedge_tasks.measures.sweep import truncated
+from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import scorers_of
@@ -137,16 +137,16 @@ class EqualDraws:
 def at_equal_draws(results: Iterable[CellResult]) -> list[EqualDraws]:
     """Table 3 read at one price instead of at one n, for every number of draws that both have."""
     by_cell = {result.cell: result for result in results if result.cell.table == 3}
-    found = []
+    pairs = []
     for cell, vase in by_cell.items():
         for score in ("SE", "RadFlag") if cell.score == "VASE" else ():
-            other = by_cell.get(cell._replace(score=score, n=2 * cell.n))
-            if other is None:
+            compared = by_cell.get(cell._replace(score=score, n=2 * cell.n))
+            if compared is None:
                 continue
-            ours = None if vase.ours is None or other.ours is None else vase.ours - other.ours
-            difference = round(vase.published - other.published, 6)
-            found.append(EqualDraws(cell.clustering, cell.prompt, score, 2 * cell.n, difference, ours))
-    return found
+            ours = None if vase.ours is None or compared.ours is None else vase.ours - compared.ours
+            difference = round(vase.published - compared.published, 6)
+            pairs.append(EqualDraws(cell.clustering, cell.prompt, score, 2 * cell.n, difference, ours))
+    return pairs
 
 
 def score_cells(

@@ -93,8 +93,13 @@ class PaperRow:
 
 def columns_of_table_2() -> list[tuple[str, str, str]]:
     """(input, model, clustering) of each column, in the paper's order; the last of each input are means over models."""
-    inputs = dict.fromkeys(given for given, _ in FILTERS)
-    return [(given, model, of) for given in inputs for model in (*MODELS, MEAN) for of in ("NLI", "Embed")]
+    inputs = dict.fromkeys(column_input for column_input, _ in FILTERS)
+    return [
+        (column_input, model, clustering)
+        for column_input in inputs
+        for model in (*MODELS, MEAN)
+        for clustering in ("NLI", "Embed")
+    ]
 
 
 def rows_of_table_2(values: Values, dataset: str) -> list[PaperRow]:
@@ -102,9 +107,9 @@ def rows_of_table_2(values: Values, dataset: str) -> list[PaperRow]:
     columns = columns_of_table_2()
 
     def value(prompt: str, score: str, column: tuple[str, str, str]) -> float | None:
-        given, model, clustering = column
+        inputs, model, clustering = column
         models = MODELS if model == MEAN else (model,)
-        cells = (PublishedNumber(2, dataset, prompt, one, score, given, clustering, TABLE_2_N) for one in models)
+        cells = (PublishedNumber(2, dataset, prompt, name, score, inputs, clustering, TABLE_2_N) for name in models)
         return _mean([values.get(cell) for cell in cells])
 
     pairs = [(i, i + 1) for i in range(0, len(columns), 2)]
@@ -128,18 +133,18 @@ def _rows(columns: Sequence[Any], groups: Iterable[Sequence[int]], all_of: Seque
     for prompt in (*PROMPTS, MEAN):
         for score in SCORES:
             prompts = PROMPTS if prompt == MEAN else (prompt,)
-            found = tuple(_mean([column(one, score) for one in prompts]) for column in columns)
-            best = frozenset(i for group in groups for i in _largest(found, group))
-            rows.append(PaperRow(prompt, score, found, best, _largest(found, all_of)))
+            values = tuple(_mean([column(name, score) for name in prompts]) for column in columns)
+            best = frozenset(i for group in groups for i in _largest(values, group))
+            rows.append(PaperRow(prompt, score, values, best, _largest(values, all_of)))
     return rows
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
 
 
 def _largest(values: Sequence[float | None], among: Sequence[int]) -> frozenset[int]:
     """Where the largest of the values is, if there are two to compare."""
-    known = {i: value for i in among if (value := values[i]) is not None}
-    return frozenset(i for i, value in known.items() if len(known) > 1 and value == max(known.values()))
+    defined = {i: value for i in among if (value := values[i]) is not None}
+    return frozenset(i for i, value in defined.items() if len(defined) > 1 and value == max(defined.values()))

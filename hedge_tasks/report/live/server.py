@@ -80,8 +80,8 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.MISDIRECTED_REQUEST, "This server answers to its own address alone.", body=body
             )
         if self.server.key is not None:
-            given = parse_qs(parts.query).get("key", [""])[-1]
-            if self._knows(given):
+            query_key = parse_qs(parts.query).get("key", [""])[-1]
+            if self._knows(query_key):
                 return self._send(HTTPStatus.SEE_OTHER, "", body=body, Location=parts.path or "/", cookie=True)
             if not self._knows(self._cookie()):
                 return self._send(HTTPStatus.FORBIDDEN, "Open the address that hedge view printed.", body=body)
@@ -105,13 +105,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _cookie(self) -> str:
         try:
-            found = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
+            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
         except CookieError:
             return ""
-        return found.value if found is not None else ""
+        return cookie.value if cookie is not None else ""
 
-    def _knows(self, given: str) -> bool:
-        return self.server.key is not None and hmac.compare_digest(given.encode(), self.server.key.encode())
+    def _knows(self, key: str) -> bool:
+        return self.server.key is not None and hmac.compare_digest(key.encode(), self.server.key.encode())
 
     def _send(
         self, status: HTTPStatus, text: str, *, body: bool, kind: str = "text/plain", cookie: bool = False, **head: str

@@ -26,7 +26,7 @@ from hedge_tasks.report.pages import View, asset, render
 from hedge_tasks.report.results import result_files
 from hedge_tasks.runs.run_files import FOLDER, Run, read_run, run_paths
 from hedge_tasks.sampling.archive import FOLDER as ANSWERS
-from hedge_tasks.scoring.claim_files import all_kept
+from hedge_tasks.scoring.claim_files import all_kept_supports
 from hedge_tasks.scoring.scorers import scorer_of
 
 _DEEPEST = 2
@@ -96,7 +96,7 @@ class Site:
             finished = self._finished()
             if path in ("/report", "/detectors"):
                 return self._made(path, finished) if finished else None
-            chosen = [one for one in finished if path in one.pages]
+            chosen = [run for run in finished if path in run.pages]
             return self._made(path, chosen) if chosen else None
 
     def _first(self) -> str:
@@ -109,19 +109,19 @@ class Site:
             asks="'self'",
             title=f"hedge view: {self.folder.resolve().name}",
             now=now.strftime("%H:%M:%S UTC"),
-            under_way=[_shown(one, self.folder) for one in self._samplings()],
-            finished=[_listed(one) for one in finished],
+            under_way=[_sampling_entry(sampling, self.folder) for sampling in self._samplings()],
+            finished=[_run_entry(run) for run in finished],
             unreadable=[text for _, text in self._unreadable.values()],
         )
 
     def _samplings(self) -> list[Sampling]:
-        found: list[Sampling] = []
+        samplings: list[Sampling] = []
         for folder in output_folders(self.folder):
             for place in (folder, folder / ANSWERS):
                 if next(place.glob("answers-*.*"), None) is not None:
                     watch = self._watches.get(place) or self._watches.setdefault(place, Watch(place))
-                    found += watch.look()
-        return sorted(found, key=lambda one: STATES.index(one.state))
+                    samplings += watch.look()
+        return sorted(samplings, key=lambda sampling: STATES.index(sampling.state))
 
     def _finished(self) -> list[Finished]:
         """The newest run of each task and model, as `hedge report` takes them; a damaged file is said, not fatal."""
@@ -129,11 +129,11 @@ class Site:
         for file in self._run_files():
             run = self._read(file)
             if run is not None:
-                known = newest.get((run.task, run.model))
-                if known is None or known.created <= run.created:
+                previous = newest.get((run.task, run.model))
+                if previous is None or previous.created <= run.created:
                     newest[run.task, run.model] = run
         runs = [newest[key] for key in sorted(newest)]
-        return [Finished(str(i), run, self._finding(run), bool(all_kept(run))) for i, run in enumerate(runs)]
+        return [Finished(str(i), run, self._finding(run), bool(all_kept_supports(run))) for i, run in enumerate(runs)]
 
     def _finding(self, run: Run) -> RunFinding:
         key = (str(run.path), run.digest)
@@ -148,11 +148,11 @@ class Site:
 
     def _read(self, file: Path) -> Run | None:
         changed = file.stat().st_mtime_ns
-        known = self._runs.get(file)
-        if known is not None and known[0] == changed:
-            return known[1]
-        said = self._unreadable.get(file)
-        if said is not None and said[0] == changed:
+        cached = self._runs.get(file)
+        if cached is not None and cached[0] == changed:
+            return cached[1]
+        failed = self._unreadable.get(file)
+        if failed is not None and failed[0] == changed:
             return None
         try:
             run = read_run(file)
@@ -169,19 +169,19 @@ class Site:
         run.
         """
         patterns = ("*_results.json", "*/*_results.json", "claims-*.jsonl", f"{FOLDER}/claims-*.jsonl")
-        found = {
+        files = {
             file for folder in output_folders(self.folder) for pattern in patterns for file in folder.glob(pattern)
         }
-        return [(file, file.stat().st_mtime_ns) for file in sorted(found)]
+        return [(file, file.stat().st_mtime_ns) for file in sorted(files)]
 
     def _made(self, path: str, finished: Sequence[Finished]) -> str:
-        runs = [one.run for one in finished]
-        made_of = (*((run.path, self._runs[run.path][0]) for run in runs if run.path is not None), *self._beside())
-        known = self._pages.get(path)
-        if known is None or known[0] != made_of:
-            known = (made_of, self._make(path, finished))
-            self._pages[path] = known
-        return known[1]
+        runs = [entry.run for entry in finished]
+        sources = (*((run.path, self._runs[run.path][0]) for run in runs if run.path is not None), *self._beside())
+        cached = self._pages.get(path)
+        if cached is None or cached[0] != sources:
+            cached = (sources, self._make(path, finished))
+            self._pages[path] = cached
+        return cached[1]
 
     def _make(self, path: str, finished: Sequence[Finished]) -> str:
         views = views_of(path, finished)
@@ -190,7 +190,7 @@ class Site:
         if path.endswith("/claims"):
             return claims_of(finished[0], views, pictures=self._options.pictures)
         results = result_files(output_folders(self.folder))
-        return build_report([one.run for one in finished], results, self._options, views=views)
+        return build_report([run.run for run in finished], results, self._options, views=views)
 
 
 def views_of(path: str, finished: Sequence[Finished]) -> list[View]:
@@ -207,41 +207,41 @@ def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
     Raises:
         DataError: a run does not keep what its clustering needs of a model.
     """
-    known = [name for name in names() if not get(name).experimental]
+    detectors = [name for name in names() if not get(name).experimental]
     tables = []
-    for one in finished:
-        scorer = scorer_of(one.run, None)
-        if not one.run.evidence and isinstance(scorer.backend, ReusesOutputs) and scorer.backend.sources():
+    for entry in finished:
+        scorer = scorer_of(entry.run, None)
+        if not entry.run.evidence and isinstance(scorer.backend, ReusesOutputs) and scorer.backend.sources():
             raise DataError(
-                f"{one.run.title} does not keep what models say of its answers: hedge detectors --keep asks"
+                f"{entry.run.title} does not keep what models say of its answers: hedge detectors --keep asks"
             )
-        tables.append(detector_table(one.run, scorer, known, only_kept=True))
+        tables.append(detector_table(entry.run, scorer, detectors, only_kept=True))
     ranks = mean_ranks(tables) if len(tables) > 1 else []
-    about: dict[str, Any] = {"findings": [one.finding for one in finished], "views": views}
-    return build_detector_page(tables, ranks, claims=[kept_numbers(one.run) for one in finished], **about)
+    options: dict[str, Any] = {"findings": [entry.finding for entry in finished], "views": views}
+    return build_detector_page(tables, ranks, claims=[kept_numbers(entry.run) for entry in finished], **options)
 
 
-def claims_of(one: Finished, views: Sequence[View], *, pictures: bool) -> str:
+def claims_of(finished: Finished, views: Sequence[View], *, pictures: bool) -> str:
     """The page about the claims that are kept with a run.
 
     Raises:
         DataError: what is kept cannot be used.
     """
-    scored = scored_kept(one.run)
+    scored = scored_kept(finished.run)
     if scored is None:
-        raise DataError(f"{one.run.title}: the claims that are kept with it cannot be used")
-    table, _ = measured_claims(scored, one.run)
-    return build_claim_page(scored, table, one.run, finding=one.finding, pictures=pictures, views=views)
+        raise DataError(f"{finished.run.title}: the claims that are kept with it cannot be used")
+    table, _ = measured_claims(scored, finished.run)
+    return build_claim_page(scored, table, finished.run, finding=finished.finding, pictures=pictures, views=views)
 
 
 def output_folders(folder: Path) -> list[Path]:
     """The folder and those in it, to a depth of two, that hold answers or runs of evaluations."""
-    found, level = [], [folder]
+    folders, level = [], [folder]
     for depth in range(_DEEPEST + 1):
-        found += [place for place in level if _is_output(place)]
+        folders += [place for place in level if _is_output(place)]
         if depth < _DEEPEST:
             level = sorted(inner for place in level for inner in _inner(place))
-    return found[:_MOST_FOLDERS]
+    return folders[:_MOST_FOLDERS]
 
 
 def _inner(folder: Path) -> list[Path]:
@@ -258,38 +258,38 @@ def _is_output(folder: Path) -> bool:
     return any(next(place.glob(pattern), None) is not None for place, pattern in (*places, *runs))
 
 
-def _shown(one: Sampling, folder: Path) -> dict[str, Any]:
+def _sampling_entry(sampling: Sampling, folder: Path) -> dict[str, Any]:
     """A sampling for the template."""
-    share = one.done / one.asked if one.asked else 0.0
+    share = sampling.done / sampling.planned if sampling.planned else 0.0
     return {
-        "task": one.task,
-        "model": one.model,
-        "prompt": one.prompt,
-        "folder": _relative(one.folder, folder),
-        "state": one.state,
-        "said": _said(one),
+        "task": sampling.task,
+        "model": sampling.model,
+        "prompt": sampling.prompt,
+        "folder": _relative(sampling.folder, folder),
+        "state": sampling.state,
+        "said": _progress(sampling),
         "percent": Format(1)(100 * share),
-        "done": one.done,
-        "asked": one.asked,
-        "documents": one.documents,
-        "complete": one.complete,
-        "findings": one.health.findings if one.health else (),
-        "facts": _facts(one),
-        "dropped": one.dropped,
+        "done": sampling.done,
+        "planned": sampling.planned,
+        "documents": sampling.documents,
+        "complete": sampling.complete,
+        "findings": sampling.health.findings if sampling.health else (),
+        "facts": _facts(sampling),
+        "dropped": sampling.dropped,
     }
 
 
-def _said(one: Sampling) -> str:
-    if one.state == COMPLETE:
+def _progress(sampling: Sampling) -> str:
+    if sampling.state == COMPLETE:
         return "All answers are there. Once they are scored, their run is among the finished ones."
-    if one.state == QUIET:
+    if sampling.state == QUIET:
         return (
-            f"No answer for {duration(one.quiet_s)}: the evaluation has ended, or waits. What is there is kept; the "
-            "same command goes on from it."
+            f"No answer for {duration(sampling.quiet_s)}: the evaluation has ended, or waits. What is there is kept; "
+            "the same command goes on from it."
         )
-    if one.rate is None or one.left_s is None:
+    if sampling.rate is None or sampling.left_s is None:
         return "The rate is being measured."
-    return f"{_rate(one.rate)}, {duration(one.left_s)} left at this rate."
+    return f"{_rate(sampling.rate)}, {duration(sampling.left_s)} left at this rate."
 
 
 def _rate(rate: float) -> str:
@@ -312,9 +312,9 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 24 else f"{days} d {hours % 24} h"
 
 
-def _facts(one: Sampling) -> list[tuple[str, str]]:
+def _facts(sampling: Sampling) -> list[tuple[str, str]]:
     """Return what is known of the answers so far, as a name and a number each."""
-    health = one.health
+    health = sampling.health
     if health is None:
         return []
     shares = (
@@ -324,24 +324,24 @@ def _facts(one: Sampling) -> list[tuple[str, str]]:
         ("draws stopped by a filter", health.filtered),
         ("draws without log-probability", health.without_logprob),
     )
-    found = [(name, PERCENT(share)) for name, share in shares if share is not None]
+    facts = [(name, PERCENT(share)) for name, share in shares if share is not None]
     if health.distinct_clean is not None:
-        found.insert(0, ("different clean answers a document", Format(1)(health.distinct_clean)))
-    return found
+        facts.insert(0, ("different clean answers a document", Format(1)(health.distinct_clean)))
+    return facts
 
 
-def _listed(one: Finished) -> dict[str, Any]:
-    run = one.run
+def _run_entry(finished: Finished) -> dict[str, Any]:
+    run = finished.run
     labels = [a.label for a in run.answer_sets if a.label is not None]
     return {
         "task": run.task,
         "model": run.model,
-        "pages": one.pages,
-        "finding": " ".join(one.finding.sentences[:_SENTENCES]),
+        "pages": finished.pages,
+        "finding": " ".join(finished.finding.sentences[:_SENTENCES]),
         "written": run.created[:16].replace("T", " "),
         "documents": len(run.answer_sets),
         "rate": f"{PERCENT(sum(labels) / len(labels))}" if labels else "no labels",
-        "trust": one.finding.trust,
+        "trust": finished.finding.trust,
     }
 
 

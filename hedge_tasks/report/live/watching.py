@@ -1,4 +1,4 @@
-"""How far the evaluations of a folder are: draws done and asked for, their rate, the time left, the health so far."""
+"""How far the evaluations of a folder are: draws done and planned for, their rate, the time left, the health so far."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Sampling:
     Attributes:
         task, model, prompt: names.
         folder: of the store.
-        documents: asked for.
+        documents: planned for.
         complete: of them, how many have all their answers.
-        done, asked: draws.
+        done, planned: draws.
         rate: draws a second of the last minutes; None where nothing has been seen to come yet.
         left_s: seconds for what is missing, at this rate; None without one.
         quiet_s: seconds since the last answer.
@@ -49,7 +49,7 @@ class Sampling:
     documents: int
     complete: int
     done: int
-    asked: int
+    planned: int
     rate: float | None
     left_s: float | None
     quiet_s: float
@@ -87,13 +87,13 @@ class Watch:
         """
         self._store.refresh()
         now, quiet_s = self._clock(), self._quiet()
-        found = []
+        samplings = []
         for name, definition in self._store.definitions.items():
             followed = self._followed.setdefault(name, _Followed(definition, now - quiet_s))
             followed.take(self._store, now)
             if followed.documents:
-                found.append(self._sampling(followed, now))
-        return sorted(found, key=lambda one: (STATES.index(one.state), one.task, one.model))
+                samplings.append(self._sampling(followed, now))
+        return sorted(samplings, key=lambda sampling: (STATES.index(sampling.state), sampling.task, sampling.model))
 
     def _quiet(self) -> float:
         times = [file.stat().st_mtime for file in self._folder.glob(f"{KIND}-*.*")]
@@ -101,7 +101,7 @@ class Watch:
 
     def _sampling(self, followed: _Followed, now: float) -> Sampling:
         rate, quiet_s = followed.rate(now), max(0.0, now - followed.last)
-        missing = followed.asked - followed.done
+        missing = followed.planned - followed.done
         state = COMPLETE if not missing else QUIET if quiet_s > QUIET_S else SAMPLING
         definition = followed.definition
         sets = followed.answer_sets
@@ -113,7 +113,7 @@ class Watch:
             documents=len(followed.documents),
             complete=len(sets),
             done=followed.done,
-            asked=followed.asked,
+            planned=followed.planned,
             rate=rate if state == SAMPLING else None,
             left_s=missing / rate if rate and state == SAMPLING else None,
             quiet_s=quiet_s,
@@ -146,7 +146,7 @@ class _Followed:
         return sum(self._done.values())
 
     @property
-    def asked(self) -> int:
+    def planned(self) -> int:
         return sum(map(len, self._keys.values()))
 
     def take(self, store: AnswerStore, now: float) -> None:

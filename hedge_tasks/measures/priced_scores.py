@@ -1,0 +1,101 @@
+"""Scores of detectors with what they cost, each with as many of the first answers as a budget pays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.detectors.base import Detector
+from hedge_tasks.detectors.clock import Clock
+from hedge_tasks.detectors.pipeline import Scores, prices_of
+from hedge_tasks.detectors.scorer import Scorer
+from hedge_tasks.detectors.units import NOT_FITTED, Inflation
+from hedge_tasks.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class PricedScores:
+    """The scores of a detector, and what they cost.
+
+    Attributes:
+        scores: of all questions; other detectors may be in them.
+        draws: answers a question besides the baseline answer.
+        seconds: that evidence and score took here, for all questions; what was kept with the run is looked up.
+        labels: documents that it was fitted on.
+        inflation: of the variance of a ROC-AUC by fitting.
+    """
+
+    scores: Sequence[Scores]
+    draws: int
+    seconds: float
+    labels: int = 0
+    inflation: Inflation = NOT_FITTED
+
+
+def truncated(answer_set: AnswerSet, n: int, n_noisy: int | None = None) -> AnswerSet:
+    """Return the answer set of a run with fewer draws, not clustered: draws do not depend on how many there are.
+
+    Args:
+        n: clean answers.
+        n_noisy: noisy answers; as many as clean ones by default.
+    """
+    noisy = answer_set.noisy[: n if n_noisy is None else n_noisy]
+    return replace(answer_set, clean=answer_set.clean[:n], noisy=noisy, cluster_ids=None)
+
+
+def priced_columns(
+    answer_sets: Sequence[AnswerSet], scorer: Scorer, detectors: Mapping[str, Detector], budget: int | None
+) -> tuple[dict[str, PricedScores], dict[str, str]]:
+    """Return scores by detector, one clustering for all that see the same answers; and why others have none.
+
+    Args:
+        asked: detectors by name.
+        budget: most draws a question, as of `detector_table`; None gives every detector all answers.
+
+    Raises:
+        ConfigError: the budget is negative.
+    """
+    n, m = (min(len(getattr(a, name)) for a in answer_sets) for name in ("clean", "noisy"))
+    if budget is None:
+        clock = Clock()
+        scores = replace(scorer, detectors=tuple(detectors)).score(answer_sets, clock=clock)
+        prices = prices_of(scores)
+        return {name: PricedScores(scores, round(prices[name].mean), clock.of(d)) for name, d in detectors.items()}, {}
+    if budget < 0:
+        raise ConfigError(f"--budget: expected a number of draws from 0 on, got {budget}")
+    sizes: dict[tuple[int, int], list[str]] = {}
+    left_out: dict[str, str] = {}
+    for name, detector in detectors.items():
+        affordable = affordable_answers(detector, n, m, budget)
+        if affordable is None:
+            left_out[name] = f"costs more than {budget} draws"
+        elif scorer.choice is not None and not affordable[0] and "clusters" in detector.needs:
+            left_out[name] = "a threshold is chosen with clean answers, which this detector does not pay for"
+        else:
+            # What looks at no clusters does not mind further answers, and a clustering of nothing is none.
+            size = affordable if "clusters" in detector.needs else (affordable[0] or n, affordable[1])
+            sizes.setdefault(size, []).append(name)
+    columns: dict[str, PricedScores] = {}
+    for (clean, noisy), names in sizes.items():
+        prefixes = [truncated(answer_set, clean, noisy) for answer_set in answer_sets]
+        clock = Clock()
+        scores = replace(scorer, detectors=tuple(names)).score(prefixes, clock=clock)
+        columns |= {n: PricedScores(scores, detectors[n].draws(clean, noisy), clock.of(detectors[n])) for n in names}
+    return columns, left_out
+
+
+def affordable_answers(detector: Detector, n: int, m: int, budget: int) -> tuple[int, int] | None:
+    """Return how many clean and noisy answers a detector can afford; None where not even one of each it looks at.
+
+    Args:
+        n, m: clean and noisy answers that there are.
+        budget: most draws a question.
+    """
+    looks_at = (detector.draws(1, 0) > 0, detector.draws(0, 1) > 0)
+    most = [count if looks else 0 for count, looks in zip((n, m), looks_at, strict=True)]
+    for k in range(max(most), 0, -1):
+        clean, noisy = min(k, most[0]), min(k, most[1])
+        if detector.draws(clean, noisy) <= budget:
+            return clean, noisy
+    return None if any(looks_at) else (0, 0)
