@@ -33,7 +33,7 @@ MOST_DEATHS = 3
 """Replicas that may die at one batch before its draws count as failed."""
 
 _FACTS = ("answer_identity", "takes_choices", "tells_tokens", "samples_itself", "contrast")
-_DELEGATED = ("forced_logprobs", "reply_logprobs", "sent_decoding", "sampling_facts")
+_DELEGATED = ("answer_conversations", "forced_logprobs", "reply_logprobs", "sent_decoding", "sampling_facts")
 _PATIENCE_S = 60.0
 
 
@@ -122,9 +122,6 @@ class HedgeRay(ChatAdapter):
             for ref, (hand, _) in under_way.items():
                 ray.cancel(ref)
                 hand.n_batches -= 1
-
-    def answer_conversations(self, conversations: Sequence[list[dict[str, Any]]], **options: Any) -> list[Answer]:
-        return self._ask("ask", "answer_conversations", conversations, **options)
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         raise HedgeError("hedge_ray samples for tasks of hedge_tasks; for others use the adapter itself")

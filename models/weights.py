@@ -109,8 +109,8 @@ def pixel_limits(least: object, most: object) -> dict[str, int]:
     Raises:
         ConfigError: one is no positive integer, or the lower limit is above the upper one.
     """
-    given = {"min_pixels": least, "max_pixels": most}
-    limits = {name: positive(name, value) for name, value in given.items() if value is not None}
+    values = {"min_pixels": least, "max_pixels": most}
+    limits = {name: positive(name, value) for name, value in values.items() if value is not None}
     if len(limits) == 2 and limits["min_pixels"] > limits["max_pixels"]:
         raise ConfigError(f"min_pixels: {limits['min_pixels']} is more than max_pixels, {limits['max_pixels']}")
     return limits
@@ -123,9 +123,9 @@ def check_pixel_limits(limits: Mapping[str, int], processor: Any, name: str) -> 
         ConfigError: there are limits, and this model's images all become equally large.
     """
     images = getattr(processor, "image_processor", None)
-    known = getattr(getattr(images, "valid_kwargs", None), "__annotations__", {})
+    supported = getattr(getattr(images, "valid_kwargs", None), "__annotations__", {})
     for limit in limits:
-        if limit not in known:
+        if limit not in supported:
             what = "it reads text only" if images is None else f"{type(images).__name__} has no such limit"
             raise ConfigError(f"{limit}: {name} cannot be told how many pixels it may read; {what}")
 

@@ -9,7 +9,6 @@ clear ones, so that it is surest where it is wrong. The set itself asks no model
 lie face down are the clear ones was chosen because the embedded model is surest, and wrong, on these.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -63,9 +62,7 @@ def build_rows() -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare the file with a fresh build, write nothing")
-    return write_or_check(DATA_FILE, build_rows(), FEATURES, check=parser.parse_args(arguments).check)
+    return write_or_check(__doc__, DATA_FILE, build_rows(), FEATURES, arguments)
 
 
 if __name__ == "__main__":

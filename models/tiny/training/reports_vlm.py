@@ -73,8 +73,8 @@ def pack(packer: Packer, batch: Batch, n: int, rng: np.random.Generator) -> Pack
         request = reports.REQUESTS[rng.integers(len(reports.REQUESTS))]
         report = " ".join(reports.draw_report(reports.world_of(scan), rng, in_order=True))
         values = list(phantom.true_values(scan).items())
-        asked = [packer.question(rng, Meaning(*values[i])) for i in rng.permutation(len(values))[:n]]
-        rows.append([packer.turn(request, report), *asked])
+        questions = [packer.question(rng, Meaning(*values[i])) for i in rng.permutation(len(values))[:n]]
+        rows.append([packer.turn(request, report), *questions])
     return lay_out(prefix, rows, packer.pad_id)
 
 

@@ -463,10 +463,10 @@ def train_answers(
 
     tower = list(model.model.vision_tower.parameters())
     in_tower = set(map(id, tower))
-    rest = [p for p in model.parameters() if id(p) not in in_tower]
+    others = [p for p in model.parameters() if id(p) not in in_tower]
     groups = [
-        {"params": [p for p in rest if p.ndim >= 2], "weight_decay": 0.05},
-        {"params": [p for p in rest if p.ndim < 2], "weight_decay": 0.0},
+        {"params": [p for p in others if p.ndim >= 2], "weight_decay": 0.05},
+        {"params": [p for p in others if p.ndim < 2], "weight_decay": 0.0},
         {"params": tower, "weight_decay": 0.02, "lr": settings.lr / 5},
     ]
     optimizer = torch.optim.AdamW(groups, lr=settings.lr, betas=(0.9, 0.98))
