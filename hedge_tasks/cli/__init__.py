@@ -91,10 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show_traceback(arguments: argparse.Namespace) -> bool:
-    wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
-    if wanted:
+    """Print where the error came from, if that is asked for; return whether it is."""
+    is_wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
+    if is_wanted:
         _complain(traceback.format_exc().rstrip())
-    return wanted
+    return is_wanted
 
 
 def _complain(text: str) -> None:

@@ -104,7 +104,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _scarce(run: Run, n: int) -> str:
-    """A note where labels of the rarer kind will be few."""
+    """Return a note where labels of the rarer kind will be few."""
     from hedge_tasks.audit.strata import SCARCE, expected_rarer
     from hedge_tasks.numbers import WHOLE
 
@@ -175,8 +175,8 @@ def _apply(arguments: argparse.Namespace) -> int:
     scorer = scorer.with_detectors(chosen_detectors(arguments, scorer.detectors))
     detectors = list(scorer.detectors)
     scores = scorer.score(run.answer_sets)
-    found = [*audited_numbers(run, scores, detectors, audit), *audited_curves(scores, detectors, audit)]
-    numbers = numbers_table(found, audit)
+    estimates = [*audited_numbers(run, scores, detectors, audit), *audited_curves(scores, detectors, audit)]
+    numbers = numbers_table(estimates, audit)
     differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
     quality = quality_table(judge_by_experts(run, audit, basis_of))
     tables = {"numbers": numbers, "differences": differences, "judge": quality}
@@ -188,7 +188,7 @@ def _apply(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
-    """The labels of the files, which are kept beside the run."""
+    """Return the labels of the files, and keep them beside the run."""
     from hedge_tasks.adjudication.designed import plan_at_random, put_together, read_experts, read_plan
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.audit_files import check_plan, keep_audit
@@ -207,10 +207,10 @@ def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
             )
         plan = read_plan(path)
         check_plan(run, plan, path)
-    said = [each for file in arguments.files for each in read_experts(file)]
+    labels = [label for file in arguments.files for label in read_experts(file)]
     if len(arguments.by) > _LONGEST or not (arguments.by.isprintable()):
         raise ConfigError(f"--by: expected a text of at most {_LONGEST} characters on one line")
-    audit = put_together(plan, said, arguments.by)
+    audit = put_together(plan, labels, arguments.by)
     if run.path is not None and is_run_file(run.path):
-        keep_audit(run, plan, said, arguments.by)
+        keep_audit(run, plan, labels, arguments.by)
     return audit

@@ -6,9 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.ask import add_trust
-from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
-from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
+from hedge_tasks.cli.choices import (
+    add_detectors,
+    add_run,
+    add_scorer,
+    add_task,
+    add_trust_policy,
+    chosen_detectors,
+    chosen_run,
+    chosen_scorer,
+    listed,
+    with_fitted,
+)
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -53,7 +62,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--plan", metavar="N,...", help=how)
     how = "fit detectors that are fitted (`hedge probes`) on this run of the same model, not on half of RUN's images"
     parser.add_argument("--fit-on", type=Path, metavar="RUN", help=how)
-    add_trust(parser)
+    add_trust_policy(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
     add_task(parser)
@@ -82,11 +91,11 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
     pictures, without = _pictures(arguments, finished)
     options["pictures"] = pictures
-    scorer = scorer_asked_for(arguments, finished)
+    scorer = chosen_scorer(arguments, finished)
     apart = None
     if to_fit or fused:
-        other = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
-        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=other, seed=arguments.seed)
+        fit_on = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
+        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=fit_on, seed=arguments.seed)
         finished, detectors, options["fitted"] = apart.run, (*detectors, *apart.states), apart.states
     experts = _experts(arguments, finished)
     calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
@@ -118,18 +127,14 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
 def _chosen(
     arguments: argparse.Namespace,
 ) -> tuple[tuple[str, ...], list[FittedDetector], list[tuple[str, ...]]]:
-    """The detectors that are asked for, those of them that are fitted first, and what others are fused of."""
+    """Return the detectors that need no fitting, those that are fitted first, and the members of fused ones."""
     from hedge_tasks.guard.fused import members_of
-    from hedge_tasks.probes.registry import fitted_detectors
 
-    listed = [] if arguments.detectors is None else [name.strip() for name in arguments.detectors.split(",")]
-    known = fitted_detectors()
-    fitted = [known[name] for name in listed if name in known]
-    fused = [members for name in listed if (members := members_of(name))]
-    if not fitted and not fused:
-        return chosen_detectors(arguments, _DEFAULT), [], []
-    others = argparse.Namespace(detectors=",".join(n for n in listed if n not in known and not members_of(n)))
-    return chosen_detectors(others, ()) if others.detectors else (), fitted, fused
+    if arguments.detectors is None:
+        return _DEFAULT, [], []
+    names = listed(arguments.detectors)
+    fused = [members for name in names if (members := members_of(name))]
+    return *with_fitted([name for name in names if not members_of(name)]), fused
 
 
 def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
@@ -201,16 +206,17 @@ def _plan(arguments: argparse.Namespace, finished: Run) -> int:
     if others:
         raise ConfigError("--plan: it is for one detector; name one with --detectors")
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    found = plan(finished, scorer_asked_for(arguments, finished), detector, [int(part) for part in parts], **options)
+    scorer = chosen_scorer(arguments, finished)
+    plans = plan(finished, scorer, detector, [int(part) for part in parts], **options)
     lines = [finished.title]
     lines += [
-        f"With {one.labels} labels you can hope that {PERCENT(one.accepted)} of the answers are let through "
-        f"({PERCENT(one.low)} to {PERCENT(one.high)} in four of five trials); anything can be promised in "
-        f"{WHOLE_PERCENT(one.chance)} of the trials."
-        for one in found
+        f"With {planned.labels} labels you can hope that {PERCENT(planned.accepted)} of the answers are let through "
+        f"({PERCENT(planned.low)} to {PERCENT(planned.high)} in four of five trials); anything can be promised in "
+        f"{WHOLE_PERCENT(planned.chance)} of the trials."
+        for planned in plans
     ]
     lines.append("From this run's labels, drawn again: a small pilot says little.")
-    show(arguments, {"detector": detector, "plan": [asdict(one) for one in found]}, "\n".join(lines))
+    show(arguments, {"detector": detector, "plan": [asdict(planned) for planned in plans]}, "\n".join(lines))
     return 0
 
 
@@ -222,9 +228,9 @@ def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, l
         return {}, "--no-sentinels"
     documents = finished.settings.get("documents") or {}
     if documents and not documents.get("images"):
-        return {one.id: [] for one in finished.answer_sets}, ""
-    stored, why = stored_documents(finished)
-    return {one.id: list(one.files) for one in stored}, why
+        return {answers.id: [] for answers in finished.answer_sets}, ""
+    stored, reason = stored_documents(finished)
+    return {document.id: list(document.files) for document in stored}, reason
 
 
 def _watched(policy: Policy, without: str) -> str:
@@ -281,19 +287,19 @@ def _promise(policy: Policy) -> str:
     from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     promise = policy.promise
-    about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
+    counted = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
     some = f"all {promise.n_detectors} detectors that were tried" if promise.n_detectors > 1 else "one detector"
     tried = f"every threshold of {some} could have been chosen, which is part of the promise"
     early = (
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )
     only = policy.calibration.get("question_type")
-    asked = f"to questions of the type {only} " if only else ""
+    to_type = f"to questions of the type {only} " if only else ""
     return (
-        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers {asked}"
+        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers {to_type}"
         f"that {policy.detector} lets through are called hallucinated by {_judge(policy)}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
-        f"these {promise.n} ({about}); {tried}.{early}{_attempts(policy)}"
+        f"these {promise.n} ({counted}); {tried}.{early}{_attempts(policy)}"
     )
 
 

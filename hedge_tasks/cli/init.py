@@ -190,10 +190,10 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
         kinds.append(f"options: {_options_fact(roles)}, shown behind letters")
     kinds.append(_answer_fact(table, roles))
     columns = ", ".join(map(repr, roles.images))
-    shown = "several a question, in this order" if roles.listed else "one a question"
+    how_many = "several a question, in this order" if roles.listed else "one a question"
     if roles.frames:
-        shown = f"{count_of(roles.frames, 'frame')} of each video, evenly spread"
-    kinds.append(f"pictures: column {columns}, {shown}" if roles.images else "pictures: none")
+        how_many = f"{count_of(roles.frames, 'frame')} of each video, evenly spread"
+    kinds.append(f"pictures: column {columns}, {how_many}" if roles.images else "pictures: none")
     if roles.group:
         kinds.append(f"group: column {roles.group!r}")
     else:
@@ -248,9 +248,9 @@ def _values(table: StoredTable, column: str | None) -> str:
         values = list(dict.fromkeys(cells.text(value) for value in table.values(str(column))))
     except DataError:
         return ""
-    shown = ", ".join(map(_short, values[:_MOST_VALUES]))
-    more = f", ... {len(values)} different" if len(values) > _MOST_VALUES else ""
-    return f" ({shown}{more})"
+    first_values = ", ".join(map(_short, values[:_MOST_VALUES]))
+    end = f", ... {len(values)} different" if len(values) > _MOST_VALUES else ""
+    return f" ({first_values}{end})"
 
 
 def _short(text: str) -> str:

@@ -152,7 +152,7 @@ def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scor
     def columns(run: Run) -> dict[str, Scorer]:
         ours = protocol_scorers(run, OURS, changes)
         own = scorers_of(run) if run.settings.get("filters") else {}
-        return {name: one if name.startswith(changed) else own.get(name, one) for name, one in ours.items()}
+        return {name: scorer if name.startswith(changed) else own.get(name, scorer) for name, scorer in ours.items()}
 
     return columns
 
@@ -241,7 +241,7 @@ def _laid_out_2(dataset: str, ours: Mapping[PublishedNumber, float | None]) -> s
     from hedge_tasks.measures.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
     from hedge_tasks.measures.paper.published import published
 
-    header = ["", *(f"{given} {model} {of}" for given, model, of in columns_of_table_2())]
+    header = ["", *(f"{inputs} {model} {clustering}" for inputs, model, clustering in columns_of_table_2())]
     rows = [[f"{row.prompt} {row.score}", *_marked(row, 3)] for row in rows_of_table_2(ours, dataset)]
     means = [row for row in rows_of_table_2(published(2), dataset) if row.prompt == MEAN]
     rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 3)] for row in means]

@@ -75,8 +75,8 @@ def _view(scorer: Scorer, by_id: Mapping[str, AnswerSet], name: str) -> _View:
     from hedge_tasks.detectors.scorer import score_all
 
     # A threshold is chosen on all questions, a fixed one needs this question only.
-    wanted = list(by_id.values()) if scorer.choice else [by_id[name]]
-    [clustered] = (answers for answers in scorer.cluster(wanted) if answers.id == name)
+    needed = list(by_id.values()) if scorer.choice else [by_id[name]]
+    [clustered] = (answers for answers in scorer.cluster(needed) if answers.id == name)
     [scores] = score_all([clustered], scorer.backend, scorer.detectors, alpha=scorer.alpha)
     return _View(scorer, clustered, scores)
 
@@ -108,8 +108,8 @@ def _head(views: Sequence[_View], verdict: Any, decoding: str | None) -> list[st
     for view in views:
         scores = {name_of(name): view.scores[name] for name in main_detectors(view.scores)}
         values = [f"{name} {format_value(score, FOUR_DIGITS)}" for name, score in scores.items()]
-        of = f" under {printable(view.scorer.name)}" if len(views) > 1 else ""
-        lines.append(f"scores     {', '.join(values)}{of}")
+        under = f" under {printable(view.scorer.name)}" if len(views) > 1 else ""
+        lines.append(f"scores     {', '.join(values)}{under}")
     return lines
 
 

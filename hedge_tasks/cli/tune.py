@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer, takes_all_filters
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     choice = ThresholdChoice(**chosen)
     finished = chosen_run(arguments)
     check_samples(finished.answer_sets)
-    if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
+    if takes_all_filters(arguments, finished):
         # The first of a run's filters is NLI, which has no threshold.
         tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
         arguments.filter = next(tunable, None)

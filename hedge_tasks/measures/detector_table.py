@@ -10,7 +10,7 @@ import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
+from hedge_tasks.detectors.advice import DrawingGain, free_detector, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.clock import Clock
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc, prices_of
@@ -316,8 +316,8 @@ def _advice(
     """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
-    free = free_of(list(values))
-    if free is None and free_of(list(asked)) is None:
+    free = free_detector(list(values))
+    if free is None and free_detector(list(asked)) is None:
         return ""  # nobody asked what is free
     if free is None:
         gains = {

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from hedge_tasks.data.inside import LOGITS
 from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
@@ -68,5 +67,5 @@ def rauq(evidence: Evidence, *, alpha: float = 0.2) -> float:
         >>> round(rauq(Evidence(("a cyst",), 0, inside=inside)), 4)
         0.6931
     """
-    logprobs = np.asarray(evidence.inside["logits"], dtype=np.float64)[:, LOGITS.index("logprob")]
+    logprobs = evidence.inside_column("logits", "logprob")
     return recurrent_uncertainty(logprobs, np.asarray(evidence.inside["previous"], dtype=np.float64), alpha=alpha)
