@@ -20,6 +20,10 @@ _PADDING = 16
 """Blanks that a template or a tokenizer may put around a text."""
 
 
+Conversations = Sequence[list[dict[str, Any]]]
+"""Each a list of turns in lmms-eval's form."""
+
+
 class ChatAdapter(lmms):
     """An lmms-eval chat model that generates and does nothing else."""
 
@@ -66,13 +70,14 @@ class ChatAdapter(lmms):
         return _complete(self._answer_draws(conversations, draws, max_new_tokens, schema))
 
     def _answer_draws(
-        self,
-        conversations: Sequence[list[dict[str, Any]]],
-        draws: Sequence[Draw],
-        max_new_tokens: int,
-        schema: Mapping[str, Any] | None,
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
     ) -> Sequence[Answer | str]:
-        """Answer each conversation with temperature and seed of its draw; a text says why there is no answer."""
+        """Answer each conversation with temperature and seed of its draw; a text says why there is no answer.
+
+        Args:
+            limit: Bound on the number of new tokens.
+            schema: JSON schema of every answer; None for free text.
+        """
         raise HedgeError(f"{self._name} answers the documents of its tasks, and no other conversation")
 
     @property

@@ -107,10 +107,10 @@ class SharedPrefill:
         for step in range(int(lengths.max()) + 1):
             logprobs = state.logits.double().log_softmax(-1).cpu()
             chosen = torch.tensor([reply[step] if step < len(reply) else ends[0] for reply in replies])
-            of_token = logprobs.gather(1, chosen[:, None])[:, 0]
-            of_end = logprobs[:, list(ends)].logsumexp(-1)
+            token_logprob = logprobs.gather(1, chosen[:, None])[:, 0]
+            end_logprob = logprobs[:, list(ends)].logsumexp(-1)
             # Rows whose reply is over go on with a token that nothing looks at.
-            totals += torch.where(lengths > step, of_token, torch.where(lengths == step, of_end, 0.0))
+            totals += torch.where(lengths > step, token_logprob, torch.where(lengths == step, end_logprob, 0.0))
             if step < int(lengths.max()):
                 state = self.advance(state, cache, chosen.to(state.ids.device))
         return totals.tolist()
@@ -149,7 +149,7 @@ class SharedPrefill:
 
     @torch.inference_mode()
     def error(self, inputs: Mapping[str, Any], n_tokens: int = 4) -> float:
-        """How far decoding from the shared cache is from the truth, for the first prompt of a batch.
+        """Return how far decoding from the shared cache is from decoding without any, for the first prompt of a batch.
 
         Feeds the same tokens to two draws that share a prefill and, without any cache, to the model.
 
@@ -196,9 +196,9 @@ def select_rows(cache: Any, rows: torch.Tensor) -> None:
 
 
 def prompt_tokens(inputs: Mapping[str, Any]) -> torch.Tensor:
-    """The tokens of each prompt, shape (rows, tokens), with its own last one in place of what fills it up.
+    """Return the tokens of each prompt, shape (rows, tokens), with its own last one in place of what fills it up.
 
-    A repetition penalty counts every token of a row as said. Where padding is the end token, the answers to a short
+    A repetition penalty counts every token of a row as written. Where padding is the end token, the answers to a short
     prompt would else depend on how long the prompts beside it are.
     """
     ids = inputs["input_ids"]
@@ -206,7 +206,7 @@ def prompt_tokens(inputs: Mapping[str, Any]) -> torch.Tensor:
 
 
 def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
-    """Position ids of a left-padded prompt as `generate` would make them.
+    """Return position ids of a left-padded prompt as `generate` would make them.
 
     Shape (rows, tokens), or (axes, rows, tokens) for the multi-axis positions of the Qwen-VL models, where an image
     takes fewer positions than tokens. Either way every further text token adds one to all of them.
@@ -314,8 +314,8 @@ def reply_logprob(model: Any, inputs: Mapping[str, Any], reply: Sequence[int], e
     """Log-probability of one whole reply to one prompt, without any cache; see `SharedPrefill.reply_logprobs`."""
     logits, forced = _forced_pass(model, inputs, [reply])
     logprobs = logits[0].double().log_softmax(-1).cpu()
-    of_tokens = logprobs[:-1].gather(1, forced[0].cpu()[:, None]).sum() if reply else 0.0
-    return float(of_tokens + logprobs[-1, list(ends)].logsumexp(-1))
+    token_total = logprobs[:-1].gather(1, forced[0].cpu()[:, None]).sum() if reply else 0.0
+    return float(token_total + logprobs[-1, list(ends)].logsumexp(-1))
 
 
 class PlainGeneration:

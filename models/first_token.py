@@ -27,7 +27,7 @@ GUIDES = ("structured_outputs", "regex", "grammar")
 
 
 def guide(texts: Sequence[str]) -> dict[str, Any]:
-    """Fields of a request that keep the reply to one of some texts, on whichever server.
+    """Return fields of a request that keep the reply to one of some texts, on whichever server.
 
     Example:
         >>> guide(["A", "B"])["regex"], guide(["A", "B"])["grammar"]
@@ -49,7 +49,7 @@ def are_letters(options: Sequence[str]) -> bool:
 
 
 def ask_for_letter(conversation: Sequence[Mapping[str, Any]], options: Sequence[str]) -> list[dict[str, Any]]:
-    """The conversation with a request for the letter of one of the options at the end of its last turn."""
+    """Return the conversation with a request for the letter of one of the options at the end of its last turn."""
     listed = "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
     request = {"type": "text", "text": load_prompt("forced/letter").user_text(Wording(listed))}
     *turns, last = [dict(turn) for turn in conversation]
@@ -59,7 +59,7 @@ def ask_for_letter(conversation: Sequence[Mapping[str, Any]], options: Sequence[
 
 
 def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[str]) -> dict[str, Answer] | str:
-    """How likely each option is by its letter, in the mean of two orders of the options; or why nobody can tell.
+    """Return how likely each option is by its letter, in the mean of two orders of the options; or why it is not known.
 
     The mean is of log-probabilities, made a distribution again: a liking for letters adds to logits, so that of two
     options it cancels out.
@@ -75,7 +75,7 @@ def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[
         -0.69315
     """
     letters = list(ascii_uppercase[: len(options)])
-    of_orders = []
+    by_order = []
     for tokens, order in zip(orders, (letters, letters[::-1]), strict=True):
         answers = first_tokens(tokens, letters)
         missing = [answer for answer in answers.values() if isinstance(answer, str)]
@@ -83,15 +83,15 @@ def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[
         mass = math.fsum(map(math.exp, logprobs.values()))
         if missing or mass < LEAST_MASS:
             return missing[0] if missing else f"the letters hold {mass:.2f} of the first token, and no {LEAST_MASS:g}"
-        of_orders.append([logprobs[letter] for letter in order])
-    means = [math.fsum(pair) / len(pair) for pair in zip(*of_orders, strict=True)]
+        by_order.append([logprobs[letter] for letter in order])
+    means = [math.fsum(pair) / len(pair) for pair in zip(*by_order, strict=True)]
     whole = max(means) + math.log(math.fsum(math.exp(mean - max(means)) for mean in means))
     logs = zip(options, means, strict=True)
     return {option: Answer(option, round(min(mean - whole, 0.0), 5), 1, "length") for option, mean in logs}
 
 
 def first_tokens(likeliest: Iterable[tuple[str, float]], options: Sequence[str]) -> dict[str, Answer | str]:
-    """How likely an answer begins with each option, or why that is not known.
+    """Return how likely an answer begins with each option, or why that is not known.
 
     The probability is of an answer that begins so, and not of one that says nothing else: the answers have the `finish`
     "length". Tokens that differ in blanks around them spell the same option.

@@ -32,6 +32,7 @@ from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
+    Conversations,
     PlainSettings,
     conversation_draws,
     positive,
@@ -365,7 +366,7 @@ class HedgeHF(ChatAdapter):
 
     @property
     def dtype(self) -> str:
-        """Of the weights, such as "bfloat16"."""
+        """Data type of the weights, such as "bfloat16"."""
         return str(self._model.dtype).removeprefix("torch.")
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
@@ -414,11 +415,7 @@ class HedgeHF(ChatAdapter):
     # --- plain conversations ------------------------------------------------------------------------------------------
 
     def _answer_draws(
-        self,
-        conversations: Sequence[list[dict[str, Any]]],
-        draws: Sequence[Draw],
-        max_new_tokens: int,
-        schema: Mapping[str, Any] | None,
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
     ) -> list[Answer]:
         answers: list[Answer] = []
         for start in range(0, len(draws), self.batch_size):
@@ -426,7 +423,7 @@ class HedgeHF(ChatAdapter):
             reader = self._reader()
             allowed = [self._kept_to(schema, reader) for _ in draws[rows]]
             sampler = self._sampler(draws[rows], {}, allowed)
-            answers += self._decode_each(list(conversations[rows]), sampler, reader, max_new_tokens)
+            answers += self._decode_each(list(conversations[rows]), sampler, reader, limit)
         return answers
 
     def _reader(self, until: Sequence[str] = ()) -> AnswerReader:
@@ -466,10 +463,10 @@ class HedgeHF(ChatAdapter):
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
     ) -> list[Answer | str]:
-        """How likely each text is as the answer to its conversation; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the answer to its conversation.
 
-        Answers are stripped, and many models begin with a blank, which is another token: of both spellings the likelier
-        one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
+        See `hedge_tasks.sampling.forced.ForcedModel`. Answers are stripped, and many models begin with a blank, which is
+        another token: of both spellings the likelier one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
         the same text in other tokens, and then have another log-probability.
         """
         spellings = [self._forced(conversations, [blank + text for text in texts]) for blank in SPELLINGS]
@@ -480,7 +477,7 @@ class HedgeHF(ChatAdapter):
         ]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
-        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         Texts of the same conversation object share one reading of it, where the model's draws may. A reply ends with
         any of the model's end tokens.
@@ -578,13 +575,13 @@ class HedgeHF(ChatAdapter):
         ]
 
     def image_attention(self, conversation: list[dict[str, Any]], text: str) -> list[tuple[int, int, float]]:
-        """How much the model looks at its picture while it says a text, token by token.
+        """Return how much the model attends to its picture at each token of a text.
 
-        The text is what the tokenizer makes of it; a sampled text may, seldom, have been said in other tokens.
+        The text is what the tokenizer makes of it; a sampled text may, seldom, have other tokens.
 
         Returns:
             Begin and end of each token in the text, and the share of attention on image tokens, of the position that
-            says it, the mean over layers and heads.
+            chooses it, the mean over layers and heads.
 
         Raises:
             ConfigError: the model reads no pictures as tokens, has no eager attention, or its tokenizer no places.
@@ -609,7 +606,7 @@ class HedgeHF(ChatAdapter):
 
     @property
     def chat_template(self) -> str:
-        """Of the model, as the source of a Jinja template."""
+        """Chat template of the model, as the source of a Jinja template."""
         return str(self._processor.chat_template)
 
     # --- ordinary lmms-eval requests ----------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
+    Conversations,
     PlainSettings,
     Reading,
     forced_answer,
@@ -46,7 +47,7 @@ from hedge_tasks.serving.failures import RequestFailed, ServerGone, ServerRefuse
 from hedge_tasks.serving.messages import to_openai
 from hedge_tasks.serving.secrets import check_key
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 NEUTRAL: Mapping[str, Any] = {
     "top_p": 1.0,
@@ -304,19 +305,17 @@ class HedgeOpenAI(ChatAdapter):
             draw.asked: self._encoded(partial(self._messages, draw, documents), uses[draw.asked])
             for draw in reversed(firsts)
         }
-        questions = [_of_draw(draw, group, messages[draw.asked]) for draw, group in zip(firsts, groups, strict=True)]
+        questions = [
+            _draw_question(draw, group, messages[draw.asked]) for draw, group in zip(firsts, groups, strict=True)
+        ]
         yield from self._answers(questions)
 
     def _answer_draws(
-        self,
-        conversations: Sequence[list[dict[str, Any]]],
-        draws: Sequence[Draw],
-        max_new_tokens: int,
-        schema: Mapping[str, Any] | None,
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
     ) -> list[Answer | str]:
         pairs = zip(conversations, draws, strict=True)
         questions = [
-            _of_conversation(i, self._encoded(partial(list, messages)), draw, max_new_tokens, schema)
+            _conversation_question(i, self._encoded(partial(list, messages)), draw, limit, schema)
             for i, (messages, draw) in enumerate(pairs)
         ]
         return self._collect(questions)
@@ -328,7 +327,7 @@ class HedgeOpenAI(ChatAdapter):
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
     ) -> list[Answer | str]:
-        """How likely each text is as the answer to its conversation, where the server tells: vLLM's does.
+        """Return how likely each text is as the answer to its conversation, where the server reports it: vLLM's does.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The server reads the conversation with the text as the beginning
         of its last turn. One request a text; where the first one fails, it is the only one.
@@ -343,7 +342,7 @@ class HedgeOpenAI(ChatAdapter):
         return [first, *self._ask_each(lambda i, stop: force(1 + i, stop), len(texts) - 1)]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
-        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         A server that tells the log-probabilities of a prompt (vLLM's) reads the reply as a finished turn, behind which
         the chat template writes the end: two requests a text, one a spelling, and one for each conversation object to
@@ -370,7 +369,7 @@ class HedgeOpenAI(ChatAdapter):
         return encoded(to_openai(offered.conversation, max_image_side=self.max_image_side))
 
     def _whole_replies(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
-        """How likely each option is as the whole reply, by conversation."""
+        """Return how likely each option is as the whole reply, by conversation."""
         turns = [self._turns(group) for group in groups]
         prompts = self._ask_each(lambda i, stop: self._read_prompt(turns[i], _READ, stop), len(groups))
         replies = [
@@ -396,7 +395,7 @@ class HedgeOpenAI(ChatAdapter):
         ]
 
     def _first_tokens(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
-        """How likely an answer begins with each option, where all of it is one token; by conversation."""
+        """Return how likely an answer begins with each option, where all of it is one token; by conversation."""
 
         async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
             # "(A)" and "A." are other spellings of "A", and none of one token.
@@ -440,7 +439,7 @@ class HedgeOpenAI(ChatAdapter):
     async def _first_token(
         self, offered: _Offered, stop: threading.Event, guided: Mapping[str, Any] | None = None
     ) -> tuple[tuple[str, float], ...] | str:
-        """Tokens that a reply may begin with, with their log-probabilities; or why nobody can tell.
+        """Tokens that a reply may begin with, with their log-probabilities; or why they are not known.
 
         Args:
             guided: fields that keep the reply to given texts, left out where the server refuses them.
@@ -470,9 +469,9 @@ class HedgeOpenAI(ChatAdapter):
                 break
         return outcome
 
-    def _ask_each(self, call: Call[Found], n: int) -> list[Found]:
+    def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
-        outcomes: dict[int, Found] = {}
+        outcomes: dict[int, Result] = {}
         with closing(as_finished(call, n, self.num_concurrent)) as batches:
             for batch in batches:
                 outcomes |= dict(batch)
@@ -494,11 +493,11 @@ class HedgeOpenAI(ChatAdapter):
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours; failed requests become lmms-eval's sentinel."""
         failure = f"[LMMS_EVAL_REQUEST_FAILED after {self.max_retries} retries] "
-        questions = [self._of_request(i, request) for i, request in enumerate(requests)]
+        questions = [self._request_question(i, request) for i, request in enumerate(requests)]
         outcomes = self._collect(questions, description="Generating")
         return [outcome.text if isinstance(outcome, Answer) else f"{failure}{outcome}" for outcome in outcomes]
 
-    def _of_request(self, i: int, request: Any) -> _Question:
+    def _request_question(self, i: int, request: Any) -> _Question:
         _, _, settings, index, task, _ = request.args
         plain = PlainSettings.of(settings)
         limits = {"max_new_tokens": plain.max_new_tokens, "until": plain.until, **plain.top}
@@ -720,7 +719,7 @@ def _own_configuration(model: str) -> Mapping[str, Any]:
         return {}
 
 
-def _of_conversation(
+def _conversation_question(
     i: int, messages: _Encoded, draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
 ) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
@@ -730,7 +729,7 @@ def _of_conversation(
     return _Question((i,), f"conversation {draw.index}", messages, settings, optional, pure=True)
 
 
-def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
+def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
     """The request for a draw, and for those that go with it.
 
     Args:

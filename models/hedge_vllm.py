@@ -22,6 +22,7 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
+    Conversations,
     PlainSettings,
     Reading,
     drawn_reply,
@@ -273,13 +274,9 @@ class HedgeVLLM(ChatAdapter):
         return texts, (alternatives if k else None)
 
     def _answer_draws(
-        self,
-        conversations: Sequence[list[dict[str, Any]]],
-        draws: Sequence[Draw],
-        max_new_tokens: int,
-        schema: Mapping[str, Any] | None,
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
     ) -> list[Answer | str]:
-        limits = {"max_new_tokens": max_new_tokens}
+        limits = {"max_new_tokens": limit}
         sampling = [self._sampling_of(draw, limits, schema=schema) for draw in draws]
         outputs = self._chat([_for_vllm(conversation) for conversation in conversations], sampling)
         return [self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs]
@@ -291,7 +288,7 @@ class HedgeVLLM(ChatAdapter):
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
     ) -> list[Answer | str]:
-        """How likely each text is as the answer to its conversation, by vLLM's `prompt_logprobs`.
+        """Return how likely each text is as the answer to its conversation, by vLLM's `prompt_logprobs`.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The engine reads the conversation with the text as the beginning
         of its last turn.
@@ -301,7 +298,7 @@ class HedgeVLLM(ChatAdapter):
         return [forced_answer(reading, text) for reading, text in zip(readings, texts, strict=True)]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
-        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         The engine reads the reply as a finished turn, behind which the chat template writes the end: two readings a
         text, one a spelling, and one of each conversation object to see where the reply begins. vLLM's prefix cache
@@ -317,7 +314,7 @@ class HedgeVLLM(ChatAdapter):
 
     @property
     def dtype(self) -> str:
-        """Of the weights, such as "bfloat16"."""
+        """Data type of the weights, such as "bfloat16"."""
         return str(self._engine.llm_engine.model_config.dtype).removeprefix("torch.")
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:

@@ -116,7 +116,7 @@ class TokenSampler:
     def choose(
         self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Next tokens and their log-probabilities over the raw distribution at temperature 1.
+        """Return the next tokens and their log-probabilities over the raw distribution at temperature 1.
 
         Args:
             logits: shape (len(rows), vocabulary).
@@ -136,7 +136,7 @@ class TokenSampler:
     def margins(
         self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int, tokens: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """By how much the choice is ahead of given tokens, and the log-probabilities of these as `choose` has them.
+        """Return by how much the choice is ahead of given tokens, and their log-probabilities as `choose` has them.
 
         Args:
             logits, ids, rows, step: as for `choose`.
@@ -199,7 +199,7 @@ class Continuations:
             raise ConfigError(f"guided: the model's tokenizer has no tokens for one of {list(choices)}")
 
     def after(self, tokens: Sequence[int]) -> list[int]:
-        """The tokens that may follow; the ends where the answer is complete."""
+        """Return the tokens that may follow; the ends where the answer is complete."""
         chosen = tuple(token for token in tokens if token not in self._ends)
         n = len(chosen)
         following = {s[n] for s in self._sequences if len(s) > n and s[:n] == chosen}
@@ -259,9 +259,14 @@ class AnswerReader:
     def read(
         self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest] | None = None
     ) -> Answer:
-        """Answer of the tokens up to the end token, if there is one; with its tokens where the likeliest are given.
+        """Return the answer of the tokens up to the end token, if there is one.
 
         Its log-probability and length are those of the answer alone; see `hedge_tasks.data.thoughts`.
+
+        Args:
+            tokens: As they were chosen.
+            logprobs: Of the tokens, in nats, over the raw distribution.
+            likeliest: Likeliest tokens of every step; with them the answer has its tokens and alternatives.
         """
         length = next((i for i, token in enumerate(tokens) if token in self.ends), len(tokens))
         begin = self._begin(tokens[: length + 1], logprobs)
@@ -287,7 +292,7 @@ class AnswerReader:
         return replace(answer, tokens=pieces, alternatives=alternatives)
 
     def _begin(self, tokens: Sequence[int], logprobs: Sequence[float]) -> int | str:
-        """The first token of the answer, or why nobody can tell."""
+        """Return the position of the answer's first token, or why it is not known."""
         if not has_thought(self._tokenizer.decode(tokens, skip_special_tokens=False)):
             return 0
         pieces = [self._tokenizer.decode([token], skip_special_tokens=False).encode() for token in tokens]

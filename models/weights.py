@@ -29,7 +29,7 @@ def default_device() -> str:
 
 
 def placement(device: str | None, device_map: DeviceMap | None) -> Any:
-    """The `device_map` that transformers is given.
+    """Return the `device_map` that transformers is given.
 
     Without one the whole model goes to one device: weights are then read straight to it, and never lie in the memory of
     the host as a whole.
@@ -56,7 +56,7 @@ def placement(device: str | None, device_map: DeviceMap | None) -> Any:
 
 
 def input_device(model: Any) -> torch.device:
-    """Where a prompt goes: to the device of the layer that reads it first; the model takes it from there."""
+    """Return where a prompt goes: to the device of the layer that reads it first; the model takes it from there."""
     embeddings = model.get_input_embeddings()
     # Of weights that are fetched when they are needed (offloaded) the hook knows the device.
     device = getattr(getattr(embeddings, "_hf_hook", None), "execution_device", None)
@@ -72,7 +72,7 @@ def warn_of_offloading(model: Any) -> None:
 
 
 def quantization_config(quantization: str | None, config: Any, dtype: Any) -> BitsAndBytesConfig | None:
-    """How bitsandbytes shall quantize the weights as they are loaded; None for not at all.
+    """Return how bitsandbytes quantizes the weights as they are loaded; None for not at all.
 
     4bit is NF4 (Dettmers et al. 2023) with blocks of 64 and unquantized block constants, 8bit is LLM.int8() (Dettmers
     et al. 2022).
@@ -104,7 +104,7 @@ def quantization_config(quantization: str | None, config: Any, dtype: Any) -> Bi
 
 
 def pixel_limits(least: object, most: object) -> dict[str, int]:
-    """The image processor's arguments, those given.
+    """Return the arguments of the image processor that are given.
 
     Raises:
         ConfigError: one is no positive integer, or the lower limit is above the upper one.

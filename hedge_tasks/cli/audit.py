@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.cli.choices import (
-    add_detectors,
-    add_run,
-    add_scorer,
-    add_task,
-    chosen_detectors,
-    chosen_run,
-    chosen_scorer,
-)
+from hedge_tasks.cli.choices import add_detectors, add_scored_run, chosen_detectors, chosen_run, chosen_scorer
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -34,7 +26,7 @@ def add(commands: Parser) -> None:
     parts = commands.add_command("audit", "have experts label a sample, and tell every number against them")
 
     plan = command(parts, "plan", _plan, "choose documents for experts; write a page and a CSV for them")
-    add_run(plan)
+    add_scored_run(plan)
     plan.add_argument("--budget", type=int, required=True, metavar="N", help="documents to label")
     plan.add_argument(
         "--for", dest="purpose", choices=_PURPOSES, default="auroc", help="number that matters (default: auroc)"
@@ -50,11 +42,9 @@ def add(commands: Parser) -> None:
     plan.add_argument("--hide-reference", action="store_true", help="do not show the right answer of the data set")
     plan.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
     add_out(plan, "a folder (default: audit-TASK)")
-    add_task(plan)
-    add_scorer(plan)
 
     apply = command(parts, "apply", _apply, "tell a run's numbers against the labels that came back")
-    add_run(apply)
+    add_scored_run(apply)
     apply.add_argument(
         "files", type=Path, nargs="+", metavar="LABELS", help="the page's CSV, a table, or Label Studio's JSON"
     )
@@ -69,8 +59,6 @@ def add(commands: Parser) -> None:
         help='who labelled, in roles and numbers, such as "2 radiologists"; no names',
     )
     add_detectors(apply, "those of the run's table")
-    add_task(apply)
-    add_scorer(apply)
 
 
 def _plan(arguments: argparse.Namespace) -> int:

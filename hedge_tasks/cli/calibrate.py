@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import (
     add_detectors,
-    add_run,
-    add_scorer,
-    add_task,
+    add_scored_run,
     add_trust_policy,
     chosen_detectors,
     chosen_run,
@@ -37,7 +35,7 @@ _MOST_PLANNED = 20_000
 def add(commands: Parser) -> None:
     text = "find a threshold that bounds the share of hallucinated answers, or check one on another run"
     parser = command(commands, "calibrate", run, text)
-    add_run(parser)
+    add_scored_run(parser)
     parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
     parser.add_argument("--confidence", type=float, default=0.9, metavar="C", help="that this holds (default: 0.9)")
     early = (
@@ -65,8 +63,6 @@ def add(commands: Parser) -> None:
     add_trust_policy(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -100,7 +96,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     experts = _experts(arguments, finished)
     calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
     if arguments.out is not None:
-        calibration = _noted(arguments, finished, calibration, detectors)
+        calibration = _with_attempts(arguments, finished, calibration, detectors)
         if calibration.policy is not None:
             save_policy(calibration.policy, arguments.out)
     facts: dict[str, Any] = {
@@ -119,7 +115,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if experts is not None:
         estimate = _risk_by_experts(finished, calibration.policy)
         facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
-        text += f"\n{_of_labels(experts, estimate)}"
+        text += f"\n{_label_text(experts, estimate)}"
     show(arguments, facts, text)
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
 
@@ -138,7 +134,7 @@ def _chosen(
 
 
 def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
-    """The run with labels of experts in place of the judge's, where that is asked for."""
+    """Return the run with labels of experts in place of the judge's, where that is asked for."""
     from hedge_tasks.guard.by_experts import labelled_by_experts
 
     return labelled_by_experts(finished, _audit(finished), arguments.seed) if arguments.audit else None
@@ -160,7 +156,7 @@ def _risk_by_experts(finished: Run, policy: Policy | None) -> Number | None:
     return None if policy is None else risk_by_experts(finished, _audit(finished), accepted(policy, finished))
 
 
-def _of_labels(experts: RunByExperts, estimate: Number | None) -> str:
+def _label_text(experts: RunByExperts, estimate: Number | None) -> str:
     from hedge_tasks.numbers import PERCENT, format_number
 
     text = (
@@ -173,10 +169,10 @@ def _of_labels(experts: RunByExperts, estimate: Number | None) -> str:
     return f"{text} By all of them, doubly robust and asymptotic, the share is {number}."
 
 
-def _noted(
+def _with_attempts(
     arguments: argparse.Namespace, finished: Run, calibration: PolicySearch, detectors: tuple[str, ...]
 ) -> PolicySearch:
-    """The same with its policy's ledger of attempts, this one included."""
+    """Return the calibration with its policy's ledger of attempts, this one included."""
     from dataclasses import replace
 
     from hedge_tasks.guard.ledger import note_attempt
@@ -221,7 +217,7 @@ def _plan(arguments: argparse.Namespace, finished: Run) -> int:
 
 
 def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, list[bytes]], str]:
-    """Files of the run's pictures by document, for the sentinel questions; and why there are none."""
+    """Return the files of the run's pictures by document, for the sentinel questions; and why there are none."""
     from hedge_tasks.report.pictures import stored_documents
 
     if arguments.no_sentinels:
@@ -233,7 +229,7 @@ def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, l
     return {document.id: list(document.files) for document in stored}, reason
 
 
-def _watched(policy: Policy, without: str) -> str:
+def _sentinel_text(policy: Policy, without: str) -> str:
     if n := len(policy.sentinels):
         return (
             f"{n} of the questions are in the policy with their pictures: the guard asks them to see whether the "
@@ -267,17 +263,17 @@ def _table(calibration: PolicySearch) -> Table:
 def _text(finished: Run, calibration: PolicySearch, out: Path | None, without: str = "") -> str:
     lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
     lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
-    lines += [f"{name}: {_no(control)}" for name, control in calibration.tried.items() if control.chosen is None]
+    lines += [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
     lines.append("")
     lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
     if calibration.policy:
-        lines.append(_watched(calibration.policy, without))
+        lines.append(_sentinel_text(calibration.policy, without))
     if calibration.policy and out is not None:
         lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
     return "\n".join(lines)
 
 
-def _no(control: RiskControl) -> str:
+def _refusal(control: RiskControl) -> str:
     if control.more_labels is None:
         return f"{control.reason}; more labels alone would not help"
     return f"{control.reason}; if what was seen is so, about {control.more_labels} would do"

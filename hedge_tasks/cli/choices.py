@@ -32,6 +32,13 @@ def add_task(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", help="which task, where the folder holds runs of several")
 
 
+def add_scored_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command that scores one run."""
+    add_run(parser)
+    add_task(parser)
+    add_scorer(parser)
+
+
 def add_budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",

@@ -81,14 +81,9 @@ def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, A
 
 def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
     """Return the agreement of joint calls with single ones, for JSON."""
-    return {
-        "calls": agreed.calls,
-        "verdicts": agreed.verdicts,
-        "unknown": agreed.unknown,
-        "same": agreed.same,
-        "kappa": agreed.kappa,
-        "differ": [{"joint": a, "single": b, "n": n} for (a, b), n in sorted(agreed.differ.items())],
-    }
+    differ = [{"joint": a, "single": b, "n": n} for (a, b), n in sorted(agreed.differ.items())]
+    names = ("calls", "verdicts", "unknown", "same", "kappa")
+    return {**{name: getattr(agreed, name) for name in names}, "differ": differ}
 
 
 def claim_text(measured: UnitTable) -> str:

@@ -331,12 +331,12 @@ def _metric(name: str, own: Mapping[str, Measure] = {}) -> str:
     from hedge_tasks.errors import unknown
     from hedge_tasks.measures.of_run import by_any_name
 
-    of_suite = by_any_name(own.values())
-    if name in of_suite:
-        return of_suite[name].name
+    suite_metrics = by_any_name(own.values())
+    if name in suite_metrics:
+        return suite_metrics[name].name
     detector, detectors = name.removesuffix("_auroc"), names()
     if detector not in (*detectors, _RATE):
-        raise unknown("metric", name, [*of_suite, *(f"{known}_auroc" for known in detectors), _RATE])
+        raise unknown("metric", name, [*suite_metrics, *(f"{known}_auroc" for known in detectors), _RATE])
     return detector
 
 

@@ -121,10 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
     claim_numbers = [kept_numbers(run) for run in finished]
     findings = [finding_of(run) for run in finished]
     if arguments.html:
-        page = build_detector_page(
-            tables, ranks, budget=arguments.budget, findings=findings, fusions=fusions, claims=claim_numbers
-        )
-        write_whole(arguments.html, page)
+        sections: dict[str, Any] = {"findings": findings, "fusions": fusions, "claims": claim_numbers}
+        write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, **sections))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
     claims = [claim_block(numbers) for numbers in claim_numbers]
@@ -171,14 +169,8 @@ def _needs() -> Table:
 
     n = 10
     rows: list[dict[str, Cell]] = [
-        {
-            "detector": detector.name,
-            "draws": detector.draws(n, n),
-            "passes": detector.passes(n),
-            "labels": "no",
-            "kept": detector.kept_by,
-        }
-        for detector in map(get, names())
+        {"detector": d.name, "draws": d.draws(n, n), "passes": d.passes(n), "labels": "no", "kept": d.kept_by}
+        for d in map(get, names())
     ]
     rows += [
         {
@@ -206,16 +198,9 @@ def _needs() -> Table:
 
 
 def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
-    facts = {
-        "task": table.run.task,
-        "model": table.run.model,
-        "clustering": table.scorer.settings(),
-        "detectors": _table(table),
-        "left_out": table.left_out,
-        "advice": table.advice,
-        "labels": table.labels,
-        "blind": table.blind.sentence if table.blind else "",
-    }
+    facts: dict[str, Any] = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
+    facts |= {"detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
+    facts |= {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
     return facts | ({"fusion": fusion} if fusion else {})
 
 
@@ -255,16 +240,9 @@ def _table(table: DetectorTable) -> Table:
             "do with the score; in brackets bounds"
         )
     notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
-    return numbers_table(
-        table.rows,
-        against=table.against,
-        within="within types",
-        title=f"{table.run.title}; filter {table.scorer.name}",
-        notes=notes,
-        experts=table.experts,
-        independent=table.independent,
-        baselines=baselines,
-    )
+    parts: dict[str, Any] = {"experts": table.experts, "independent": table.independent, "baselines": baselines}
+    parts |= {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes, "within": "within types"}
+    return numbers_table(table.rows, against=table.against, **parts)
 
 
 def _fusion(fusion: Fusion) -> Table:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -111,16 +112,14 @@ def _add_result(parser: Parser, model: str) -> None:
 
 def _draws(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.foreign.draws import read_draws
-    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.io.options import count
     from hedge_tasks.runs.from_answers import run_from_answers
     from hedge_tasks.runs.run_files import save_run
 
-    pairs = [pair.partition("=") for pair in arguments.same.split(",") if pair.strip()]
-    if any(not equals or not answer.strip() for _, equals, answer in pairs):
-        raise ConfigError(f"--same: expected WORD=ANSWER,..., got {arguments.same!r}")
-    if arguments.n is not None and arguments.n < 1:
-        raise ConfigError(f"--n: expected 1 or more, got {arguments.n}")
-    synonyms = {word.strip(): answer.strip() for word, _, answer in pairs}
+    if arguments.n is not None:
+        count("--n", arguments.n, at_least=1)
+    pairs = [pair for pair in arguments.same.split(",") if pair.strip()]
+    synonyms = dict(key_and_value("--same", pair, "WORD=ANSWER,...") for pair in pairs)
     read = read_draws(
         arguments.files,
         arguments.baseline,

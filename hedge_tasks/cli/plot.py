@@ -8,15 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hedge_tasks.cli.choices import (
-    add_detectors,
-    add_run,
-    add_scorer,
-    add_task,
-    chosen_detectors,
-    chosen_run,
-    chosen_scorer,
-)
+from hedge_tasks.cli.choices import add_detectors, add_scored_run, chosen_detectors, chosen_run, chosen_scorer
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -44,13 +36,11 @@ def add(commands: Parser) -> None:
     parser = command(commands, "plot", run, "draw one figure of a run, for a paper or as numbers")
     listing = "; ".join(f"{name}: {text}" for name, text in KINDS.items())
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=listing)
-    add_run(parser)
+    add_scored_run(parser)
     add_out(parser, "a figure (.png, .svg, .pdf), or its numbers (.csv)", required=True)
     add_detectors(parser, "those of the run that are no simple baselines; for the distribution the first of them")
     parser.add_argument("--width", default="column", help="column (3.4 in, default) or page (7 in)")
     parser.add_argument("--title", action="store_true", help="put the title above the figure")
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

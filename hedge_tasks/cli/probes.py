@@ -65,15 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
             lines.append(f"{path}: written, sha256 {digest}")
     table = _table(probes, finished.title)
     facts = {
-        "task": finished.task,
-        "model": finished.model,
-        "documents": probes.n,
-        "without_states": probes.missing,
-        "detectors": table,
-        "left_out": probes.left_out,
-        "fitted_on": probes.fitted_on,
-        "blind": probes.blind.sentence if probes.blind else "",
-        "bytes_a_document": probes.bytes,
+        **{"task": finished.task, "model": finished.model, "documents": probes.n, "without_states": probes.missing},
+        **{"detectors": table, "left_out": probes.left_out, "fitted_on": probes.fitted_on},
+        **{"blind": probes.blind.sentence if probes.blind else "", "bytes_a_document": probes.bytes},
         "prices": {row.name: dict(row.prices) for row in probes.rows if row.prices},
     }
     show(arguments, facts, table, "\n".join(lines))

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.cli.choices import add_scored_run, chosen_run, chosen_scorer
 from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
@@ -27,13 +27,11 @@ _ENDS = {"length": "  [cut at the token limit]", "filtered": "  [stopped by a co
 
 def add(commands: Parser) -> None:
     parser = command(commands, "show", run, "show the clusters of one question")
-    add_run(parser)
+    add_scored_run(parser)
     parser.add_argument("--id", required=True, help="the question's id")
     parser.add_argument(
         "--against-filter", metavar="NAME", help="another of the run's filters, to be shown beside the first"
     )
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

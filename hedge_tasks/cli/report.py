@@ -30,15 +30,14 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.options import count
     from hedge_tasks.io.progress import progress
     from hedge_tasks.numbers import Format, count_of
     from hedge_tasks.report import ReportOptions, build_report, result_files
     from hedge_tasks.runs.run_files import load_runs
 
-    if arguments.questions < 0:
-        raise ConfigError(f"--questions: expected a number of questions, got {arguments.questions}")
-    if arguments.noisy_pictures < 0:
-        raise ConfigError(f"--noisy-pictures: expected a number of questions, got {arguments.noisy_pictures}")
+    count("--questions", arguments.questions)
+    count("--noisy-pictures", arguments.noisy_pictures)
     runs = [
         finished for path in arguments.runs for finished in load_runs(path, arguments.task, trust=arguments.trust_run)
     ]

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import (
     add_detectors,
-    add_run,
-    add_scorer,
-    add_task,
+    add_scored_run,
     chosen_detectors,
     chosen_run,
     chosen_scorer,
@@ -36,7 +34,7 @@ def add(commands: Parser) -> None:
     parser = command(
         commands, "sweep", run, "show the AUROC against the number of answers, or against the perturbation's strength"
     )
-    add_run(parser)
+    add_scored_run(parser)
     parser.add_argument(
         "--n",
         metavar="1,2,...,30",
@@ -63,8 +61,6 @@ def add(commands: Parser) -> None:
     add_out(parser, "a table with intervals (CSV)")
     parser.add_argument("--plot", type=Path, metavar="SWEEP.png", help="draw a figure (png, svg or pdf)")
     add_detectors(parser, "those of the run that are no simple baselines")
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -94,16 +90,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         plot_sweep(points, arguments.plot, by=arguments.by)
     shares = draws_shares(finished.answer_sets, scorer, detectors)
-    facts = {
-        "task": finished.task,
-        "by": arguments.by,
-        "clustering": scorer.settings(),
-        "points": points,
-        "draws": [asdict(share) for share in shares],
-    }
+    facts = {"task": finished.task, "by": arguments.by, "clustering": scorer.settings(), "points": points}
     show(
         arguments,
-        facts,
+        {**facts, "draws": [asdict(share) for share in shares]},
         f"{finished.title}; filter {scorer.name}\n{whose_labels(finished, None)}",
         _table(points, arguments.by),
         shares_table(shares),

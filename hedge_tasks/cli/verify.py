@@ -105,13 +105,8 @@ def _damaged(inspection: Inspection, repair: bool) -> dict[str, Any]:
     if not repair:
         return facts
     repaired = repair_run(inspection)
-    return {
-        **facts,
-        "documents": len(repaired.run.answer_sets),
-        "lost": repaired.n_lost,
-        "lost_ids": list(repaired.lost),
-        "original": str(repaired.original),
-    }
+    lost = {"lost": repaired.n_lost, "lost_ids": list(repaired.lost), "original": str(repaired.original)}
+    return {**facts, "documents": len(repaired.run.answer_sets), **lost}
 
 
 def _text(file: str, facts: dict[str, Any]) -> str:

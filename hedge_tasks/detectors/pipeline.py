@@ -69,7 +69,7 @@ class Scores(Mapping[str, float | None]):
 
     @property
     def n_noisy(self) -> int:
-        """How many of the answers are noisy samples."""
+        """Number of noisy samples among the answers."""
         return len(self.cluster_ids) - 1 - self.n_clean
 
     def __getitem__(self, name: str) -> float | None:

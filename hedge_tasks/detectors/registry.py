@@ -75,19 +75,8 @@ def register(
     def add(function: Function) -> Function:
         if name in _detectors:
             raise ConfigError(f"two detectors are called {name!r}")
-        _detectors[name] = Detector(
-            name,
-            title,
-            function,
-            frozenset(needs),
-            draws,
-            unit,
-            source,
-            experimental=experimental,
-            short=short,
-            level=level,
-            blind=blind,
-        )
+        described: dict[str, Any] = {"experimental": experimental, "short": short, "level": level, "blind": blind}
+        _detectors[name] = Detector(name, title, function, frozenset(needs), draws, unit, source, **described)
         return function
 
     return add

@@ -115,15 +115,10 @@ class Scorer:
         options = {key: value for key, value in settings.items() if key not in _NOT_OPTIONS and value is not None}
         if not isinstance(settings.get("backend"), str) or not isinstance(settings.get("with_question"), bool):
             raise ConfigError(f"{name}: no clustering is recorded there")
+        scoring = {"with_question": settings["with_question"], "alpha": settings.get("alpha", 1.0)}
+        scoring["question_position"] = settings.get("question_position", "before")
         try:
-            scorer = cls.build(
-                name,
-                settings["backend"],
-                options,
-                with_question=settings["with_question"],
-                alpha=settings.get("alpha", 1.0),
-                question_position=settings.get("question_position", "before"),
-            )
+            scorer = cls.build(name, settings["backend"], options, **scoring)
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise ConfigError(f"{name}: the recorded settings make no clustering ({error})") from error
         # Options such as where to compute are the business of whoever computes, not of a file.
@@ -212,15 +207,8 @@ class Scorer:
         """
         with on(clock, "clusters"):
             clustered = self.cluster(answer_sets)
-        return score_all(
-            clustered,
-            self.backend,
-            self.detectors,
-            alpha=self.alpha,
-            clock=clock,
-            claims=self.claims,
-            inside=self.inside,
-        )
+        options: dict[str, Any] = {"alpha": self.alpha, "claims": self.claims, "inside": self.inside}
+        return score_all(clustered, self.backend, self.detectors, clock=clock, **options)
 
 
 def score_all(
@@ -283,14 +271,8 @@ def evidence_for(
             relations = relation_matrices(texts, nli.probabilities) if nli else nothing
         relevances = _relevances(block, token_embedder, needs, clock) if token_embedder else nothing
         for answer_set, cosine, relation, relevance in zip(block, cosines, relations, relevances, strict=True):
-            yield evidence_of(
-                answer_set,
-                relations=relation,
-                cosines=cosine,
-                claims=claims_by_id.get(answer_set.id),
-                relevances=relevance,
-                inside=inside_by_id.get(answer_set.id, {}),
-            )
+            own: dict[str, Any] = {"claims": claims_by_id.get(answer_set.id), "inside": inside_by_id.get(answer_set.id)}
+            yield evidence_of(answer_set, relations=relation, cosines=cosine, relevances=relevance, **own)
 
 
 def _relevances(

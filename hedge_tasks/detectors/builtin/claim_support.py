@@ -175,6 +175,6 @@ def mean_distribution(support: Matrix) -> FloatArray:
 
 
 def entropy(shares: FloatArray) -> FloatArray:
-    """Of distributions in the last axis, in nats."""
+    """Entropy of the distributions in the last axis, in nats."""
     logs = np.log(np.where(shares > 0, shares, 1.0))
     return np.asarray(-(shares * logs).sum(axis=-1))

@@ -255,7 +255,7 @@ def _shuffled(seed: str, name: str) -> bytes:
 
 
 def _held_out(labelled: Sequence[Document], choice: ThresholdChoice) -> list[Document]:
-    """Whole groups, until they make up the share."""
+    """Return whole groups of documents, until they make up the share."""
     chosen: list[Document] = []
     for group in _groups(labelled, str(choice.seed)):
         if len(chosen) >= choice.share * len(labelled):

@@ -61,7 +61,7 @@ class Grid:
 
     @cached_property
     def _layouts(self) -> tuple[list[_Layout], IntArray]:
-        """How each distinct row of scores orders the documents, and which of them each threshold has."""
+        """Return how each distinct row of scores orders the documents, and which of them each threshold has."""
         distinct, places = np.unique(self.scores, axis=0, return_inverse=True)
         return [_layout(scores, self.positive) for scores in distinct], places.reshape(-1)
 

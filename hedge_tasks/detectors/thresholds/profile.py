@@ -53,7 +53,7 @@ class DocumentProfile:
 
     @property
     def scores(self) -> Mapping[str, FloatArray]:
-        """By name, shape `(k,)`."""
+        """Scores by name, shape `(k,)`."""
         return dict(zip(self.names, self.steps[1:], strict=True))
 
     def at(self, score: str, threshold: float) -> float:

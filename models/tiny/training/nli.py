@@ -185,7 +185,7 @@ def _question_for(text: str, rng: np.random.Generator) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """How much and how fast to train."""
+    """Settings of the training."""
 
     seed: int = 0
     steps: int = 2500

@@ -47,7 +47,7 @@ _TIED = "lm_head.weight"
 
 @dataclass(frozen=True)
 class Settings:
-    """How much and how fast to train."""
+    """Settings of the training."""
 
     seed: int = 0
     n_scans: int = 6_000

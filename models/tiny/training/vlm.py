@@ -104,7 +104,7 @@ SUFFIXES = ("\nAnswer the question using a single word or phrase.", "\nAnswer br
 
 @dataclass(frozen=True)
 class Settings:
-    """How much and how fast to train. Steps, never seconds: the result must not depend on the machine's load."""
+    """Settings of the training. Steps, never seconds: the result must not depend on the machine's load."""
 
     seed: int = 0
     n_scans: int = 40_000
