@@ -465,9 +465,10 @@ class HedgeHF(ChatAdapter):
     ) -> list[Answer | str]:
         """Return how likely each text is as the answer to its conversation.
 
-        See `hedge_tasks.sampling.forced.ForcedModel`. Answers are stripped, and many models begin with a blank, which is
-        another token: of both spellings the likelier one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
-        the same text in other tokens, and then have another log-probability.
+        See `hedge_tasks.sampling.forced.ForcedModel`. Answers are stripped, and many models begin with a blank, which
+        is another token: of both spellings the likelier one counts. For the rest the text is what the tokenizer makes
+        of it. An answer that was sampled may, seldom, be the same text in other tokens, and then have another
+        log-probability.
         """
         spellings = [self._forced(conversations, [blank + text for text in texts]) for blank in SPELLINGS]
         likelier = [max(logprobs, key=sum) for logprobs in zip(*spellings, strict=True)]

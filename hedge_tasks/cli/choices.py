@@ -125,19 +125,29 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 def add_scorer(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("clustering (default: the first of the run's own)")
     group.add_argument("--filter", metavar="NAME", help="one of the run's filters, such as nli or embed_qa")
-    group.add_argument("--clustering", metavar="NAME", help="another clustering: exact, embed, nli or hybrid")
-    group.add_argument(
-        "--model",
-        help="model of the clustering, for hybrid the one for NLI: hub id or folder (default: HEDGE_NLI_MODEL or "
-        "HEDGE_EMBEDDING_MODEL, else what the run used)",
+    add_clustering(
+        group,
+        "exact, embed, nli or hybrid, in place of the run's own",
+        model=", else what the run used; of hybrid the one for NLI",
+        threshold="; for embed also tuned, cross-fit or oracle",
     )
-    group.add_argument("--threshold", help="cosine threshold; for embed also tuned, cross-fit or oracle")
     group.add_argument("--rule", help="rule of nli and hybrid: relaxed or strict")
-    add_scoring(group)
 
 
-def add_scoring(parser: argparse._ActionsContainer) -> None:
-    """Add the options of scoring that need no run."""
+def add_clustering(
+    parser: argparse._ActionsContainer, names: str, default: str | None = None, *, model: str = "", threshold: str = ""
+) -> None:
+    """Add the options that describe a clustering and the scores under it.
+
+    Args:
+        names: Clusterings to choose from, in words.
+        default: The one without `--clustering`.
+        model, threshold: What the help says further of these options.
+    """
+    parser.add_argument("--clustering", metavar="NAME", default=default, help=f"how answers are compared: {names}")
+    variables = "HEDGE_NLI_MODEL or HEDGE_EMBEDDING_MODEL"
+    parser.add_argument("--model", help=f"model of the clustering: hub id or folder (default: {variables}{model})")
+    parser.add_argument("--threshold", help=f"cosine threshold{threshold}")
     parser.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
     parser.add_argument("--alpha", type=float, help="weight of the clean-noisy gap in VASE (default: 1)")
 

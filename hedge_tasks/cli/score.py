@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_detectors, add_scoring, chosen_detectors
+from hedge_tasks.cli.choices import add_clustering, add_detectors, chosen_detectors, threshold_of
 from hedge_tasks.cli.summary import as_text, facts_of
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
@@ -38,12 +38,7 @@ def add(commands: Parser) -> None:
     score.add_argument("answers", type=Path, metavar="ANSWERS", help="JSONL or CSV file; - for the standard input")
     score.add_argument("--csv", action="store_true", default=None, help="ANSWERS is CSV, whatever its name")
     score.add_argument("--allow-unknown", action="store_true", help="pass over keys that no accepted shape has")
-    score.add_argument("--clustering", default="embed", metavar="exact|embed|nli", help="default: embed")
-    score.add_argument(
-        "--model", help="model of the clustering (hub id or folder; default: HEDGE_NLI_MODEL or HEDGE_EMBEDDING_MODEL)"
-    )
-    score.add_argument("--threshold", type=float, help="cosine threshold of embed")
-    add_scoring(score)
+    add_clustering(score, "exact, embed or nli (default: embed)", "embed", threshold=" of embed")
     add_detectors(score, "se, radflag, vase and what they should be compared with")
     score.add_argument(
         "--claims",
@@ -66,8 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.scoring.scorers import chosen_models
 
     detectors, alpha = chosen_detectors(arguments, USUAL), 1.0 if arguments.alpha is None else arguments.alpha
-    named = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
-    options = {**chosen_models(arguments.clustering), **named}
+    options: dict[str, Any] = {**chosen_models(arguments.clustering)}
+    options |= {} if arguments.model is None else {"model": arguments.model}
+    options |= {} if arguments.threshold is None else {"threshold": threshold_of(arguments.threshold)}
     backend = build_backend(arguments.clustering, **options)
     answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
     clustered_before = [a for a in answer_sets if a.cluster_ids is not None]

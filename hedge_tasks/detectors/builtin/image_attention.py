@@ -27,6 +27,8 @@ def image_attention(evidence: Evidence) -> float:
         evidence: With attention to image tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import HEADS
         >>> heads = np.zeros((2, 1, len(HEADS)))
         >>> heads[:, 0, HEADS.index("image")] = (0.25, 0.5)
         >>> image_attention(Evidence(("a cyst",), 0, inside={"heads": heads}))
@@ -56,6 +58,8 @@ def image_attention_entropy(evidence: Evidence) -> float:
         evidence: With attention to image tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import HEADS
         >>> heads = np.zeros((2, 1, len(HEADS)))
         >>> heads[:, 0, HEADS.index("image_entropy")] = (0.5, 1.0)
         >>> image_attention_entropy(Evidence(("a cyst",), 0, inside={"heads": heads}))

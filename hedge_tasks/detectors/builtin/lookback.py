@@ -29,6 +29,8 @@ def lookback(evidence: Evidence) -> float:
         evidence: With attention.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import HEADS
         >>> heads = np.zeros((2, 1, len(HEADS)))
         >>> heads[:, 0, HEADS.index("lookback")] = (0.25, 0.5)
         >>> lookback(Evidence(("a cyst",), 0, inside={"heads": heads, "previous": np.zeros((2, 1))}))

@@ -61,6 +61,7 @@ def rauq(evidence: Evidence, *, alpha: float = 0.2) -> float:
         alpha: Weight of the token's own probability; 0.2 in the paper.
 
     Example:
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, 0] = np.log(0.5)
         >>> inside = {"heads": np.zeros((1, 1, 5)), "previous": np.array([[np.nan, 1.0]]), "logits": logits}

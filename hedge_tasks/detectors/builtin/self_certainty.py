@@ -28,6 +28,8 @@ def self_certainty(evidence: Evidence) -> float:
         evidence: With logits of the baseline answer's tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, LOGITS.index("uniform_divergence")] = (1.0, 2.0)
         >>> self_certainty(Evidence(("a cyst",), 0, inside={"logits": logits}))

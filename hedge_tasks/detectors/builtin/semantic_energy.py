@@ -31,6 +31,8 @@ def semantic_energy(evidence: Evidence) -> float:
         evidence: With clusters and logits of the clean answers.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, LOGITS.index("logit")] = (10.0, 20.0)
         >>> semantic_energy(Evidence(("a", "a", "b"), 2, (0, 0, 1), inside={"draw_logits": logits}))
@@ -59,6 +61,8 @@ def free_energy(evidence: Evidence) -> float:
         evidence: With logits of the baseline answer's tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, LOGITS.index("free_energy")] = (10.0, 20.0)
         >>> free_energy(Evidence(("a cyst",), 0, inside={"logits": logits}))
