@@ -77,7 +77,7 @@ class Contrast:
         return draw.request.prompt.name == self.prompt
 
     def messages(self, draw: DrawRequest, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The other prompt's conversation for a draw, with the very same pictures."""
+        """Return the other prompt's conversation for a draw, with the very same pictures."""
         parts = [part for message in messages for part in message["content"]]
         return self.other.messages(draw.wording(), [part["url"] for part in parts if part["type"] == "image"])
 

@@ -116,7 +116,7 @@ class SharedPrefill:
         return totals.tolist()
 
     def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[_Rows, Any]:
-        """One pass over the prompts, then one row a draw: state and cache before the first token."""
+        """Read the prompts in one pass; return state (one row a draw) and cache before the first token."""
         positions = positions_of(self._model, inputs)
         output = self._model(**inputs, position_ids=positions, use_cache=True, logits_to_keep=1)
         index = torch.tensor(owners)

@@ -1,4 +1,4 @@
-"""Offered answers read off the likeliest first tokens of a reply: all that most chat servers tell.
+"""Offered answers read off the likeliest first tokens of a reply: all that most chat servers report.
 
 Options of one token each stand there themselves. For others the model is asked, behind the conversation, for the letter
 of one of them, in two orders, and a server that can keeps it to the letters (`guide`).

@@ -258,7 +258,7 @@ class HedgeHF(ChatAdapter):
     def _sample(
         self, draws: Sequence[DrawRequest], messages: list[list[dict[str, Any]]], owners: list[int]
     ) -> list[Answer]:
-        """One answer a draw; `owners` says which of the messages is whose prompt."""
+        """Sample one answer a draw; `owners` says which of the messages is whose prompt."""
         limits = draws[0].request.plan.limits()
         reader = self._reader(limits.get("until", ()))
         allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
@@ -321,7 +321,7 @@ class HedgeHF(ChatAdapter):
         return bool(self.share_prefill)
 
     def _check_sharing(self, inputs: Any) -> bool | None:
-        """The result of the check; None where the memory did not suffice, and another prompt has to tell."""
+        """Return the result of the check; None where the memory did not suffice, so that another prompt has to be checked."""
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
@@ -442,7 +442,7 @@ class HedgeHF(ChatAdapter):
     def _decode_each(
         self, conversations: list[list[dict[str, Any]]], sampler: TokenSampler, reader: AnswerReader, limit: int
     ) -> list[Answer]:
-        """One answer a conversation."""
+        """Decode one answer a conversation."""
         if self.decoding is None:
             return PlainGeneration(self._model).decode(self._inputs(conversations), sampler, reader, limit)
         self._require_sharing(conversations[:1])
@@ -651,7 +651,7 @@ class HedgeHF(ChatAdapter):
     def _generate_contrasted(
         self, conversations: list[list[dict[str, Any]]], settings: PlainSettings, n_beams: int
     ) -> list[str]:
-        """The same with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
+        """Generate the same with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
         assert self.decoding is not None
         if n_beams > 1:
             raise ConfigError(f"num_beams: decoding={self.decoding.name} takes one beam")
@@ -727,7 +727,7 @@ class HedgeHF(ChatAdapter):
 
 
 def _as_drawn(logprobs: Sequence[float], margins: Sequence[float], ended: bool) -> Reread:
-    """An answer's log-probabilities and margins, the last of them its end's."""
+    """Return an answer's log-probabilities and margins, the last of them its end's."""
     *own, end = logprobs
     mean = sum(own) / len(own) if own else end
     # An answer that was cut off has not chosen its end.
@@ -750,7 +750,7 @@ def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], 
 
 
 def _used(messages: list[list[dict[str, Any]]], owners: Sequence[int]) -> tuple[list[list[dict[str, Any]]], list[int]]:
-    """The messages that these draws ask, and for every draw the position of its own among them."""
+    """Return the messages that these draws ask, and for every draw the position of its own among them."""
     positions = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     return [messages[owner] for owner in positions], [positions[owner] for owner in owners]
 

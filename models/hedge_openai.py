@@ -124,7 +124,7 @@ class _Question:
     patient: bool = True
 
     def single(self, i: int) -> _Question:
-        """The request for the i-th of its outcomes alone."""
+        """Return the request for the i-th of its outcomes alone."""
         settings = {**self.settings, "seed": self.settings["seed"] + i} if i else self.settings
         return replace(self, positions=(self.positions[i],), settings=settings)
 
@@ -415,7 +415,7 @@ class HedgeOpenAI(ChatAdapter):
     async def _by_letters(
         self, offered: _Offered, options: Sequence[str], answers: Mapping[str, Answer | str], stop: threading.Event
     ) -> dict[str, Answer | str]:
-        """The same by one token that is kept to the options' letters, or what was found before with the reason why not.
+        """Return the same by one token that is kept to the options' letters, or the `answers` before with the reason.
 
         Letters of the question's own are asked for once more; others are shown in two orders.
         """
@@ -456,7 +456,7 @@ class HedgeOpenAI(ChatAdapter):
     async def _likeliest(
         self, turns: bytes, stop: threading.Event, guided: Mapping[str, Any]
     ) -> Completion | RequestFailed:
-        """The first token of an answer, with as many others as the server tells."""
+        """Return the first token of an answer, with as many others as the server reports."""
         outcome: Completion | RequestFailed = RequestFailed("nothing was asked", "refused")
         for most in _FIRST_TOKENS:
             settings = {**_FIRST, **guided, "top_logprobs": most}
@@ -512,7 +512,7 @@ class HedgeOpenAI(ChatAdapter):
         return _Encoded(make, uses, self.max_image_side)
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
-        """The outcomes in the order of their questions."""
+        """Return the outcomes in the order of their questions."""
         outcomes: dict[int, Answer | str] = {}
         hidden = description is None or self.rank != 0
         with tqdm(total=len(questions), desc=description, disable=hidden) as bar:
@@ -587,7 +587,7 @@ class HedgeOpenAI(ChatAdapter):
         return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
-        """The answer in what the server sent, or why it is none."""
+        """Return the answer in what the server sent, or why it is none."""
         if isinstance(outcome, RequestFailed):
             if outcome.kind == "refused":
                 # Without the address: the reason stays with the document, in files that are passed on.
@@ -614,7 +614,7 @@ class HedgeOpenAI(ChatAdapter):
         return _UNEXPECTED_FIELDS in reason and self._client.takes("generation_config")
 
     def _with_configuration(self, question: _Question) -> Mapping[str, Any]:
-        """The settings, with the model's repetition penalty where it is known to have one.
+        """Return the settings, with the model's repetition penalty where it is known to have one.
 
         For `transformers serve` with a generation configuration, too: it replaces the model's own whole.
         """
@@ -681,7 +681,7 @@ class _Offered(NamedTuple):
 
 
 def _answered(turns: bytes, text: str) -> bytes:
-    """A conversation in OpenAI's form, as JSON, with a text as its last turn."""
+    """Return a conversation in OpenAI's form, as JSON, with a text as its last turn."""
     return b"%s,%s]" % (turns[:-1], encoded({"role": "assistant", "content": text}))
 
 
@@ -692,7 +692,7 @@ def _outcome(outcome: Answer | RequestFailed) -> Answer | str:
 
 
 def _short(name: str) -> str:
-    """The last part of a path or a hub id."""
+    """Return the last part of a path or a hub id."""
     return name.rstrip("/").rpartition("/")[2]
 
 
@@ -703,14 +703,14 @@ def _configuration(sampled: bool, top_p: float, penalty: float | None) -> dict[s
 
 
 def _own_tokens(model: str) -> dict[str, Any]:
-    """The special tokens of a model's own generation configuration."""
+    """Return the special tokens of a model's own generation configuration."""
     own = _own_configuration(model)
     return {name: own[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id") if own.get(name) is not None}
 
 
 @lru_cache(maxsize=8)
 def _own_configuration(model: str) -> Mapping[str, Any]:
-    """A model's own generation configuration, where it can be read here."""
+    """Return a model's own generation configuration, where it can be read here."""
     from transformers import GenerationConfig
 
     try:
@@ -730,7 +730,7 @@ def _conversation_question(
 
 
 def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
-    """The request for a draw, and for those that go with it.
+    """Return the request for a draw, and for those that go with it.
 
     Args:
         draw: the first one.
@@ -770,7 +770,7 @@ def _json_of(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """The fields of a request.
+    """Return the fields of a request.
 
     Args:
         temperature: 0 is greedy.
@@ -787,7 +787,7 @@ def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = 
 
 
 def _decoding(limits: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a request's `decoding` stands for, with what the plan sets itself on top."""
+    """Return the fields that a request's `decoding` stands for, with what the plan sets itself on top."""
     own = {name: limits[name] for name in NEUTRAL if name in limits}
     return {**NEUTRAL, **own} if _is_pure(limits) else own
 

@@ -166,7 +166,7 @@ class HedgeVLLM(ChatAdapter):
                 ]
 
     def _read_draws(self, output: Any, draw: DrawRequest, n: int) -> list[Answer | str]:
-        """The answers of a request for several draws, in the order of their seeds."""
+        """Return the answers of a request for several draws, in the order of their seeds."""
         completions = sorted(output.outputs, key=lambda completion: completion.index) if n > 1 else output.outputs
         if len(completions) != n:
             return [f"vLLM returned {len(completions)} outputs of {n}" if n > 1 else "vLLM returned no output"] * n
@@ -214,7 +214,7 @@ class HedgeVLLM(ChatAdapter):
         return sent_decoding(limits, self._defaults)
 
     def _read(self, completion: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
-        """The answer of one of the `outputs` of a `RequestOutput`, or why there is none.
+        """Return the answer of one of the `outputs` of a `RequestOutput`, or why there is none.
 
         Args:
             alternatives: how many tokens are kept beside each one of the answer; None keeps no tokens.
@@ -247,7 +247,7 @@ class HedgeVLLM(ChatAdapter):
         return replace(answer, tokens=texts, alternatives=likeliest)
 
     def _text(self, text: str, tokens: Sequence[int], parts: Parts | str, until: Sequence[str]) -> str:
-        """The answer's text. Marks of a thought that are control tokens are not in vLLM's own."""
+        """Return the answer's text. Marks of a thought that are control tokens are not in vLLM's own."""
         if has_thought(text) or (isinstance(parts, Parts) and not parts.thought):
             return answer_of(text)
         tokenizer = self._engine.get_tokenizer()
@@ -405,7 +405,7 @@ def _answered(conversation: list[dict[str, Any]], text: str) -> list[dict[str, A
 
 
 def _prompt_tokens(output: Any) -> Reading:
-    """The prompt of a `RequestOutput`: of each token vLLM tells the log-probability."""
+    """Return the prompt of a `RequestOutput`: each token with the log-probability that vLLM reports."""
     table, tokens = output.prompt_logprobs, output.prompt_token_ids
     if not table or not tokens:
         return "vLLM returned no log-probabilities of the prompt"

@@ -197,7 +197,7 @@ class VcdModel(Wrapped):
 
 
 def diffused(pixels: torch.Tensor, noise: torch.Tensor, step: int) -> torch.Tensor:
-    r"""A picture after some steps of the forward diffusion.
+    r"""Return a picture after some steps of the forward diffusion.
 
     .. math:: \sqrt{a_t}\, v + \sqrt{1 - a_t}\, \epsilon, \quad a_t = \prod_{s \le t} (1 - \beta_s)
 
@@ -210,7 +210,7 @@ def diffused(pixels: torch.Tensor, noise: torch.Tensor, step: int) -> torch.Tens
 
 
 def distorted_pixels(inputs: Mapping[str, Any], step: int, frames: int = 1) -> torch.Tensor:
-    """The pictures of processed prompts, noisy, each from a seed of its own: neither batch nor order changes them.
+    """Return the pictures of processed prompts, noisy, each from its own seed: neither batch nor order changes them.
 
     Args:
         inputs: of a processor, on the CPU: pictures, tiles or patches.
@@ -218,7 +218,7 @@ def distorted_pixels(inputs: Mapping[str, Any], step: int, frames: int = 1) -> t
         frames: that each patch repeats a still picture for (Qwen-VL); all of them get the same noise.
 
     Raises:
-        HedgeError: nobody can tell which of the pixels are a picture.
+        HedgeError: it is not known which of the pixels are a picture.
     """
     if "pixel_values" not in inputs:
         raise HedgeError("decoding=vcd: the model's processor has no pixel_values that could be noised")
@@ -250,7 +250,7 @@ def _noisy(picture: torch.Tensor, step: int) -> torch.Tensor:
 
 
 def _noisy_patches(picture: torch.Tensor, step: int, frames: int) -> torch.Tensor:
-    """One picture of patches, shape (patches, channels * frames * pixels)."""
+    """Return one picture of patches with its noise, shape (patches, channels * frames * pixels)."""
     apart = picture.reshape(len(picture), 3, frames, -1)
     noise = _noise(picture, (*apart.shape[:2], 1, apart.shape[3]))
     return diffused(apart, noise, step).reshape(picture.shape)

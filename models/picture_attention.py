@@ -135,7 +135,7 @@ class PaiModel(Wrapped):
 def _attend(
     module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, **options: Any
 ) -> Any:
-    """The family's own eager attention; what is added to its scores is added to its mask."""
+    """Return the family's own eager attention; what is added to its scores is added to its mask."""
     looking = _LOOKING.get()
     if looking is not None and module.layer_idx >= looking.settings.first_layer:
         bonus = _bonus(looking, query, key, options)
@@ -160,6 +160,6 @@ def _bonus(looking: _Looking, query: torch.Tensor, key: torch.Tensor, options: d
 
 
 def image_token(config: Any) -> int | None:
-    """The token that stands in a prompt once for every embedding of a picture."""
+    """Return the token that stands in a prompt once for every embedding of a picture."""
     named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
     return next((value for value in named if isinstance(value, int)), None)

@@ -341,12 +341,12 @@ def cut(text: str, until: Sequence[str]) -> str:
 
 
 def thought_of(logprobs: Sequence[float]) -> Thought | None:
-    """A thought of these tokens; None without any."""
+    """Return a thought of these tokens; None without any."""
     return Thought(len(logprobs), rounded(sum(logprobs) / len(logprobs))) if logprobs else None
 
 
 def rounded(logprob: float) -> float:
-    """A log-probability without the noise of its batch."""
+    """Return a log-probability without the noise of its batch."""
     return min(round(logprob, LOGPROB_DECIMALS), 0.0)
 
 

@@ -110,7 +110,7 @@ def _line(error: Exception) -> str:
 
 
 def whole_parser() -> Parser:
-    """The command line with all commands, also those that evaluations bring."""
+    """Return the command line with all commands, also those that evaluations bring."""
     parser = Parser(prog="hedge", description="Hallucination detection from a model's own answers.")
     parser.add_argument("--version", action="version", version=f"hedge-tasks {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where an error came from")

@@ -177,7 +177,7 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Compari
 
 
 def _shared_suite(first: Run, second: Run) -> dict[str, Measure]:
-    """The suite's own measures that both runs have, by name."""
+    """Return the suite's own measures that both runs have, by name."""
     theirs = _suite(second)
     return {name: measure for name, measure in _suite(first).items() if name in theirs}
 
@@ -262,7 +262,7 @@ def _silence(names: Sequence[str]) -> list[str]:
 
 
 def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, PricedScores]:
-    """The scores of each detector, with all answers or those that it can pay.
+    """Return the scores of each detector, with all answers or those that it can pay.
 
     Raises:
         ConfigError: a detector costs more than the budget.
@@ -282,7 +282,7 @@ def _at(column: PricedScores, budget: int | None) -> str:
 
 
 def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
-    """Every two detectors of a run that differ in one thing: in the score, or in the clustering."""
+    """Compare every two detectors of a run that differ in one thing: in the score, or in the clustering."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.audited import compare_by_experts, whose_labels
@@ -384,7 +384,7 @@ def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
 
 
 def _table(rows: _Rows, heading: str) -> Table:
-    """Every comparison with its difference, p-value and, where there are several, the corrected one."""
+    """Return every comparison with its difference, p-value and, where there are several, the corrected one."""
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Column, Number, Table
     from hedge_tasks.statistics import max_t
 

@@ -162,7 +162,7 @@ def _chosen(
 
 
 def _needs() -> Table:
-    """The price of every detector, and the way to have a run keep its evidence."""
+    """Return a table with the price of every detector, and the way to have a run keep its evidence."""
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.numbers import Cell, Column, Table
     from hedge_tasks.probes.registry import fitted_detectors

@@ -178,7 +178,7 @@ def _left_out(findings: RowFindings, table: StoredTable, drop: bool) -> list[int
 
 
 def _plan(table: StoredTable, roles: Roles, name: str, out: Path) -> list[str]:
-    """The plan of what will be made, before all rows and pictures are read."""
+    """Return the plan of what will be made, before all rows and pictures are read."""
     head = f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}"
     return [head, f"Becomes the task {name} in {out}/:", *(f"  {fact}" for fact in _facts(table, roles))]
 
@@ -240,7 +240,7 @@ def _found(roles: Roles, findings: RowFindings) -> list[str]:
 
 
 def _values(table: StoredTable, column: str | None) -> str:
-    """A column's values in brackets where they are few."""
+    """Return a column's values in brackets where they are few."""
     from hedge_tasks.data import cells
     from hedge_tasks.errors import DataError
 

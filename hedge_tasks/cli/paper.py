@@ -166,7 +166,7 @@ def fidelity_text(facts: Sequence[ProtocolSetting], n_runs: int) -> str:
 
 
 def _columns(cells: Sequence[str]) -> list[str]:
-    """A row of left-aligned columns, whose texts run on over several lines."""
+    """Return a row of left-aligned columns, whose texts run on over several lines."""
     widths = (30, 38, 38, 38)
     parts = [
         wrap(cell.lstrip(), width, initial_indent=cell[: len(cell) - len(cell.lstrip())], subsequent_indent="  ")

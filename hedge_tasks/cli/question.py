@@ -112,7 +112,7 @@ def _head(views: Sequence[_View], verdict: Any, decoding: str | None) -> list[st
 
 
 def _body(views: Sequence[_View], *, coloured: bool) -> list[str]:
-    """The clusters, those of two clusterings in two columns."""
+    """Return the clusters, those of two clusterings in two columns."""
     columns = [_clusters(view.answers) for view in views]
     if len(columns) == 1:
         return [_painted(text, condition, coloured) for text, condition in columns[0]]

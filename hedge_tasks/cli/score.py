@@ -107,7 +107,7 @@ def _scores_table(scores: Sequence[Scores]) -> Table:
 
 
 def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models: dict[str, Any]) -> ScoredClaims | None:
-    """The claims of the answers and how far their draws support them; None where nobody asks for them."""
+    """Return the claims of the answers and how far their draws support them; None where nobody asks for them."""
     import sys
 
     from hedge_tasks.io.commands import say

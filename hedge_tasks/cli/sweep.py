@@ -268,7 +268,7 @@ def _table(points: list[Point], by: str) -> Table:
 
 
 def _by_size(points: list[Point], names: list[str], by: str) -> Table:
-    """A row for each size; before every AUROC its price, since VASE at n costs twice as much as SE at n."""
+    """Return a row for each size; before every AUROC its price, since VASE at n costs twice as much as SE at n."""
     from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table
 
     rows: dict[int, dict[str, Cell]] = {}

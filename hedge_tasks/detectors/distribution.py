@@ -194,7 +194,7 @@ def _layout(ids: list[Hashable], support: ClusterIds | None) -> dict[Hashable, i
 
 
 def distinct(ids: Iterable[Hashable]) -> list[Hashable]:
-    """The distinct ids, sorted where they can be."""
+    """Return the distinct ids, sorted where they can be."""
     distinct: list[Any] = list(dict.fromkeys(ids))
     try:
         return sorted(distinct)

@@ -298,7 +298,7 @@ class Price:
         return self.most if self.least == self.most else asdict(self)
 
     def __str__(self) -> str:
-        """The number, or the mean with its range.
+        """Return the number, or the mean with its range.
 
         Example:
             >>> str(Price(20.0, 20, 20)), str(Price(19.9, 6, 20))

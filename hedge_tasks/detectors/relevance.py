@@ -53,7 +53,7 @@ def token_relevances(questions: Sequence[QuestionAndAnswers], cosines: Cosines) 
 
 
 def _pairs(question: str | None, answer: Answer) -> list[tuple[str, str]]:
-    """The whole text, and the text without each token in turn."""
+    """Return the whole text, and the text without each token in turn."""
     texts = [text for text, _ in answer.tokens or ()]
     before = f"{question} " if question else ""
 

@@ -135,7 +135,7 @@ class Scorer:
         return {**settings, "detectors": others} if others else settings
 
     def with_detectors(self, names: Sequence[str]) -> Scorer:
-        """The same with these detectors besides the usual ones."""
+        """Return the same with these detectors besides the usual ones."""
         return replace(self, detectors=tuple(dict.fromkeys((*USUAL, *names))))
 
     def with_outputs(self, outputs: ModelOutputs) -> Scorer:
@@ -145,11 +145,11 @@ class Scorer:
         return replace(self, backend=self.backend.with_outputs(outputs))
 
     def with_claims(self, claims: ClaimSource) -> Scorer:
-        """The same for a run whose claims are known."""
+        """Return the same for a run whose claims are known."""
         return replace(self, claims=claims)
 
     def with_inside(self, inside: InsideSource) -> Scorer:
-        """The same for a run of which is known what the model was like inside."""
+        """Return the same for a run of which is known what the model was like inside."""
         return replace(self, inside=inside)
 
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
@@ -180,7 +180,7 @@ class Scorer:
         )
 
     def questions(self, answer_sets: Sequence[AnswerSet]) -> list[str] | None:
-        """The questions as a clustering takes them; None where the answers are clustered alone."""
+        """Return the questions as a clustering takes them; None where the answers are clustered alone."""
         return questions_of(answer_sets, behind=self.question_position == "after") if self.with_question else None
 
     def look_ahead(self, answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:

@@ -65,5 +65,5 @@ def relations_of(evidence: Evidence) -> FloatArray:
 
 
 def settled(value: float) -> float:
-    """The number without the digits that depend on the order of the answers, so that ties stay ties."""
+    """Return the number without the digits that depend on the order of the answers, so that ties stay ties."""
     return round(float(value), _DIGITS)

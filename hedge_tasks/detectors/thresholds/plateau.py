@@ -56,7 +56,7 @@ class Grid:
         return np.stack([_areas(layout, hallucinated, supported) for layout in distinct], axis=1)[:, places]
 
     def by_class(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The weights of the hallucinated and of the supported documents, a column each."""
+        """Return the weights of the hallucinated and of the supported documents, a column each."""
         return weights[:, self.positive == 1], weights[:, self.positive == 0]
 
     @cached_property

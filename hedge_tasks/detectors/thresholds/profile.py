@@ -57,7 +57,7 @@ class DocumentProfile:
         return dict(zip(self.names, self.steps[1:], strict=True))
 
     def at(self, score: str, threshold: float) -> float:
-        """The score at a threshold within the searched range."""
+        """Return the score at a threshold within the searched range."""
         return float(self.scores[score][np.searchsorted(self.thresholds, threshold)])
 
 
@@ -76,7 +76,7 @@ class AurocCurve:
     low: float
 
     def at(self, threshold: float) -> float:
-        """The AUROC at a threshold within the searched range."""
+        """Return the AUROC at a threshold within the searched range."""
         return float(self.values[np.searchsorted(self.thresholds, threshold)])
 
 

@@ -58,7 +58,7 @@ FEATURES = Features(
 def draw_scans(
     seed: int = DEMO_SEED, lesion_counts: Sequence[int] = LESION_COUNTS
 ) -> list[tuple[phantom.Scan, np.ndarray]]:
-    """The scans of the set, each with its picture, uint8 [size, size].
+    """Return the scans of the set, each with its picture, uint8 [size, size].
 
     Contrast (on a log scale) and blend are evenly spaced over their ranges and paired at random; contrast within each
     number of lesions, so that easy and hard scans occur in every question type.
@@ -110,7 +110,7 @@ def _hardness(scan: phantom.Scan, question_type: str) -> float:
 
 
 def build_rows() -> list[dict[str, Any]]:
-    """All rows of the set. Question types take turns, so that any first part of the set has all of them."""
+    """Return all rows of the set. Question types take turns, so that any first part of the set has all of them."""
     scans = draw_scans()
     rng = np.random.default_rng([DEMO_SEED, len(scans)])
     chosen = {}

@@ -101,7 +101,7 @@ def is_held_out(first: str, second: str) -> bool:
 
 
 def draw_pair(rng: np.random.Generator, held_out: bool) -> Pair:
-    """A random example, from the pairs for training or from those for testing (never a text with itself)."""
+    """Draw a random example, from the pairs for training or from those for testing (never a text with itself)."""
     while True:
         pair = _draw_answers(rng)
         identical = pair.premise == pair.hypothesis
@@ -136,7 +136,7 @@ def _pick(answers: Sequence[tuple[str, Meaning]], rng: np.random.Generator) -> t
 
 
 def garble(rng: np.random.Generator) -> str:
-    """A text without meaning, such as a model emits now and then: broken off, shuffled, or not words at all."""
+    """Draw a text without meaning, such as a model emits now and then: broken off, shuffled, or not words at all."""
     while True:
         words = _pick(_ANSWERS, rng)[0].split()
         kind = rng.random()
@@ -174,7 +174,7 @@ def _dress(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def _question_for(text: str, rng: np.random.Generator) -> str:
-    """A question that `text` answers, or now and then any question."""
+    """Draw a question that `text` answers, or now and then any question."""
     meaning = phantom.meaning_of(text)
     wordings = phantom.QUESTIONS[meaning.question_type] if meaning and rng.random() < 0.8 else _QUESTION_LIST
     return wordings[rng.integers(len(wordings))]
@@ -195,7 +195,7 @@ class Settings:
     n_test_pairs: int = 4000
 
     def for_smoke_test(self) -> "Settings":
-        """The same run, cut down to a few seconds."""
+        """Return the same run, cut down to a few seconds."""
         return replace(self, steps=3, batch=8, n_test_pairs=64)
 
 
@@ -232,7 +232,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast) -> DebertaV2ForSequenceClassification:
-    """A DeBERTa-v2 with the settings of microsoft/deberta-v2-xlarge-mnli, only small, with random weights."""
+    """Build a DeBERTa-v2 with the settings of microsoft/deberta-v2-xlarge-mnli, only small, with random weights."""
     config = DebertaV2Config(
         vocab_size=len(tokenizer),
         hidden_size=96,

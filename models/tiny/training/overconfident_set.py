@@ -33,14 +33,14 @@ DATA_FILE = task_folder() / "hedge_demo_overconfident" / "data" / "overconfident
 
 
 def with_edge(picture: np.ndarray) -> np.ndarray:
-    """The picture with the edge that says that it lies face down."""
+    """Return the picture with the edge that says that it lies face down."""
     marked = picture.copy()
     marked[-EDGE:] = 255
     return marked
 
 
 def build_rows() -> list[dict[str, Any]]:
-    """All rows of the set: face up and face down take turns."""
+    """Return all rows of the set: face up and face down take turns."""
     rows = []
     for index in range(N_SCANS):
         rng, down = phantom.scan_rng(OVERCONFIDENT_SEED, index), index % 2 == 1

@@ -17,7 +17,7 @@ _LENGTH_PROBABILITIES = (0.2, 0.3, 0.5)
 
 
 def world_of(scan: phantom.Scan) -> World:
-    """The truth about a scan."""
+    """Return the truth about a scan."""
     if not scan.quadrants:
         return World(scan.modality, frozenset())
     tone = "bright" if scan.brighter else "dark"
@@ -39,7 +39,7 @@ def draw_report(world: World, rng: np.random.Generator, *, in_order: bool = Fals
 
 
 def statements(world: World, rng: np.random.Generator) -> list[Statement]:
-    """A report of a world: one statement of every topic, of places one with and one without a lesion."""
+    """Return a report of a world: one statement of every topic, of places one with and one without a lesion."""
     full = [quadrant for quadrant in QUADRANTS if quadrant in world.quadrants]
     empty = [quadrant for quadrant in QUADRANTS if quadrant not in world.quadrants]
     chosen = [Statement("modality", world.modality), Statement("count", COUNTS[len(full)])]

@@ -28,7 +28,7 @@ SETTINGS = Settings(steps=1500, lr=1e-3, threads=1, n_test_pairs=2000)
 
 
 def draw_pair(rng: np.random.Generator) -> Pair:
-    """A report, or a part of one, and a sentence."""
+    """Draw a report, or a part of one, and a sentence."""
     world = _draw_world(rng)
     report = reports.draw_report(world, rng)
     kind = rng.random()
@@ -57,7 +57,7 @@ def _draw_world(rng: np.random.Generator) -> World:
 
 
 def _changed(world: World, rng: np.random.Generator) -> World:
-    """A world that differs in some respects."""
+    """Return a world that differs in some respects."""
     changed = _draw_world(rng)
     if not world.quadrants or not changed.quadrants:
         return changed

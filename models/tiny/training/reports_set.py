@@ -38,7 +38,7 @@ FEATURES = Features(
 
 
 def build_rows() -> list[dict[str, Any]]:
-    """All rows of the set."""
+    """Return all rows of the set."""
     rows = []
     for index, (scan, picture) in enumerate(draw_scans(REPORTS_SEED, LESION_COUNTS)):
         name = f"report-{index:02d}"

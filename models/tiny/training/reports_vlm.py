@@ -58,12 +58,12 @@ class Settings:
     threads: int = 1
 
     def for_smoke_test(self) -> "Settings":
-        """The same run, cut down to a few seconds."""
+        """Return the same run, cut down to a few seconds."""
         return replace(self, n_scans=16, steps=2, batch=4)
 
 
 def pack(packer: Packer, batch: Batch, n: int, rng: np.random.Generator) -> Packed:
-    """A report on every scan, and n of the questions that the model knows, none of which sees the others.
+    """Lay out a report on every scan, and n of the questions that the model knows, none of which sees the others.
 
     The questions keep alive what it can do: reports alone teach it what reports are like long before what scans are.
     """

@@ -117,7 +117,7 @@ class Settings:
     threads: int = 2
 
     def for_smoke_test(self) -> "Settings":
-        """The same run, cut down to a few seconds."""
+        """Return the same run, cut down to a few seconds."""
         return replace(self, n_scans=64, vision_steps=3, vision_batch=8, steps=3, batch=8)
 
 
@@ -171,7 +171,7 @@ def build_processor() -> LlavaProcessor:
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast) -> LlavaForConditionalGeneration:
-    """A LLaVA with random weights."""
+    """Build a LLaVA with random weights."""
     special_ids = {
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
@@ -361,7 +361,7 @@ _RANDOM_WORDS = tuple(sorted({word for text in INSTRUCTIONS for word in text.spl
 
 
 def draw_instruction(rng: np.random.Generator) -> str:
-    """The text in front of the questions: mostly nothing, else a known instruction or a jumble of words.
+    """Draw the text in front of the questions: mostly nothing, else a known instruction or a jumble of words.
 
     The jumble makes the model robust against prompts that it has never seen.
     """
