@@ -167,17 +167,17 @@ class HedgeHF(ChatAdapter):
             raise ConfigError("contrast, decoding: logits are contrasted in one way only; leave one of them out")
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
         config = AutoConfig.from_pretrained(pretrained, **source)
-        self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
-        if self.decoding is not None and self.decoding.needs_pictures and not self._sees:
+        self._reads_images = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+        if self.decoding is not None and self.decoding.needs_pictures and not self._reads_images:
             raise ConfigError(
                 f"decoding={self.decoding.name} needs pictures, and {pretrained} reads none; decoding=dola needs none"
             )
-        auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
+        auto_class = AutoModelForImageTextToText if self._reads_images else AutoModelForCausalLM
         loading = {
             "attn_implementation": attn_implementation,
             "quantization_config": quantization_config(quantization, config, _dtype(dtype)),
         }
-        self._processor = (AutoProcessor if self._sees else AutoTokenizer).from_pretrained(
+        self._processor = (AutoProcessor if self._reads_images else AutoTokenizer).from_pretrained(
             pretrained, **source, **limits
         )
         check_pixel_limits(limits, self._processor, pretrained)
@@ -234,7 +234,7 @@ class HedgeHF(ChatAdapter):
         while done < len(draws):
             part = slice(done, done + min(self.draws_per_batch or len(draws), len(draws) - done))
             size = part.stop - part.start
-            part_messages, positions = _used(messages, owners[part])
+            part_messages, positions = _distinct_messages(messages, owners[part])
             try:
                 answers = self._sample(draws[part], part_messages, positions)
             except RuntimeError as error:
@@ -276,10 +276,10 @@ class HedgeHF(ChatAdapter):
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
         if not choices:
             return None
-        self._refuse_form("guided")
+        self._refuse_constraint("guided")
         return Continuations(self._tokenizer, choices, reader.ends)
 
-    def _refuse_form(self, what: str) -> None:
+    def _refuse_constraint(self, what: str) -> None:
         """The tokens that a form allows may all be implausible, and then there is nothing to choose from."""
         if self.decoding is not None and self.decoding.beta > 0:
             raise ConfigError(
@@ -321,7 +321,7 @@ class HedgeHF(ChatAdapter):
         return bool(self.share_prefill)
 
     def _check_sharing(self, inputs: Any) -> bool | None:
-        """Return the result of the check; None where the memory did not suffice, so that another prompt has to be checked."""
+        """Return the result of the check; None where the memory did not suffice, and another prompt is checked."""
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
@@ -410,7 +410,7 @@ class HedgeHF(ChatAdapter):
         passes = forced_draws(self._decoder, inputs, tokens, sampler, sorted(reader.ends))
         # What a text of `until` ended has not chosen an end token, nor has an answer that was cut off.
         has_end = [answer.finish != "length" and not limits.get("until") for answer in answers]
-        return [_as_drawn(own, ahead, end) for (own, ahead), end in zip(passes, has_end, strict=True)]
+        return [_as_reread(own, ahead, end) for (own, ahead), end in zip(passes, has_end, strict=True)]
 
     # --- plain conversations ------------------------------------------------------------------------------------------
 
@@ -421,7 +421,7 @@ class HedgeHF(ChatAdapter):
         for start in range(0, len(draws), self.batch_size):
             rows = slice(start, start + self.batch_size)
             reader = self._reader()
-            allowed = [self._kept_to(schema, reader) for _ in draws[rows]]
+            allowed = [self._schema_continuations(schema, reader) for _ in draws[rows]]
             sampler = self._sampler(draws[rows], {}, allowed)
             answers += self._decode_each(list(conversations[rows]), sampler, reader, limit)
         return answers
@@ -453,10 +453,12 @@ class HedgeHF(ChatAdapter):
     def keeps_schemas(cls) -> bool:
         return schema_tokens.installed()
 
-    def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
+    def _schema_continuations(
+        self, schema: Mapping[str, Any] | None, reader: AnswerReader
+    ) -> SchemaContinuations | None:
         if schema is None or not self.keeps_schemas():
             return None
-        self._refuse_form("schema")
+        self._refuse_constraint("schema")
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
 
@@ -470,7 +472,7 @@ class HedgeHF(ChatAdapter):
         of it. An answer that was sampled may, seldom, be the same text in other tokens, and then have another
         log-probability.
         """
-        spellings = [self._forced(conversations, [blank + text for text in texts]) for blank in SPELLINGS]
+        spellings = [self._forced_logprobs(conversations, [blank + text for text in texts]) for blank in SPELLINGS]
         likelier = [max(logprobs, key=sum) for logprobs in zip(*spellings, strict=True)]
         return [
             Answer(text, rounded(sum(logprobs) / max(len(logprobs), 1)), len(logprobs))
@@ -486,10 +488,10 @@ class HedgeHF(ChatAdapter):
         replies: list[Answer | str] = []
         for _, group in groupby(range(len(texts)), key=lambda i: id(conversations[i])):
             rows = list(group)
-            replies += self._replies_to(conversations[rows[0]], [texts[i] for i in rows])
+            replies += self._reply_logprobs(conversations[rows[0]], [texts[i] for i in rows])
         return replies
 
-    def _replies_to(self, conversation: list[dict[str, Any]], texts: Sequence[str]) -> list[Answer]:
+    def _reply_logprobs(self, conversation: list[dict[str, Any]], texts: Sequence[str]) -> list[Answer]:
         spellings = [[tuple(ids) for ids in self._token_ids(blank + text for blank in SPELLINGS)] for text in texts]
         # Some tokenizers spell both alike, and one reply must not count twice.
         replies = list(dict.fromkeys(tokens for pair in spellings for tokens in pair))
@@ -506,7 +508,9 @@ class HedgeHF(ChatAdapter):
             for text, pair in zip(texts, spellings, strict=True)
         ]
 
-    def _forced(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[list[float]]:
+    def _forced_logprobs(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[list[float]]:
         """Log-probabilities of the tokens of each text after its conversation."""
         logprobs: list[list[float]] = []
         for start in range(0, len(texts), self.batch_size):
@@ -651,7 +655,7 @@ class HedgeHF(ChatAdapter):
     def _generate_contrasted(
         self, conversations: list[list[dict[str, Any]]], settings: PlainSettings, n_beams: int
     ) -> list[str]:
-        """Generate the same with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
+        """Generate with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
         assert self.decoding is not None
         if n_beams > 1:
             raise ConfigError(f"num_beams: decoding={self.decoding.name} takes one beam")
@@ -688,7 +692,7 @@ class HedgeHF(ChatAdapter):
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            **({"processor_kwargs": {"padding": True}} if self._sees else {"padding": True}),
+            **({"processor_kwargs": {"padding": True}} if self._reads_images else {"padding": True}),
         )
         return inputs
 
@@ -703,7 +707,7 @@ class HedgeHF(ChatAdapter):
         if not self._knows_system and messages[0]["role"] == "system":
             system, user, *later = messages
             messages = [{**user, "content": [*system["content"], *user["content"]]}, *later]
-        if self._sees:
+        if self._reads_images:
             return messages
         if any(part["type"] != "text" for message in messages for part in message["content"]):
             raise HedgeError(f"{self.pretrained} reads text only, but the task shows it an image")
@@ -713,7 +717,7 @@ class HedgeHF(ChatAdapter):
         """Whether the chat template takes a system message."""
         if not getattr(self._processor, "chat_template", None):
             raise ConfigError(f"{self.pretrained} has no chat template; hedge_hf needs an instruction-tuned model")
-        text = {"type": "text", "text": "?"} if self._sees else None
+        text = {"type": "text", "text": "?"} if self._reads_images else None
         content: Any = [text] if text else "?"
         turns = [{"role": "system", "content": content}, {"role": "user", "content": content}]
         try:
@@ -726,7 +730,7 @@ class HedgeHF(ChatAdapter):
         return True
 
 
-def _as_drawn(logprobs: Sequence[float], margins: Sequence[float], ended: bool) -> Reread:
+def _as_reread(logprobs: Sequence[float], margins: Sequence[float], ended: bool) -> Reread:
     """Return an answer's log-probabilities and margins, the last of them its end's."""
     *own, end = logprobs
     mean = sum(own) / len(own) if own else end
@@ -749,7 +753,9 @@ def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], 
     return [prompts[owner] for owner in range(len(positions))], owners
 
 
-def _used(messages: list[list[dict[str, Any]]], owners: Sequence[int]) -> tuple[list[list[dict[str, Any]]], list[int]]:
+def _distinct_messages(
+    messages: list[list[dict[str, Any]]], owners: Sequence[int]
+) -> tuple[list[list[dict[str, Any]]], list[int]]:
     """Return the messages that these draws ask, and for every draw the position of its own among them."""
     positions = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     return [messages[owner] for owner in positions], [positions[owner] for owner in owners]

@@ -212,7 +212,7 @@ class HedgeOpenAI(ChatAdapter):
     def answer_identity(self) -> str:
         """The model, not its address: its name, and what the server says is behind that name where this is another."""
         scaled = f"|max_image_side={self.max_image_side}" if self.max_image_side else ""
-        # Where nobody can tell it, the name has to stand for it, as it does for the weights.
+        # Where it is unknown, the name has to stand for it, as it does for the weights.
         changed = self._stated_penalty is not None or self._penalty not in (None, 1.0)
         penalty = f"|repetition_penalty={self._penalty:g}" if changed else ""
         return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}{penalty}"
@@ -234,7 +234,7 @@ class HedgeOpenAI(ChatAdapter):
 
     @cached_property
     def _penalty(self) -> float | None:
-        """The repetition penalty that the model documents; None where nobody here can tell."""
+        """The repetition penalty that the model documents; None where it is unknown."""
         if self._stated_penalty is not None:
             return self._stated_penalty
         own = next((own for name in (self.model, *self._roots) if (own := _own_configuration(name))), None)
@@ -251,7 +251,7 @@ class HedgeOpenAI(ChatAdapter):
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter.
 
-        A repetition penalty that nobody can tell is "unknown".
+        An unknown repetition penalty is "unknown".
         """
         settings = _decoding(limits)
         penalty = self._penalty_field if _is_pure(limits) else {}
@@ -660,13 +660,13 @@ class _Encoded:
         self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1, max_image_side: int | None = None
     ) -> None:
         self._make, self._uses, self._max_image_side = make, uses, max_image_side
-        self._made: asyncio.Task[bytes] | None = None
+        self._task: asyncio.Task[bytes] | None = None
 
     async def __call__(self) -> bytes:
-        task = self._made = self._made or asyncio.create_task(asyncio.to_thread(self._encode))
+        task = self._task = self._task or asyncio.create_task(asyncio.to_thread(self._encode))
         self._uses -= 1
         if self._uses <= 0:
-            self._made = None
+            self._task = None
         return await asyncio.shield(task)  # others may wait for it, too
 
     def _encode(self) -> bytes:

@@ -324,7 +324,7 @@ class AnswerReader:
             # A character that the window breaks off in is no text yet.
             left = self._decode(window).rstrip("\ufffd")
             instead = [(self._decode([*window, o]), rounded(p)) for o, p in likeliest[i] if o not in self._special]
-            # Where a token changes the text before it, nobody can say what it adds.
+            # Where a token changes the text before it, it is not known what it adds.
             clear = all(whole.startswith(left) for whole, _ in instead)
             alternatives.append(tuple((whole.removeprefix(left), p) for whole, p in instead) if clear else ())
         return tuple(pieces), (tuple(alternatives) if any(alternatives) else None)

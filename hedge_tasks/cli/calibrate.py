@@ -82,7 +82,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.policy import save_policy
     from hedge_tasks.runs.run_files import load_run
 
-    detectors, to_fit, fused = _chosen(arguments)
+    detectors, to_fit, fused = _detectors(arguments)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
     pictures, without = _pictures(arguments, finished)
@@ -120,7 +120,7 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
 
 
-def _chosen(
+def _detectors(
     arguments: argparse.Namespace,
 ) -> tuple[tuple[str, ...], list[FittedDetector], list[tuple[str, ...]]]:
     """Return the detectors that need no fitting, those that are fitted first, and the members of fused ones."""
@@ -323,7 +323,7 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
     return PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
 
 
-def _counted(risk: Number) -> str:
+def _risk_text(risk: Number) -> str:
     from hedge_tasks.statistics.verified import Audited
 
     if isinstance(risk, Audited):
@@ -342,7 +342,7 @@ def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
     else:
         words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
         lines.append(
-            f"The promise {words}: {_counted(checked.risk)}, "
+            f"The promise {words}: {_risk_text(checked.risk)}, "
             f"{format_number(checked.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
             "promised."
         )

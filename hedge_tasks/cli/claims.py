@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         facts, text = {**facts, "controls": controls}, "\n".join([text, *lines])
     if arguments.judge_singles:
         # The judge itself: what is kept knows nothing of its calls.
-        judge_of_claims: Any = _chosen(arguments, finished)[1]  # of --support judge, see _check
+        judge_of_claims: Any = _unit_and_engine(arguments, finished)[1]  # of --support judge, see _check
         agreed = joint_agreement(finished.answer_sets, support.answers, judge_of_claims, arguments.judge_singles)
         askers = (*askers, judge_of_claims)
         facts["joint_calls"] = joint_facts(agreed)
@@ -180,7 +180,7 @@ def _probes(
 
     options: dict[str, Any] = {"prices": arguments.label_prices}
     if arguments.fit_on:
-        training = load_run(arguments.fit_on, None)
+        training = load_run(arguments.fit_on, None, trust=arguments.trust_run)
         difference = transfer(finished, training)
         support = _kept_support(arguments, training) or _computed_support(arguments, training)
         assert support is not None  # without --price there is something to score
@@ -274,7 +274,7 @@ def _computed_support(arguments: argparse.Namespace, finished: Run) -> _Support 
     from hedge_tasks.scoring.claims import inquiry
 
     arguments.unit, arguments.support = arguments.unit or "sentence", arguments.support or "words"
-    unit, engine = _chosen(arguments, finished)
+    unit, engine = _unit_and_engine(arguments, finished)
     options = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
     options |= {"ccp": True} if arguments.ccp else {}
     settings = {**unit.settings(), **engine.settings(), **options}
@@ -326,7 +326,7 @@ def _labels(
     return None, read_labels(Path(source), finished.answer_sets), "a file of labels"
 
 
-def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition, Entailment]:
+def _unit_and_engine(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition, Entailment]:
     """Return decomposition and engine. A model that only the run names is not loaded."""
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.claims.entailment import ENTAILMENTS

@@ -83,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, prompt_of, write_files
     from hedge_tasks.lmms.own_task.names import check_free
+    from hedge_tasks.lmms.own_task.trial import try_task
     from hedge_tasks.sampling.prompts import load_prompt
 
     check_name(arguments.task)
@@ -97,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     load_prompt(prompt)
     say("\n".join(_plan(table, roles, arguments.task, out)), sys.stderr)
     findings = look_at(table, roles, files)
-    facts = [*_facts(table, roles), *_found(roles, findings)]
-    say("\n".join(f"  {fact}" for fact in _found(roles, findings)), sys.stderr)
+    facts = [*_facts(table, roles), *_counts(roles, findings)]
+    say("\n".join(f"  {fact}" for fact in _counts(roles, findings)), sys.stderr)
     left_out = _left_out(findings, table, arguments.drop)
     task = OwnTask(arguments.task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
     if arguments.dry_run:
@@ -230,7 +231,7 @@ def _answer_fact(table: StoredTable, roles: Roles) -> str:
     return f"answer: column {roles.answer!r}{_values(table, roles.answer)}{how}; judge: {judge}"
 
 
-def _found(roles: Roles, findings: RowFindings) -> list[str]:
+def _counts(roles: Roles, findings: RowFindings) -> list[str]:
     """Return what was counted in all rows, a line each."""
     counts = [f"different pictures: {findings.pictures}"] if roles.images else []
     counts.append(f"groups: {findings.groups}")
@@ -256,12 +257,6 @@ def _values(table: StoredTable, column: str | None) -> str:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return repr(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...")
-
-
-def try_task(folder: Path, task: OwnTask) -> Trial:
-    from hedge_tasks.lmms.own_task import trial
-
-    return trial.try_task(folder, task)
 
 
 def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:

@@ -43,9 +43,9 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme, case_facets)
     if arguments.wrong:
         write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
-    others, askers = _others(arguments, judge, cases)
+    others, askers = _rivals(arguments, judge, cases)
     judges = {_title(judge): verdicts, **others}
-    beside = {name: _beside_table(_beside(name, human, case_facets, judges)) for name in checks}
+    beside = {name: _beside_table(_compared(name, human, case_facets, judges)) for name in checks}
     cost, cost_lines = account.asked(judge, *askers)
     facts = {
         "file": str(arguments.check),
@@ -53,13 +53,13 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         **cost,
         **{name: {**_check_json(result), "beside": beside[name]} for name, result in checks.items()},
     }
-    kept_line = _keep(arguments, judge, checks["labels"])
+    kept_line = _keep_check(arguments, judge, checks["labels"])
     parts = [part for name, result in checks.items() for part in (_check_text(name, result), beside[name])]
     show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines, kept_line)
     return 0
 
 
-def _keep(arguments: argparse.Namespace, judge: Judge, result: JudgeCheck) -> str:
+def _keep_check(arguments: argparse.Namespace, judge: Judge, result: JudgeCheck) -> str:
     """Keep a check beside a run that the judge has labelled; return a line that says so."""
     from hedge_tasks.adjudication.check import LABELS
     from hedge_tasks.errors import ConfigError
@@ -79,7 +79,7 @@ def _keep(arguments: argparse.Namespace, judge: Judge, result: JudgeCheck) -> st
     return f"{keep_check(run, check)}: written; `hedge detectors` tells what these errors do to AUROCs"
 
 
-def _others(
+def _rivals(
     arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]
 ) -> tuple[dict[str, list[Verdict]], list[Judge]]:
     """Judge the cases as the rule does and, beside a trained judge, as the model that it was made of does.
@@ -103,7 +103,7 @@ def _others(
     return verdicts, askers
 
 
-def _beside(
+def _compared(
     name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
 ) -> list[Beside]:
     """Return the judge, the others and the guesses, by labels or by categories."""
