@@ -19,7 +19,7 @@ MODELS = {
 
 
 def adapter_class(name: str) -> Any:
-    """One of our adapters by its name.
+    """Return one of our adapters by its name.
 
     Raises:
         ConfigError: there is none; names the nearest one.

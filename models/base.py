@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import abc
+import inspect
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from lmms_eval.api.model import lmms
 
 from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError, unknown
-from hedge_tasks.models.token_sampling import LOGPROB_DECIMALS
+from hedge_tasks.models.token_sampling import rounded
 from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.serving.completion import PromptToken
 
 _PADDING = 16
 """Blanks that a template or a tokenizer may put around a text."""
+
+
+Conversations = Sequence[list[dict[str, Any]]]
+"""Each a list of turns in lmms-eval's form."""
 
 
 class ChatAdapter(lmms):
@@ -35,7 +40,6 @@ class ChatAdapter(lmms):
         """Whether answers are kept to a JSON schema as they are written, or a server is asked to do so."""
         return False
 
-    @abc.abstractmethod
     def answer_conversations(
         self,
         conversations: Sequence[list[dict[str, Any]]],
@@ -62,6 +66,19 @@ class ChatAdapter(lmms):
             DrawsFailed: A conversation got no answer.
             ConfigError: The number of seeds is another one.
         """
+        draws = conversation_draws(len(conversations), temperature, seeds)
+        return _complete(self._answer_draws(conversations, draws, max_new_tokens, schema))
+
+    def _answer_draws(
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
+    ) -> Sequence[Answer | str]:
+        """Answer each conversation with temperature and seed of its draw; a text says why there is no answer.
+
+        Args:
+            limit: Bound on the number of new tokens.
+            schema: JSON schema of every answer; None for free text.
+        """
+        raise HedgeError(f"{self._name} answers the documents of its tasks, and no other conversation")
 
     @property
     def _name(self) -> str:
@@ -76,34 +93,37 @@ class ChatAdapter(lmms):
         raise HedgeError(f"{self._name} does not do multi-round tasks; use another lmms-eval model for them")
 
     def messages_of(self, request: Any) -> list[dict[str, Any]]:
-        """Conversation of an ordinary `generate_until` request."""
+        """Return the conversation of an ordinary `generate_until` request."""
         _, doc_to_messages, _, doc_id, task, split = request.args
         return doc_to_messages(self.task_dict[task][split][doc_id])
 
 
-def forced_answer(tokens: Sequence[PromptToken], text: str) -> Answer | str:
-    """A forced text out of the tokens of a prompt that ends with it.
+Reading = Sequence[PromptToken] | str
+"""The tokens of a prompt that a model has read, or why they are not known."""
+
+
+def forced_answer(reading: Reading, text: str) -> Answer | str:
+    """Return a forced text as an answer, from the tokens of a prompt that ends with it.
 
     Args:
-        tokens: of the prompt.
-        text: at its end, as the model was made to say it.
+        reading: Of the prompt.
+        text: The end of the prompt, as the model was made to write it.
 
     Returns:
-        The answer, or why there is none: the last tokens make another text.
+        The answer, or why there is none: the prompt was not read, or its last tokens make another text.
 
     Example:
         >>> prompt = [PromptToken(1, "?", -3.0), PromptToken(2, " left", -0.5), PromptToken(3, " lung", -1.0)]
         >>> forced_answer(prompt, "left lung").mean_logprob
         -0.75
     """
-    said = ""
-    for count, token in enumerate(reversed(tokens), start=1):
-        said = token.text + said
-        if said.strip() == text.strip():
-            return spelled_answer(text, {tuple(token.id for token in tokens[-count:]): _summed(tokens[-count:])})
-        if len(said) > len(text) + _PADDING:
-            break
-    return "the prompt's last tokens are another text than the one that was to be forced"
+    if isinstance(reading, str):
+        return reading
+    n_tokens = _count_spelling(reading, text, from_end=True)
+    if n_tokens is None:
+        return "the prompt's last tokens are another text than the one that was to be forced"
+    last = reading[-n_tokens:]
+    return spelled_answer(text, {tuple(token.id for token in last): _summed(last)})
 
 
 SPELLINGS = ("", " ")
@@ -111,89 +131,116 @@ SPELLINGS = ("", " ")
 
 
 def spelled_answer(text: str, spellings: Mapping[tuple[int, ...], float]) -> Answer:
-    """A text that a model may write in several ways.
+    """Return a text that a model may write in several ways as one answer.
 
     Args:
-        text: without surrounding blanks.
-        spellings: tokens -> log-probability of all of them; one spelling must not stand twice under two names.
+        text: Without surrounding blanks.
+        spellings: Tokens -> log-probability of all of them; one spelling must not stand twice under two names.
 
     Returns:
         The sum of the probabilities, as a mean over the tokens of the likeliest spelling.
     """
-    most = max(spellings, key=lambda tokens: spellings[tokens])
-    top, n = spellings[most], max(len(most), 1)
+    likeliest = max(spellings, key=lambda tokens: spellings[tokens])
+    top, n_tokens = spellings[likeliest], max(len(likeliest), 1)
     # Relative to the largest, so that what is hardly possible is not lost.
-    rest = 0.0 if top == -math.inf else math.log(math.fsum(math.exp(value - top) for value in spellings.values()))
-    return Answer(text, min(round((top + rest) / n, LOGPROB_DECIMALS), 0.0), len(most))
+    gain = 0.0 if top == -math.inf else math.log(math.fsum(math.exp(value - top) for value in spellings.values()))
+    return Answer(text, rounded((top + gain) / n_tokens), len(likeliest))
 
 
 def whole_reply(
-    prompt: Sequence[PromptToken], closed: Sequence[Sequence[PromptToken]], text: str, controls: Collection[int]
+    prompt: Reading, closed: Sequence[Reading], text: str, is_control: Callable[[PromptToken], bool]
 ) -> Answer | str:
-    """A whole reply, its end included, out of prompts in which it is a finished turn of the assistant's.
+    """Return a whole reply, its end included, from prompts in which it is a finished turn of the assistant's.
 
     The chat template writes the end. What it writes behind that (a line break) is no part of the reply.
 
     Args:
-        prompt: that the model would go on from.
-        closed: the prompt with the finished turn, one a spelling.
-        text: of the turn.
-        controls: tokens that may be an end.
+        prompt: That the model would go on from.
+        closed: The prompt with the finished turn, one a spelling.
+        text: Of the turn.
+        is_control: Whether a token may be an end.
 
     Returns:
         The sum over the spellings, or why there is none.
     """
-    begin = [token.id for token in prompt]
+    turns = _finished_turns(prompt, closed, text)
+    if isinstance(turns, str):
+        return turns
     spellings: dict[tuple[int, ...], float] = {}
     reason = "the model tells no log-probabilities of a finished reply"
-    for tokens in closed:
-        rest = tokens[len(begin) :]
-        n_said = _spelled_by(rest, text)
-        if [token.id for token in tokens[: len(begin)]] != begin:
-            reason = "the chat template writes a finished reply behind another prompt"
-        elif n_said is None:
-            reason = "the chat template writes a finished reply as another text"
-        elif len(rest) == n_said or rest[n_said].id not in controls:
+    for turn in turns:
+        if isinstance(turn, str):
+            reason = turn
+        elif turn.behind is None or not is_control(turn.behind):
             reason = "the chat template writes no end behind a reply"
         else:
-            reply = rest[: n_said + 1]
+            reply = [*turn.tokens, turn.behind]
             spellings[tuple(token.id for token in reply)] = _summed(reply)
     return spelled_answer(text, spellings) if spellings else reason
 
 
 def drawn_reply(
-    prompt: Sequence[PromptToken], closed: Sequence[Sequence[PromptToken]], text: str, controls: Collection[int]
+    prompt: Reading, closed: Sequence[Reading], text: str, is_control: Callable[[PromptToken], bool]
 ) -> Reread | str:
-    """A reply as a draw of it would have been told: of the likelier spelling, its tokens and its end.
+    """Return a reply as a draw of it would report it: tokens and end of the likelier spelling.
 
     Args:
-        prompt, closed, text, controls: as for `whole_reply`.
+        prompt, closed, text, is_control: As for `whole_reply`.
     """
-    begin = [token.id for token in prompt]
-    found: list[tuple[float, Reread]] = []
-    for tokens in closed:
-        rest = tokens[len(begin) :]
-        n_said = _spelled_by(rest, text) if [token.id for token in tokens[: len(begin)]] == begin else None
-        if n_said:
-            total = _summed(rest[:n_said])
-            end = rest[n_said] if len(rest) > n_said and rest[n_said].id in controls else None
-            mean, told = round(total / n_said, LOGPROB_DECIMALS), None
-            if end is not None:
-                told = min(round(end.logprob, LOGPROB_DECIMALS), 0.0)
-            found.append((total, Reread(min(mean, 0.0), n_said, told)))
-    if not found:
+    turns = _finished_turns(prompt, closed, text)
+    if isinstance(turns, str):
+        return turns
+    rereads: list[tuple[float, Reread]] = []
+    for turn in turns:
+        if not isinstance(turn, str):
+            total, n_tokens = _summed(turn.tokens), len(turn.tokens)
+            ended = turn.behind is not None and is_control(turn.behind)
+            end = rounded(turn.behind.logprob) if turn.behind is not None and ended else None
+            rereads.append((total, Reread(rounded(total / n_tokens), n_tokens, end)))
+    if not rereads:
         return "the chat template writes a finished reply as another text, or behind another prompt"
-    return max(found, key=lambda one: one[0])[1]
+    return max(rereads, key=lambda pair: pair[0])[1]
 
 
-def _spelled_by(tokens: Sequence[PromptToken], text: str) -> int | None:
-    """How many of the first tokens spell a text; None where they are another one."""
-    said = ""
-    for count, token in enumerate(tokens, start=1):
-        said += token.text
-        if said.strip() == text.strip():
+class _Turn(NamedTuple):
+    """A finished turn: the tokens of its text, and the token behind them, if there is one."""
+
+    tokens: Sequence[PromptToken]
+    behind: PromptToken | None
+
+
+def _finished_turns(prompt: Reading, closed: Sequence[Reading], text: str) -> list[_Turn | str] | str:
+    """The finished turn of each spelling, or why it is none; a text alone where one of the prompts was not read."""
+    if isinstance(prompt, str):
+        return prompt
+    turns = []
+    for reading in closed:
+        if isinstance(reading, str):
+            return reading
+        turns.append(_finished_turn(prompt, reading, text))
+    return turns
+
+
+def _finished_turn(prompt: Sequence[PromptToken], closed: Sequence[PromptToken], text: str) -> _Turn | str:
+    """Find a text behind a prompt, in the prompt with the finished turn; or say why it is not there."""
+    begin = [token.id for token in prompt]
+    if [token.id for token in closed[: len(begin)]] != begin:
+        return "the chat template writes a finished reply behind another prompt"
+    tokens = closed[len(begin) :]
+    n_tokens = _count_spelling(tokens, text)
+    if n_tokens is None:
+        return "the chat template writes a finished reply as another text"
+    return _Turn(tokens[:n_tokens], tokens[n_tokens] if len(tokens) > n_tokens else None)
+
+
+def _count_spelling(tokens: Sequence[PromptToken], text: str, *, from_end: bool = False) -> int | None:
+    """Number of the first (or last) tokens that spell a text; None where they spell another one."""
+    spelled = ""
+    for count, token in enumerate(reversed(tokens) if from_end else tokens, start=1):
+        spelled = token.text + spelled if from_end else spelled + token.text
+        if spelled.strip() == text.strip():
             return count
-        if len(said) > len(text) + _PADDING:
+        if len(spelled) > len(text) + _PADDING:
             break
     return None
 
@@ -203,7 +250,7 @@ def _summed(tokens: Sequence[PromptToken]) -> float:
 
 
 def conversation_draws(count: int, temperature: float, seeds: Sequence[int] | None) -> list[Draw]:
-    """Draws that carry temperature and seed of plain conversations.
+    """Return draws that carry temperature and seed of plain conversations.
 
     Raises:
         ConfigError: The number of seeds is another one.
@@ -214,11 +261,11 @@ def conversation_draws(count: int, temperature: float, seeds: Sequence[int] | No
     return [Draw("clean", i, temperature, seed) for i, seed in enumerate(seeds)]
 
 
-def complete(answers: Sequence[Answer | str]) -> list[Answer]:
-    """The answers, where there is none that is a reason why there is none.
+def _complete(answers: Sequence[Answer | str]) -> list[Answer]:
+    """Return the answers where every conversation has one.
 
     Raises:
-        DrawsFailed: There is one.
+        DrawsFailed: One is a reason why there is none.
     """
     failed = [reason for reason in answers if isinstance(reason, str)]
     if failed:
@@ -232,19 +279,52 @@ ONLY_HEDGE_HF = (
 )
 
 
-def refuse_unknown(options: Mapping[str, Any], valid: Collection[str]) -> None:
-    """Raise ConfigError for the first model argument that is none, naming the nearest valid one."""
+@dataclass(frozen=True)
+class PlainSettings:
+    """Settings of an ordinary `generate_until` request.
+
+    Attributes:
+        temperature: 0 is greedy.
+        max_new_tokens: Bound on the length of an answer.
+        until: Texts that end an answer.
+        top: `top_p` and `top_k`, where they are set and answers are sampled.
+    """
+
+    temperature: float
+    max_new_tokens: int
+    until: tuple[str, ...]
+    top: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> PlainSettings:
+        """Read the generation settings of a task."""
+        until = settings.get("until") or ()
+        texts = [until] if isinstance(until, str) else until
+        temperature = float(settings.get("temperature") or 0) if settings.get("do_sample", True) else 0.0
+        top = {
+            name: settings[name] for name in ("top_p", "top_k") if temperature > 0 and settings.get(name) is not None
+        }
+        return cls(temperature, int(settings.get("max_new_tokens") or 256), tuple(filter(None, texts)), top)
+
+
+_NO_ARGUMENTS = ("self", "options", "max_batch_size")
+"""Parameters of an adapter that are no model arguments, or that lmms-eval alone passes."""
+
+
+def refuse_unknown(options: Mapping[str, Any], adapter: type[ChatAdapter]) -> None:
+    """Raise ConfigError for the first of the options that an adapter does not know, naming the nearest valid one."""
+    valid = [name for name in inspect.signature(adapter).parameters if name not in _NO_ARGUMENTS]
     for key in options:
-        if key == "decoding" and key not in valid:
+        if key == "decoding":
             raise ConfigError(ONLY_HEDGE_HF)
         raise unknown("model argument", key, valid)
 
 
 def positive(name: str, value: object) -> int:
-    """A count from the command line, where numbers may come as text.
+    """Read a count from the command line, where numbers may come as text.
 
     Raises:
-        ConfigError: it is no positive integer.
+        ConfigError: It is no positive integer.
     """
     try:
         number = int(str(value))

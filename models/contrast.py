@@ -77,7 +77,7 @@ class Contrast:
         return draw.request.prompt.name == self.prompt
 
     def messages(self, draw: DrawRequest, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The other prompt's conversation for a draw, with the very same pictures."""
+        """Return the other prompt's conversation for a draw, with the very same pictures."""
         parts = [part for message in messages for part in message["content"]]
         return self.other.messages(draw.wording(), [part["url"] for part in parts if part["type"] == "image"])
 
@@ -92,7 +92,7 @@ def _number(name: str, text: str) -> float:
     return value
 
 
-def contrasted(logits: torch.Tensor, other: torch.Tensor, alpha: float, beta: float = 0.0) -> torch.Tensor:
+def contrasted(logits: torch.Tensor, other_logits: torch.Tensor, alpha: float, beta: float = 0.0) -> torch.Tensor:
     r"""Logits of contrastive decoding, float32, shape (..., vocabulary).
 
     .. math:: (1 + \alpha) \operatorname{logit}(y \mid v, x) - \alpha \operatorname{logit}(y \mid v, x')
@@ -103,13 +103,13 @@ def contrasted(logits: torch.Tensor, other: torch.Tensor, alpha: float, beta: fl
     Args:
         logits, other: after the prompt and after the other prompt, shape (..., vocabulary).
     """
-    logits, other = logits.float(), other.float()
+    logits, other_logits = logits.float(), other_logits.float()
     if alpha == 0:
         mixed = logits
     elif alpha == -1:
-        mixed = other  # exactly: the sum would leave rounding behind
+        mixed = other_logits  # exactly: the sum would leave rounding behind
     else:
-        mixed = (1 + alpha) * logits - alpha * other
+        mixed = (1 + alpha) * logits - alpha * other_logits
     return plausible(mixed, logits, beta)
 
 
@@ -156,8 +156,8 @@ class _Pair:
     def logits(self) -> torch.Tensor:
         return contrasted(self.main.logits, self.other.logits, self.contrast.alpha, self.contrast.beta)
 
-    def select(self, kept: torch.Tensor) -> _Pair:
-        return _Pair(self.main.select(kept), self.other.select(kept), self.contrast)
+    def select(self, rows: torch.Tensor) -> _Pair:
+        return _Pair(self.main.select(rows), self.other.select(rows), self.contrast)
 
 
 class Caches:

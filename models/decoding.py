@@ -36,10 +36,10 @@ class _Rows:
     logits: torch.Tensor
     cross_mask: torch.Tensor | None = None  # of the newest token
 
-    def select(self, kept: torch.Tensor) -> _Rows:
-        cross = None if self.cross_mask is None else self.cross_mask[kept]
-        positions = self.positions[..., kept, :]
-        return _Rows(self.rows[kept], self.ids[kept], self.mask[kept], positions, self.logits[kept], cross)
+    def select(self, rows: torch.Tensor) -> _Rows:
+        cross = None if self.cross_mask is None else self.cross_mask[rows]
+        positions = self.positions[..., rows, :]
+        return _Rows(self.rows[rows], self.ids[rows], self.mask[rows], positions, self.logits[rows], cross)
 
 
 class SharedPrefill:
@@ -82,11 +82,11 @@ class SharedPrefill:
                     unfinished[row] = not reader.is_finished(tokens[row])
             if not unfinished.any() or step + 1 == max_new_tokens:
                 break
-            kept = unfinished[state.rows.cpu()].nonzero()[:, 0]
-            if len(kept) <= (1 - DROP_SHARE) * len(state.rows):
-                select_rows(cache, kept)  # on the CPU, which fits a cache whose layers lie on several devices
-                kept = kept.to(state.rows.device)
-                state, chosen = state.select(kept), chosen[kept]
+            open_rows = unfinished[state.rows.cpu()].nonzero()[:, 0]
+            if len(open_rows) <= (1 - DROP_SHARE) * len(state.rows):
+                select_rows(cache, open_rows)  # on the CPU, which fits a cache whose layers lie on several devices
+                open_rows = open_rows.to(state.rows.device)
+                state, chosen = state.select(open_rows), chosen[open_rows]
             state = self.advance(state, cache, chosen)
         return [reader.read(*row) for row in zip(tokens, logprobs, sampler.likeliest, strict=True)]
 
@@ -107,16 +107,16 @@ class SharedPrefill:
         for step in range(int(lengths.max()) + 1):
             logprobs = state.logits.double().log_softmax(-1).cpu()
             chosen = torch.tensor([reply[step] if step < len(reply) else ends[0] for reply in replies])
-            of_token = logprobs.gather(1, chosen[:, None])[:, 0]
-            of_end = logprobs[:, list(ends)].logsumexp(-1)
+            token_logprob = logprobs.gather(1, chosen[:, None])[:, 0]
+            end_logprob = logprobs[:, list(ends)].logsumexp(-1)
             # Rows whose reply is over go on with a token that nothing looks at.
-            totals += torch.where(lengths > step, of_token, torch.where(lengths == step, of_end, 0.0))
+            totals += torch.where(lengths > step, token_logprob, torch.where(lengths == step, end_logprob, 0.0))
             if step < int(lengths.max()):
                 state = self.advance(state, cache, chosen.to(state.ids.device))
         return totals.tolist()
 
     def prefill(self, inputs: Mapping[str, Any], owners: Sequence[int]) -> tuple[_Rows, Any]:
-        """One pass over the prompts, then one row a draw: state and cache before the first token."""
+        """Read the prompts in one pass; return state (one row a draw) and cache before the first token."""
         positions = positions_of(self._model, inputs)
         output = self._model(**inputs, position_ids=positions, use_cache=True, logits_to_keep=1)
         index = torch.tensor(owners)
@@ -124,7 +124,7 @@ class SharedPrefill:
         index = index.to(inputs["input_ids"].device)
         state = _Rows(
             rows=torch.arange(len(owners), device=index.device),
-            ids=said_in(inputs)[index],
+            ids=prompt_tokens(inputs)[index],
             mask=inputs["attention_mask"][index],
             positions=positions[..., index, -1:],
             logits=output.logits[:, -1][index],
@@ -149,7 +149,7 @@ class SharedPrefill:
 
     @torch.inference_mode()
     def error(self, inputs: Mapping[str, Any], n_tokens: int = 4) -> float:
-        """How far decoding from the shared cache is from the truth, for the first prompt of a batch.
+        """Return how far decoding from the shared cache is from decoding without any, for the first prompt of a batch.
 
         Feeds the same tokens to two draws that share a prefill and, without any cache, to the model.
 
@@ -171,7 +171,7 @@ class SharedPrefill:
         longer = dict(inputs)
         longer["input_ids"] = torch.cat([inputs["input_ids"], tokens], dim=1)
         longer["attention_mask"] = torch.cat([inputs["attention_mask"], torch.ones_like(tokens)], dim=1)
-        longer |= _described(self._model, inputs, tokens.shape[1])
+        longer |= _token_inputs(self._model, inputs, tokens.shape[1])
         positions = positions_of(self._model, longer)
         return self._model(**longer, position_ids=positions, use_cache=False, logits_to_keep=1).logits[:, -1]
 
@@ -195,10 +195,10 @@ def select_rows(cache: Any, rows: torch.Tensor) -> None:
                     states[i] = state.index_select(0, rows.to(state.device))
 
 
-def said_in(inputs: Mapping[str, Any]) -> torch.Tensor:
-    """The tokens of each prompt, shape (rows, tokens), with its own last one in place of what fills it up.
+def prompt_tokens(inputs: Mapping[str, Any]) -> torch.Tensor:
+    """Return the tokens of each prompt, shape (rows, tokens), with its own last one in place of what fills it up.
 
-    A repetition penalty counts every token of a row as said. Where padding is the end token, the answers to a short
+    A repetition penalty counts every token of a row as written. Where padding is the end token, the answers to a short
     prompt would else depend on how long the prompts beside it are.
     """
     ids = inputs["input_ids"]
@@ -206,7 +206,7 @@ def said_in(inputs: Mapping[str, Any]) -> torch.Tensor:
 
 
 def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
-    """Position ids of a left-padded prompt as `generate` would make them.
+    """Return position ids of a left-padded prompt as `generate` would make them.
 
     Shape (rows, tokens), or (axes, rows, tokens) for the multi-axis positions of the Qwen-VL models, where an image
     takes fewer positions than tokens. Either way every further text token adds one to all of them.
@@ -215,11 +215,11 @@ def positions_of(model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
     return positions + 1 if model.config.model_type in _PREFIX_MODELS else positions
 
 
-def _described(model: Any, inputs: Mapping[str, Any], n: int) -> dict[str, torch.Tensor]:
+def _token_inputs(model: Any, inputs: Mapping[str, Any], n: int) -> dict[str, torch.Tensor]:
     """The inputs that describe the tokens of a prompt one by one, for `n` tokens of an answer behind it as well."""
     kind = int(model.config.model_type in _PREFIX_MODELS)
     types = {name: inputs[name] for name in _TOKEN_TYPES if name in inputs}
-    longer = {name: torch.cat([of, of.new_full((len(of), n), kind)], dim=1) for name, of in types.items()}
+    longer = {name: torch.cat([ids, ids.new_full((len(ids), n), kind)], dim=1) for name, ids in types.items()}
     if _CROSS_MASK in inputs:
         mask = inputs[_CROSS_MASK]
         longer[_CROSS_MASK] = torch.cat([mask, mask[:, -1:].expand(-1, n, -1, -1)], dim=1)
@@ -240,12 +240,12 @@ def continued(
     length = max(map(len, tokens))
     # What fills a row up comes after its tokens, so that nothing that counts can see it.
     filled = [[*row, *[0] * (length - len(row))] for row in tokens]
-    there = [[1] * len(row) + [0] * (length - len(row)) for row in tokens]
+    counted = [[1] * len(row) + [0] * (length - len(row)) for row in tokens]
     forced = torch.tensor(filled, dtype=ids.dtype, device=ids.device).reshape(len(tokens), length)
     longer = dict(inputs)
     longer["input_ids"] = torch.cat([ids, forced], dim=1)
-    longer["attention_mask"] = torch.cat([mask, torch.tensor(there).to(mask).reshape(len(tokens), length)], dim=1)
-    return longer | _described(model, inputs, length), forced
+    longer["attention_mask"] = torch.cat([mask, torch.tensor(counted).to(mask).reshape(len(tokens), length)], dim=1)
+    return longer | _token_inputs(model, inputs, length), forced
 
 
 @torch.inference_mode()
@@ -257,11 +257,19 @@ def forced_logprobs(model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequ
         inputs: processed prompts, left-padded.
         tokens: of each row, none or more.
     """
+    logits, forced = _forced_pass(model, inputs, tokens)
+    logprobs = logits[:, :-1].float().log_softmax(-1).gather(2, forced[..., None])[..., 0]
+    return [row[: len(own)].tolist() for row, own in zip(logprobs, tokens, strict=True)]
+
+
+def _forced_pass(
+    model: Any, inputs: Mapping[str, Any], tokens: Sequence[Sequence[int]]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits from the end of the prompt on, shape (rows, longest + 1, vocabulary), and the tokens as `continued`."""
     longer, forced = continued(model, inputs, tokens)
-    length = forced.shape[1]
-    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
-    known = output.logits[:, -length - 1 : -1].float().log_softmax(-1).gather(2, forced[..., None])[..., 0]
-    return [row[: len(own)].tolist() for row, own in zip(known, tokens, strict=True)]
+    n_kept = forced.shape[1] + 1
+    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=n_kept)
+    return output.logits[:, -n_kept:], forced
 
 
 @torch.inference_mode()
@@ -281,35 +289,33 @@ def forced_draws(
         sampler: of the draws.
         ends: tokens that end an answer; the one that comes closest to being chosen counts.
     """
-    longer, forced = continued(model, inputs, tokens)
-    length = forced.shape[1]
-    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
-    logits, prompt = output.logits[:, -length - 1 :], said_in(inputs)
-    found: list[tuple[list[float], list[float]]] = [([], []) for _ in tokens]
-    for step in range(length + 1):
+    logits, forced = _forced_pass(model, inputs, tokens)
+    prompt = prompt_tokens(inputs)
+    draws: list[tuple[list[float], list[float]]] = [([], []) for _ in tokens]
+    for step in range(logits.shape[1]):
         ids = torch.cat([prompt, forced[:, :step]], dim=1)
         for over in (False, True):
-            mine = [i for i, own in enumerate(tokens) if (len(own) == step if over else len(own) > step)]
-            if not mine:
+            places = [i for i, own in enumerate(tokens) if (len(own) == step if over else len(own) > step)]
+            if not places:
                 continue
-            rows = torch.tensor(mine, device=ids.device)
-            wanted = torch.tensor([list(ends)] * len(mine), device=ids.device) if over else forced[rows, step][:, None]
-            ahead, known = sampler.margins(logits[rows, step], ids[rows], rows, step, wanted)
-            for i, logprob, margin in zip(mine, known.tolist(), ahead.tolist(), strict=True):
-                found[i][0].append(logprob)
-                found[i][1].append(margin)
-    return found
+            rows = torch.tensor(places, device=ids.device)
+            targets = (
+                torch.tensor([list(ends)] * len(places), device=ids.device) if over else forced[rows, step][:, None]
+            )
+            margins, logprobs = sampler.margins(logits[rows, step], ids[rows], rows, step, targets)
+            for i, logprob, margin in zip(places, logprobs.tolist(), margins.tolist(), strict=True):
+                draws[i][0].append(logprob)
+                draws[i][1].append(margin)
+    return draws
 
 
 @torch.inference_mode()
 def reply_logprob(model: Any, inputs: Mapping[str, Any], reply: Sequence[int], ends: Sequence[int]) -> float:
     """Log-probability of one whole reply to one prompt, without any cache; see `SharedPrefill.reply_logprobs`."""
-    longer, forced = continued(model, inputs, [reply])
-    length = forced.shape[1]
-    output = model(**longer, position_ids=positions_of(model, longer), use_cache=False, logits_to_keep=length + 1)
-    logprobs = output.logits[0, -length - 1 :].double().log_softmax(-1).cpu()
-    of_tokens = logprobs[:-1].gather(1, forced[0].cpu()[:, None]).sum() if length else 0.0
-    return float(of_tokens + logprobs[-1, list(ends)].logsumexp(-1))
+    logits, forced = _forced_pass(model, inputs, [reply])
+    logprobs = logits[0].double().log_softmax(-1).cpu()
+    token_total = logprobs[:-1].gather(1, forced[0].cpu()[:, None]).sum() if reply else 0.0
+    return float(token_total + logprobs[-1, list(ends)].logsumexp(-1))
 
 
 class PlainGeneration:
@@ -331,7 +337,7 @@ class PlainGeneration:
             bos_token_id=defaults.bos_token_id,
             pad_token_id=defaults.pad_token_id if defaults.pad_token_id is not None else min(reader.ends),
         )
-        chooser = _Chooser(sampler, said_in(inputs))
+        chooser = _Chooser(sampler, prompt_tokens(inputs))
         sequences = self._model.generate(
             **inputs, generation_config=config, logits_processor=LogitsProcessorList([chooser])
         )

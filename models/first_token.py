@@ -1,4 +1,4 @@
-"""Offered answers read off the likeliest first tokens of a reply: all that most chat servers tell.
+"""Offered answers read off the likeliest first tokens of a reply: all that most chat servers report.
 
 Options of one token each stand there themselves. For others the model is asked, behind the conversation, for the letter
 of one of them, in two orders, and a server that can keeps it to the letters (`guide`).
@@ -27,7 +27,7 @@ GUIDES = ("structured_outputs", "regex", "grammar")
 
 
 def guide(texts: Sequence[str]) -> dict[str, Any]:
-    """Fields of a request that keep the reply to one of some texts, on whichever server.
+    """Return fields of a request that keep the reply to one of some texts, on whichever server.
 
     Example:
         >>> guide(["A", "B"])["regex"], guide(["A", "B"])["grammar"]
@@ -48,18 +48,18 @@ def are_letters(options: Sequence[str]) -> bool:
     return all(len(option) == 1 and option in ascii_uppercase for option in options)
 
 
-def asked_for_a_letter(conversation: Sequence[Mapping[str, Any]], options: Sequence[str]) -> list[dict[str, Any]]:
-    """The conversation with a request for the letter of one of the options at the end of its last turn."""
+def ask_for_letter(conversation: Sequence[Mapping[str, Any]], options: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the conversation with a request for the letter of one of the options at the end of its last turn."""
     listed = "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
-    asked = {"type": "text", "text": load_prompt("forced/letter").user_text(Wording(listed))}
+    request = {"type": "text", "text": load_prompt("forced/letter").user_text(Wording(listed))}
     *turns, last = [dict(turn) for turn in conversation]
-    said = last["content"]
-    parts = [{"type": "text", "text": said}] if isinstance(said, str) else said
-    return [*turns, {**last, "content": [*parts, asked]}]
+    content = last["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return [*turns, {**last, "content": [*parts, request]}]
 
 
-def by_letters(told: Sequence[Iterable[tuple[str, float]]], options: Sequence[str]) -> dict[str, Answer] | str:
-    """How likely each option is by its letter, in the mean of two orders of the options; or why nobody can tell.
+def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[str]) -> dict[str, Answer] | str:
+    """Return how likely each option is by its letter, in the mean of two orders of the options; or why it is not known.
 
     The mean is of log-probabilities, made a distribution again: a liking for letters adds to logits, so that of two
     options it cancels out.
@@ -75,23 +75,23 @@ def by_letters(told: Sequence[Iterable[tuple[str, float]]], options: Sequence[st
         -0.69315
     """
     letters = list(ascii_uppercase[: len(options)])
-    of_orders = []
-    for tokens, order in zip(told, (letters, letters[::-1]), strict=True):
-        found = first_tokens(tokens, letters)
-        missing = [answer for answer in found.values() if isinstance(answer, str)]
-        logprobs = {name: one.mean_logprob or 0.0 for name, one in found.items() if isinstance(one, Answer)}
+    by_order = []
+    for tokens, order in zip(orders, (letters, letters[::-1]), strict=True):
+        answers = first_tokens(tokens, letters)
+        missing = [answer for answer in answers.values() if isinstance(answer, str)]
+        logprobs = {name: answer.mean_logprob or 0.0 for name, answer in answers.items() if isinstance(answer, Answer)}
         mass = math.fsum(map(math.exp, logprobs.values()))
         if missing or mass < LEAST_MASS:
             return missing[0] if missing else f"the letters hold {mass:.2f} of the first token, and no {LEAST_MASS:g}"
-        of_orders.append([logprobs[letter] for letter in order])
-    means = [math.fsum(of) / len(of) for of in zip(*of_orders, strict=True)]
+        by_order.append([logprobs[letter] for letter in order])
+    means = [math.fsum(pair) / len(pair) for pair in zip(*by_order, strict=True)]
     whole = max(means) + math.log(math.fsum(math.exp(mean - max(means)) for mean in means))
     logs = zip(options, means, strict=True)
     return {option: Answer(option, round(min(mean - whole, 0.0), 5), 1, "length") for option, mean in logs}
 
 
-def first_tokens(told: Iterable[tuple[str, float]], options: Sequence[str]) -> dict[str, Answer | str]:
-    """How likely an answer begins with each option, or why that is not known.
+def first_tokens(likeliest: Iterable[tuple[str, float]], options: Sequence[str]) -> dict[str, Answer | str]:
+    """Return how likely an answer begins with each option, or why that is not known.
 
     The probability is of an answer that begins so, and not of one that says nothing else: the answers have the `finish`
     "length". Tokens that differ in blanks around them spell the same option.
@@ -105,17 +105,17 @@ def first_tokens(told: Iterable[tuple[str, float]], options: Sequence[str]) -> d
         -0.42111
     """
     by_option: dict[str, dict[tuple[int, ...], float]] = {option: {} for option in options}
-    for i, (token, logprob) in enumerate(dict(told).items()):
+    for i, (token, logprob) in enumerate(dict(likeliest).items()):
         if token.strip() in by_option:
             by_option[token.strip()][(i,)] = logprob
-    found: dict[str, Answer | str] = {}
+    answers: dict[str, Answer | str] = {}
     for option, spellings in by_option.items():
-        longer = [other for other in options if other != option and other.startswith(option)]
+        longer = [text for text in options if text != option and text.startswith(option)]
         if longer:
-            found[option] = f"an answer that begins with {option!r} may go on as {longer[0]!r}"
+            answers[option] = f"an answer that begins with {option!r} may go on as {longer[0]!r}"
         elif not spellings:
-            found[option] = f"{option!r} is none of the likeliest first tokens"
+            answers[option] = f"{option!r} is none of the likeliest first tokens"
         else:
             answer = spelled_answer(option, spellings)
-            found[option] = Answer(option, answer.mean_logprob, 1, "length")
-    return found
+            answers[option] = Answer(option, answer.mean_logprob, 1, "length")
+    return answers

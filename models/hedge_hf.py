@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from itertools import groupby, islice
 from typing import Any
@@ -24,7 +24,7 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
-from hedge_tasks.data.answers import Answer
+from hedge_tasks.data.answers import Answer, Draw
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.data.sentences import sentence_spans
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
@@ -32,6 +32,8 @@ from hedge_tasks.models import schema_tokens
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
+    Conversations,
+    PlainSettings,
     conversation_draws,
     positive,
     refuse_unknown,
@@ -39,16 +41,17 @@ from hedge_tasks.models.base import (
 )
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding
 from hedge_tasks.models.decoding import PlainGeneration, SharedPrefill, forced_draws, forced_logprobs, reply_logprob
-from hedge_tasks.models.inside import eager, looked_inside
+from hedge_tasks.models.inside import arrays_inside, eager
 from hedge_tasks.models.mitigations import DISTORTED, Vcd, distorted_pixels, mitigation
 from hedge_tasks.models.picture_attention import image_token
 from hedge_tasks.models.schema_tokens import SchemaContinuations
 from hedge_tasks.models.token_sampling import (
-    LOGPROB_DECIMALS,
     VERSION,
+    Allowed,
     AnswerReader,
     Continuations,
     TokenSampler,
+    cut,
     rounded,
     sent_decoding,
 )
@@ -68,31 +71,6 @@ from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.serving.fingerprints import identity_of
-
-_ARGUMENTS = (
-    "pretrained",
-    "revision",
-    "dtype",
-    "device",
-    "device_map",
-    "quantization",
-    "min_pixels",
-    "max_pixels",
-    "attn_implementation",
-    "batch_size",
-    "trust_remote_code",
-    "draws_per_batch",
-    "share_prefill",
-    "peft",
-    "contrast",
-    "decoding",
-    "alpha",
-    "beta",
-    "noise_step",
-    "layers",
-    "first_layer",
-    "picture_workers",
-)
 
 # Largest total variation distance between shared and uncached next-token distributions that is rounding, and no fault:
 # in half precision the rounding of the logits alone makes a few percent.
@@ -165,7 +143,7 @@ class HedgeHF(ChatAdapter):
         **options: Any,
     ) -> None:
         super().__init__()
-        refuse_unknown(options, _ARGUMENTS)
+        refuse_unknown(options, HedgeHF)
         self.batch_size = positive("batch_size", batch_size)
         self.draws_per_batch = None if draws_per_batch is None else positive("draws_per_batch", draws_per_batch)
         self._pictures = PictureWorkers(picture_workers)
@@ -177,23 +155,29 @@ class HedgeHF(ChatAdapter):
             )
         self.pretrained, self.revision = pretrained, revision
         self.contrast = None if contrast is None else Contrast.parse(contrast)
-        told = {"alpha": alpha, "beta": beta, "noise_step": noise_step, "layers": layers, "first_layer": first_layer}
-        self.decoding = mitigation(decoding, **told)
+        decoding_options = {
+            "alpha": alpha,
+            "beta": beta,
+            "noise_step": noise_step,
+            "layers": layers,
+            "first_layer": first_layer,
+        }
+        self.decoding = mitigation(decoding, **decoding_options)
         if self.decoding is not None and self.contrast is not None:
             raise ConfigError("contrast, decoding: logits are contrasted in one way only; leave one of them out")
         source = {"revision": revision, "trust_remote_code": trust_remote_code}
         config = AutoConfig.from_pretrained(pretrained, **source)
-        self._sees = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
-        if self.decoding is not None and self.decoding.needs_pictures and not self._sees:
+        self._reads_images = config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+        if self.decoding is not None and self.decoding.needs_pictures and not self._reads_images:
             raise ConfigError(
                 f"decoding={self.decoding.name} needs pictures, and {pretrained} reads none; decoding=dola needs none"
             )
-        auto_class = AutoModelForImageTextToText if self._sees else AutoModelForCausalLM
+        auto_class = AutoModelForImageTextToText if self._reads_images else AutoModelForCausalLM
         loading = {
             "attn_implementation": attn_implementation,
             "quantization_config": quantization_config(quantization, config, _dtype(dtype)),
         }
-        self._processor = (AutoProcessor if self._sees else AutoTokenizer).from_pretrained(
+        self._processor = (AutoProcessor if self._reads_images else AutoTokenizer).from_pretrained(
             pretrained, **source, **limits
         )
         check_pixel_limits(limits, self._processor, pretrained)
@@ -235,8 +219,8 @@ class HedgeHF(ChatAdapter):
         """Sample every draw from its own noise, so that batch, order and number of draws change nothing."""
         batches = [(rows, *_distinct_prompts([draws[i] for i in rows])) for rows in self._batches(draws)]
         # Pictures are perturbed while the model is busy with the batch before.
-        asked = [prompt for _, prompts, _ in batches for prompt in prompts]
-        with closing(prefetch_messages(asked, pictures=self._pictures)) as prepared:
+        distinct = [prompt for _, prompts, _ in batches for prompt in prompts]
+        with closing(prefetch_messages(distinct, pictures=self._pictures)) as prepared:
             for rows, prompts, owners in batches:
                 messages = list(islice(prepared, len(prompts)))
                 for part, answers in self._sample_in_parts([draws[i] for i in rows], messages, owners):
@@ -250,9 +234,9 @@ class HedgeHF(ChatAdapter):
         while done < len(draws):
             part = slice(done, done + min(self.draws_per_batch or len(draws), len(draws) - done))
             size = part.stop - part.start
-            asked, positions = _used(messages, owners[part])
+            part_messages, positions = _distinct_messages(messages, owners[part])
             try:
-                answers = self._sample(draws[part], asked, positions)
+                answers = self._sample(draws[part], part_messages, positions)
             except RuntimeError as error:
                 if size == 1 or not is_out_of_memory(error):
                     raise
@@ -274,13 +258,11 @@ class HedgeHF(ChatAdapter):
     def _sample(
         self, draws: Sequence[DrawRequest], messages: list[list[dict[str, Any]]], owners: list[int]
     ) -> list[Answer]:
-        """One answer a draw; `owners` says which of the messages is whose prompt."""
+        """Sample one answer a draw; `owners` says which of the messages is whose prompt."""
         limits = draws[0].request.plan.limits()
-        defaults = self._model.generation_config
-        reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
+        reader = self._reader(limits.get("until", ()))
         allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
-        shared = (limits, defaults, self._placeholders, self.device)
-        sampler = TokenSampler([d.draw for d in draws], *shared, allowed, [d.alternatives for d in draws])
+        sampler = self._sampler([d.draw for d in draws], limits, allowed, [d.alternatives for d in draws])
         if self._is_contrasted(draws[0]):
             return self._sample_contrasted(draws, messages, owners, sampler, reader)
         if self.decoding is not None:
@@ -294,10 +276,10 @@ class HedgeHF(ChatAdapter):
     def _allowed(self, choices: tuple[str, ...], reader: AnswerReader) -> Continuations | None:
         if not choices:
             return None
-        self._refuse_form("guided")
+        self._refuse_constraint("guided")
         return Continuations(self._tokenizer, choices, reader.ends)
 
-    def _refuse_form(self, what: str) -> None:
+    def _refuse_constraint(self, what: str) -> None:
         """The tokens that a form allows may all be implausible, and then there is nothing to choose from."""
         if self.decoding is not None and self.decoding.beta > 0:
             raise ConfigError(
@@ -322,8 +304,8 @@ class HedgeHF(ChatAdapter):
     ) -> list[Answer]:
         assert self.contrast is not None
         self._require_sharing(messages[:1])
-        of_prompt = dict(zip(reversed(owners), reversed(draws), strict=True))
-        others = [self.contrast.messages(of_prompt[i], asked) for i, asked in enumerate(messages)]
+        draw_of_prompt = dict(zip(reversed(owners), reversed(draws), strict=True))
+        others = [self.contrast.messages(draw_of_prompt[i], conversation) for i, conversation in enumerate(messages)]
         decoding = ContrastiveDecoding(self._model, self.contrast, self._inputs(others))
         limit = draws[0].request.plan.limits()["max_new_tokens"]
         return decoding.decode(self._inputs(messages), owners, sampler, reader, limit)
@@ -339,7 +321,7 @@ class HedgeHF(ChatAdapter):
         return bool(self.share_prefill)
 
     def _check_sharing(self, inputs: Any) -> bool | None:
-        """The result of the check; None where the memory did not suffice, and another prompt has to tell."""
+        """Return the result of the check; None where the memory did not suffice, and another prompt is checked."""
         full = self._model.dtype in (torch.float32, torch.float64)
         tolerance = _SHARING_TOLERANCE if full else _SHARING_TOLERANCE_HALF
         try:
@@ -384,7 +366,7 @@ class HedgeHF(ChatAdapter):
 
     @property
     def dtype(self) -> str:
-        """Of the weights, such as "bfloat16"."""
+        """Data type of the weights, such as "bfloat16"."""
         return str(self._model.dtype).removeprefix("torch.")
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
@@ -393,70 +375,74 @@ class HedgeHF(ChatAdapter):
         Of the spellings with and without a blank in front the one counts that the seed comes closer to.
         """
         size = min(self.draws_per_batch or _REREAD_ROWS, _REREAD_ROWS)
-        found: list[Reread | str] = []
+        rereads: list[Reread | str] = []
         for start in range(0, len(draws), size):
-            found += self._reread(draws[start : start + size], answers[start : start + size])
-        return found
+            rereads += self._reread(draws[start : start + size], answers[start : start + size])
+        return rereads
 
     def _reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> Sequence[Reread | str]:
         if any(self._is_contrasted(draw) for draw in draws):
             return ["contrastive decoding is not read again"] * len(draws)
         prompts, owners = _distinct_prompts(draws)
         messages = [draw.messages() for draw in prompts]
-        found: dict[int, Reread] = {}
+        closest: dict[int, Reread] = {}
         for blank in SPELLINGS:
             # Most answers are spelled in one way, so that the other is not read.
-            rows = [i for i in range(len(draws)) if i not in found or (found[i].margin or 0.0) > 0]
+            rows = [i for i in range(len(draws)) if i not in closest or (closest[i].margin or 0.0) > 0]
             if not rows:
                 break
             inputs = self._decoder_inputs([messages[owners[i]] for i in rows])
-            told = self._reread_spelled(inputs, [draws[i] for i in rows], [answers[i] for i in rows], blank)
-            for i, one in zip(rows, told, strict=True):
-                if i not in found or (one.margin or 0.0) < (found[i].margin or 0.0):
-                    found[i] = one
-        return [found[i] for i in range(len(draws))]
+            rereads = self._reread_spelled(inputs, [draws[i] for i in rows], [answers[i] for i in rows], blank)
+            for i, reread in zip(rows, rereads, strict=True):
+                if i not in closest or (reread.margin or 0.0) < (closest[i].margin or 0.0):
+                    closest[i] = reread
+        return [closest[i] for i in range(len(draws))]
 
     def _reread_spelled(
         self, inputs: Any, draws: Sequence[DrawRequest], answers: Sequence[Answer], blank: str
     ) -> list[Reread]:
-        defaults, limits = self._model.generation_config, draws[0].request.plan.limits()
-        reader = AnswerReader(self._tokenizer, defaults, limits.get("until", ()))
+        limits = draws[0].request.plan.limits()
+        reader = self._reader(limits.get("until", ()))
         allowed = [self._allowed(draw.request.choices, reader) for draw in draws]
-        sampler = TokenSampler([d.draw for d in draws], limits, defaults, self._placeholders, self.device, allowed)
-        texts = [answer.text and blank + answer.text for answer in answers]
-        tokens = [self._tokenizer(t, add_special_tokens=False)["input_ids"] if t else [] for t in texts]
-        told = forced_draws(self._decoder, inputs, tokens, sampler, sorted(reader.ends))
+        sampler = self._sampler([d.draw for d in draws], limits, allowed)
+        spelled = self._token_ids(blank + answer.text for answer in answers)
+        tokens = [ids if answer.text else [] for ids, answer in zip(spelled, answers, strict=True)]
+        passes = forced_draws(self._decoder, inputs, tokens, sampler, sorted(reader.ends))
         # What a text of `until` ended has not chosen an end token, nor has an answer that was cut off.
-        ended = [answer.finish != "length" and not limits.get("until") for answer in answers]
-        return [_as_drawn(own, ahead, end) for (own, ahead), end in zip(told, ended, strict=True)]
+        has_end = [answer.finish != "length" and not limits.get("until") for answer in answers]
+        return [_as_reread(own, ahead, end) for (own, ahead), end in zip(passes, has_end, strict=True)]
 
     # --- plain conversations ------------------------------------------------------------------------------------------
 
-    def answer_conversations(
-        self,
-        conversations: Sequence[list[dict[str, Any]]],
-        *,
-        temperature: float = 0.0,
-        max_new_tokens: int = 512,
-        seeds: Sequence[int] | None = None,
-        schema: Mapping[str, Any] | None = None,
+    def _answer_draws(
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
     ) -> list[Answer]:
-        """One answer a conversation; see `ChatAdapter.answer_conversations`."""
-        draws = conversation_draws(len(conversations), temperature, seeds)
-        defaults = self._model.generation_config
         answers: list[Answer] = []
         for start in range(0, len(draws), self.batch_size):
             rows = slice(start, start + self.batch_size)
-            reader = AnswerReader(self._tokenizer, defaults, ())
-            kept = [self._kept_to(schema, reader) for _ in draws[rows]]
-            sampler = TokenSampler(draws[rows], {}, defaults, self._placeholders, self.device, kept)
-            answers += self._decode_each(list(conversations[rows]), sampler, reader, max_new_tokens)
+            reader = self._reader()
+            allowed = [self._schema_continuations(schema, reader) for _ in draws[rows]]
+            sampler = self._sampler(draws[rows], {}, allowed)
+            answers += self._decode_each(list(conversations[rows]), sampler, reader, limit)
         return answers
+
+    def _reader(self, until: Sequence[str] = ()) -> AnswerReader:
+        return AnswerReader(self._tokenizer, self._model.generation_config, until)
+
+    def _sampler(
+        self,
+        draws: Sequence[Draw],
+        limits: Mapping[str, Any],
+        allowed: Sequence[Allowed | None] = (),
+        alternatives: Sequence[int | None] = (),
+    ) -> TokenSampler:
+        defaults = self._model.generation_config
+        return TokenSampler(draws, limits, defaults, self._placeholders, self.device, allowed, alternatives)
 
     def _decode_each(
         self, conversations: list[list[dict[str, Any]]], sampler: TokenSampler, reader: AnswerReader, limit: int
     ) -> list[Answer]:
-        """One answer a conversation."""
+        """Decode one answer a conversation."""
         if self.decoding is None:
             return PlainGeneration(self._model).decode(self._inputs(conversations), sampler, reader, limit)
         self._require_sharing(conversations[:1])
@@ -467,27 +453,34 @@ class HedgeHF(ChatAdapter):
     def keeps_schemas(cls) -> bool:
         return schema_tokens.installed()
 
-    def _kept_to(self, schema: Mapping[str, Any] | None, reader: AnswerReader) -> SchemaContinuations | None:
+    def _schema_continuations(
+        self, schema: Mapping[str, Any] | None, reader: AnswerReader
+    ) -> SchemaContinuations | None:
         if schema is None or not self.keeps_schemas():
             return None
-        self._refuse_form("schema")
+        self._refuse_constraint("schema")
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
 
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
     ) -> list[Answer | str]:
-        """How likely each text is as the answer to its conversation; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the answer to its conversation.
 
-        Answers are stripped, and many models begin with a blank, which is another token: of both spellings the likelier
-        one counts. For the rest the text is what the tokenizer makes of it. An answer that was sampled may, seldom, be
-        the same text in other tokens, and then have another log-probability.
+        See `hedge_tasks.sampling.forced.ForcedModel`. Answers are stripped, and many models begin with a blank, which
+        is another token: of both spellings the likelier one counts. For the rest the text is what the tokenizer makes
+        of it. An answer that was sampled may, seldom, be the same text in other tokens, and then have another
+        log-probability.
         """
-        plain, indented = (self._forced(conversations, [blank + text for text in texts]) for blank in SPELLINGS)
-        return [_forced_answer(text, max(both, key=sum)) for text, *both in zip(texts, plain, indented, strict=True)]
+        spellings = [self._forced_logprobs(conversations, [blank + text for text in texts]) for blank in SPELLINGS]
+        likelier = [max(logprobs, key=sum) for logprobs in zip(*spellings, strict=True)]
+        return [
+            Answer(text, rounded(sum(logprobs) / max(len(logprobs), 1)), len(logprobs))
+            for text, logprobs in zip(texts, likelier, strict=True)
+        ]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
-        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         Texts of the same conversation object share one reading of it, where the model's draws may. A reply ends with
         any of the model's end tokens.
@@ -495,17 +488,14 @@ class HedgeHF(ChatAdapter):
         replies: list[Answer | str] = []
         for _, group in groupby(range(len(texts)), key=lambda i: id(conversations[i])):
             rows = list(group)
-            replies += self._replies_to(conversations[rows[0]], [texts[i] for i in rows])
+            replies += self._reply_logprobs(conversations[rows[0]], [texts[i] for i in rows])
         return replies
 
-    def _replies_to(self, conversation: list[dict[str, Any]], texts: Sequence[str]) -> list[Answer]:
-        spellings = [
-            [tuple(self._tokenizer(blank + text, add_special_tokens=False)["input_ids"]) for blank in SPELLINGS]
-            for text in texts
-        ]
+    def _reply_logprobs(self, conversation: list[dict[str, Any]], texts: Sequence[str]) -> list[Answer]:
+        spellings = [[tuple(ids) for ids in self._token_ids(blank + text for blank in SPELLINGS)] for text in texts]
         # Some tokenizers spell both alike, and one reply must not count twice.
-        replies = list(dict.fromkeys(tokens for of_text in spellings for tokens in of_text))
-        ends = sorted(AnswerReader(self._tokenizer, self._model.generation_config, ()).ends)
+        replies = list(dict.fromkeys(tokens for pair in spellings for tokens in pair))
+        ends = sorted(self._reader().ends)
         inputs = self._decoder_inputs([conversation])
         if self._may_share([conversation]):
             logprobs = SharedPrefill(self._decoder).reply_logprobs(inputs, replies, ends)
@@ -514,23 +504,25 @@ class HedgeHF(ChatAdapter):
         by_reply = dict(zip(replies, logprobs, strict=True))
         return [
             # The end is one of several tokens, so that the first of them stands for all.
-            spelled_answer(text, {(*tokens, ends[0]): by_reply[tokens] for tokens in of_text})
-            for text, of_text in zip(texts, spellings, strict=True)
+            spelled_answer(text, {(*tokens, ends[0]): by_reply[tokens] for tokens in pair})
+            for text, pair in zip(texts, spellings, strict=True)
         ]
 
-    def _forced(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[list[float]]:
+    def _forced_logprobs(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[list[float]]:
         """Log-probabilities of the tokens of each text after its conversation."""
-        found: list[list[float]] = []
+        logprobs: list[list[float]] = []
         for start in range(0, len(texts), self.batch_size):
             rows = slice(start, start + self.batch_size)
-            tokens = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
-            found += forced_logprobs(self._decoder, self._decoder_inputs(list(conversations[rows])), tokens)
-        return found
+            inputs = self._decoder_inputs(list(conversations[rows]))
+            logprobs += forced_logprobs(self._decoder, inputs, self._token_ids(texts[rows]))
+        return logprobs
 
     def inside(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str], parts: frozenset[str]
     ) -> list[Inside | str]:
-        """Arrays from inside the model while it reads a question and an answer; see `hedge_tasks.data.inside`.
+        """Return arrays from inside the model while it reads a question and an answer; see `hedge_tasks.data.inside`.
 
         The text is what the tokenizer makes of it, in the spelling (with a blank in front, or none) that is likelier.
         Attention is read one answer at a time: the weights of all layers are in the memory. A token belongs to a
@@ -545,49 +537,56 @@ class HedgeHF(ChatAdapter):
             raise ConfigError(
                 f"{raw[0]}: kept logits are the model's own, and decoding={self.decoding.name} draws from others"
             )
-        found: list[Inside | str] = []
+        rows: list[Inside | str] = []
         size = 1 if "attention" in parts else self.batch_size
         with eager(self._model) if "attention" in parts else nullcontext():
             for start in range(0, len(texts), size):
-                rows = slice(start, start + size)
-                inputs = self._inputs(list(conversations[rows]))
-                plain, indented = (
-                    [self._tokenizer(blank + text, add_special_tokens=False)["input_ids"] for text in texts[rows]]
-                    for blank in SPELLINGS
-                )
-                likely = (forced_logprobs(self._model, inputs, tokens) for tokens in (plain, indented))
-                # As `forced_logprobs` takes an answer, so that both are of the same tokens.
-                blanks = [sum(x) < sum(y) for x, y in zip(*likely, strict=True)]
-                tokens = [b if blank else a for a, b, blank in zip(plain, indented, blanks, strict=True)]
-                spans = [sentence_spans(text) if "sentences" in parts else [] for text in texts[rows]]
-                of_spans = [self._tokens_of(*each) for each in zip(texts[rows], blanks, spans, strict=True)]
-                looked = looked_inside(self._model, inputs, tokens, self._image_token, parts, of_spans)
-                found += [
-                    one if isinstance(one, str) or "sentences" not in parts else one | {"sentence_spans": _array(of)}
-                    for one, of in zip(looked, spans, strict=True)
-                ]
-        return found
+                batch = slice(start, start + size)
+                rows += self._inside(list(conversations[batch]), texts[batch], parts)
+        return rows
+
+    def _inside(
+        self, conversations: list[list[dict[str, Any]]], texts: Sequence[str], parts: frozenset[str]
+    ) -> list[Inside | str]:
+        inputs = self._inputs(conversations)
+        plain, indented = (self._token_ids(blank + text for text in texts) for blank in SPELLINGS)
+        logprobs = (forced_logprobs(self._model, inputs, tokens) for tokens in (plain, indented))
+        # As `forced_logprobs` takes an answer, so that both are of the same tokens.
+        blanks = [sum(x) < sum(y) for x, y in zip(*logprobs, strict=True)]
+        tokens = [b if blank else a for a, b, blank in zip(plain, indented, blanks, strict=True)]
+        if "sentences" not in parts:
+            return arrays_inside(self._model, inputs, tokens, self._image_token, parts)
+        spans = [sentence_spans(text) for text in texts]
+        sentences = list(map(self._tokens_of, texts, blanks, spans))
+        rows = arrays_inside(self._model, inputs, tokens, self._image_token, parts, sentences)
+        return [
+            row if isinstance(row, str) else row | {"sentence_spans": _array(row_spans)}
+            for row, row_spans in zip(rows, spans, strict=True)
+        ]
+
+    def _token_ids(self, texts: Iterable[str]) -> list[list[int]]:
+        return [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
 
     def _tokens_of(self, text: str, blank: bool, spans: Sequence[tuple[int, int]]) -> list[list[int]]:
         """The tokens of each span of characters of a text, which is spelled with a blank in front, or without."""
         if not spans:
             return []
         spelled = SPELLINGS[blank] + text
-        said = self._tokenizer(spelled, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        places = [(end - len(spelled[start:end].lstrip()) - blank, end - blank) for start, end in said]
+        offsets = self._tokenizer(spelled, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        places = [(end - len(spelled[start:end].lstrip()) - blank, end - blank) for start, end in offsets]
         return [
             [t for t, (start, end) in enumerate(places) if start < behind and end > begin and end > start]
             for begin, behind in spans
         ]
 
     def image_attention(self, conversation: list[dict[str, Any]], text: str) -> list[tuple[int, int, float]]:
-        """How much the model looks at its picture while it says a text, token by token.
+        """Return how much the model attends to its picture at each token of a text.
 
-        The text is what the tokenizer makes of it; a sampled text may, seldom, have been said in other tokens.
+        The text is what the tokenizer makes of it; a sampled text may, seldom, have other tokens.
 
         Returns:
             Begin and end of each token in the text, and the share of attention on image tokens, of the position that
-            says it, the mean over layers and heads.
+            chooses it, the mean over layers and heads.
 
         Raises:
             ConfigError: the model reads no pictures as tokens, has no eager attention, or its tokenizer no places.
@@ -596,23 +595,23 @@ class HedgeHF(ChatAdapter):
             raise ConfigError(f"attention: {self.pretrained} has no image token")
         if not getattr(self._tokenizer, "is_fast", False):
             raise ConfigError(f"attention: the tokenizer of {self.pretrained} does not tell where tokens stand")
-        said = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         inputs, parts = self._inputs([conversation]), frozenset({"attention"})
         with eager(self._model):
-            [told] = looked_inside(self._model, inputs, [said["input_ids"]], self._image_token, parts)
-        if isinstance(told, str):  # an empty text
+            [arrays] = arrays_inside(self._model, inputs, [encoded["input_ids"]], self._image_token, parts)
+        if isinstance(arrays, str):  # an empty text
             return []
-        shares = told["image_shares"].tolist()
+        shares = arrays["image_shares"].tolist()
         if any(math.isnan(share) for share in shares):
             raise ConfigError(
                 "attention: the prompt has no image tokens (no picture, or one that cross-attention reads)"
             )
-        places = [(int(start), int(end)) for start, end in said["offset_mapping"]]
+        places = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
         return [(*place, share) for place, share in zip(places, shares, strict=True)]
 
     @property
     def chat_template(self) -> str:
-        """Of the model, as the source of a Jinja template."""
+        """Chat template of the model, as the source of a Jinja template."""
         return str(self._processor.chat_template)
 
     # --- ordinary lmms-eval requests ----------------------------------------------------------------------------------
@@ -634,42 +633,37 @@ class HedgeHF(ChatAdapter):
 
     @torch.inference_mode()
     def _generate(self, requests: list[Any]) -> list[str]:
-        settings = dict(requests[0].args[2])
-        until = [text for text in _as_list(settings.get("until")) if text]
-        temperature = float(settings.get("temperature") or 0)
+        settings = PlainSettings.of(requests[0].args[2])
+        n_beams = int(requests[0].args[2].get("num_beams") or 1)
+        conversations = [self.messages_of(request) for request in requests]
         if self.decoding is not None:
-            return self._generate_contrasted(requests, settings, until, temperature)
-        inputs = self._inputs([self.messages_of(request) for request in requests])
+            return self._generate_contrasted(conversations, settings, n_beams)
+        inputs = self._inputs(conversations)
         sampling: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-        if temperature > 0 and settings.get("do_sample", True):
-            sampling = {"do_sample": True, "temperature": temperature, "top_p": settings.get("top_p")}
+        if settings.temperature > 0:
+            sampling = {"do_sample": True, "temperature": settings.temperature, "top_p": settings.top.get("top_p")}
         output = self._model.generate(
             **inputs,
             **sampling,
-            max_new_tokens=int(settings.get("max_new_tokens", 256)),
-            num_beams=int(settings.get("num_beams") or 1),
+            max_new_tokens=settings.max_new_tokens,
+            num_beams=n_beams,
             pad_token_id=self._tokenizer.pad_token_id,
         )
         texts = self._tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-        return [_cut(text, until).strip() for text in texts]
+        return [cut(text, settings.until).strip() for text in texts]
 
     def _generate_contrasted(
-        self, requests: list[Any], settings: Mapping[str, Any], until: list[str], temperature: float
+        self, conversations: list[list[dict[str, Any]]], settings: PlainSettings, n_beams: int
     ) -> list[str]:
-        """The same with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
+        """Generate with `decoding`, for which `generate` has no place. Seeds come from torch's own, as there."""
         assert self.decoding is not None
-        if int(settings.get("num_beams") or 1) > 1:
+        if n_beams > 1:
             raise ConfigError(f"num_beams: decoding={self.decoding.name} takes one beam")
-        draws = conversation_draws(
-            len(requests),
-            temperature if settings.get("do_sample", True) else 0.0,
-            torch.randint(2**31, (len(requests),)).tolist(),
-        )
-        defaults, limits = self._model.generation_config, {"top_p": settings.get("top_p")}
-        sampler = TokenSampler(draws, limits, defaults, self._placeholders, self.device)
-        reader = AnswerReader(self._tokenizer, defaults, until)
-        conversations = [self.messages_of(request) for request in requests]
-        answers = self._decode_each(conversations, sampler, reader, int(settings.get("max_new_tokens", 256)))
+        seeds = torch.randint(2**31, (len(conversations),)).tolist()
+        draws = conversation_draws(len(conversations), settings.temperature, seeds)
+        sampler = self._sampler(draws, {"top_p": settings.top.get("top_p")})
+        reader = self._reader(settings.until)
+        answers = self._decode_each(conversations, sampler, reader, settings.max_new_tokens)
         return [answer.text for answer in answers]
 
     # --- inputs -------------------------------------------------------------------------------------------------------
@@ -698,7 +692,7 @@ class HedgeHF(ChatAdapter):
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            **({"processor_kwargs": {"padding": True}} if self._sees else {"padding": True}),
+            **({"processor_kwargs": {"padding": True}} if self._reads_images else {"padding": True}),
         )
         return inputs
 
@@ -711,9 +705,9 @@ class HedgeHF(ChatAdapter):
     def _adapt(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Bring messages into the form that this model's template takes."""
         if not self._knows_system and messages[0]["role"] == "system":
-            system, user, *rest = messages
-            messages = [{**user, "content": [*system["content"], *user["content"]]}, *rest]
-        if self._sees:
+            system, user, *later = messages
+            messages = [{**user, "content": [*system["content"], *user["content"]]}, *later]
+        if self._reads_images:
             return messages
         if any(part["type"] != "text" for message in messages for part in message["content"]):
             raise HedgeError(f"{self.pretrained} reads text only, but the task shows it an image")
@@ -723,7 +717,7 @@ class HedgeHF(ChatAdapter):
         """Whether the chat template takes a system message."""
         if not getattr(self._processor, "chat_template", None):
             raise ConfigError(f"{self.pretrained} has no chat template; hedge_hf needs an instruction-tuned model")
-        text = {"type": "text", "text": "?"} if self._sees else None
+        text = {"type": "text", "text": "?"} if self._reads_images else None
         content: Any = [text] if text else "?"
         turns = [{"role": "system", "content": content}, {"role": "user", "content": content}]
         try:
@@ -736,13 +730,8 @@ class HedgeHF(ChatAdapter):
         return True
 
 
-def _forced_answer(text: str, logprobs: Sequence[float]) -> Answer:
-    mean = sum(logprobs) / max(len(logprobs), 1)
-    return Answer(text, min(round(mean, LOGPROB_DECIMALS), 0.0), len(logprobs))
-
-
-def _as_drawn(logprobs: Sequence[float], margins: Sequence[float], ended: bool) -> Reread:
-    """An answer's log-probabilities and margins, the last of them its end's."""
+def _as_reread(logprobs: Sequence[float], margins: Sequence[float], ended: bool) -> Reread:
+    """Return an answer's log-probabilities and margins, the last of them its end's."""
     *own, end = logprobs
     mean = sum(own) / len(own) if own else end
     # An answer that was cut off has not chosen its end.
@@ -764,8 +753,10 @@ def _distinct_prompts(draws: Sequence[DrawRequest]) -> tuple[list[DrawRequest], 
     return [prompts[owner] for owner in range(len(positions))], owners
 
 
-def _used(messages: list[list[dict[str, Any]]], owners: Sequence[int]) -> tuple[list[list[dict[str, Any]]], list[int]]:
-    """The messages that these draws ask, and for every draw the position of its own among them."""
+def _distinct_messages(
+    messages: list[list[dict[str, Any]]], owners: Sequence[int]
+) -> tuple[list[list[dict[str, Any]]], list[int]]:
+    """Return the messages that these draws ask, and for every draw the position of its own among them."""
     positions = {owner: i for i, owner in enumerate(dict.fromkeys(owners))}
     return [messages[owner] for owner in positions], [positions[owner] for owner in owners]
 
@@ -779,16 +770,6 @@ def _placeholder_tokens(config: Any) -> set[int]:
 
 def _shows_picture(messages: Sequence[Mapping[str, Any]]) -> bool:
     return any(part["type"] == "image" for message in messages for part in message["content"])
-
-
-def _as_list(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else list(value or [])  # type: ignore[call-overload]
-
-
-def _cut(text: str, until: Sequence[str]) -> str:
-    for stop in until:
-        text = text.split(stop)[0]
-    return text
 
 
 def _dtype(name: str) -> Any:

@@ -27,43 +27,27 @@ from hedge_tasks.io.options import address, count, number, text
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
-    complete,
-    conversation_draws,
+    Conversations,
+    PlainSettings,
+    Reading,
     forced_answer,
     refuse_unknown,
     whole_reply,
 )
-from hedge_tasks.models.first_token import are_letters, asked_for_a_letter, by_letters, first_tokens, guide
+from hedge_tasks.models.first_token import are_letters, ask_for_letter, by_letters, first_tokens, guide
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import CleanPictures
 from hedge_tasks.sampling.requests import DrawRequest, seen_urls
 from hedge_tasks.sampling.series import LONGEST, SEEDS, request_seed, series
 from hedge_tasks.serving.chat import OPENAI, ChatClient, encoded
-from hedge_tasks.serving.completion import Completion, PromptToken, is_control
+from hedge_tasks.serving.completion import Completion, is_control
 from hedge_tasks.serving.concurrency import Call, as_finished, ask_each
 from hedge_tasks.serving.event_loop import run
 from hedge_tasks.serving.failures import RequestFailed, ServerGone, ServerRefuses
 from hedge_tasks.serving.messages import to_openai
 from hedge_tasks.serving.secrets import check_key
 
-Found = TypeVar("Found")
-
-_ARGUMENTS = (
-    "model",
-    "base_url",
-    "api_key",
-    "num_concurrent",
-    "timeout",
-    "max_retries",
-    "retry_backoff_s",
-    "max_image_side",
-    "identity",
-    "repetition_penalty",
-    "wait_for_server",
-    "draws_per_request",
-    "picture_workers",
-    "batch_size",
-)
+Result = TypeVar("Result")
 
 NEUTRAL: Mapping[str, Any] = {
     "top_p": 1.0,
@@ -140,7 +124,7 @@ class _Question:
     patient: bool = True
 
     def single(self, i: int) -> _Question:
-        """The request for the i-th of its outcomes alone."""
+        """Return the request for the i-th of its outcomes alone."""
         settings = {**self.settings, "seed": self.settings["seed"] + i} if i else self.settings
         return replace(self, positions=(self.positions[i],), settings=settings)
 
@@ -192,7 +176,7 @@ class HedgeOpenAI(ChatAdapter):
         **options: Any,
     ) -> None:
         super().__init__()
-        refuse_unknown(options, _ARGUMENTS)
+        refuse_unknown(options, HedgeOpenAI)
         if not str(model).strip():
             raise ConfigError("the model argument 'model' is missing: the name under which the server knows the model")
         self.model = str(model).strip()
@@ -228,7 +212,7 @@ class HedgeOpenAI(ChatAdapter):
     def answer_identity(self) -> str:
         """The model, not its address: its name, and what the server says is behind that name where this is another."""
         scaled = f"|max_image_side={self.max_image_side}" if self.max_image_side else ""
-        # Where nobody can tell it, the name has to stand for it, as it does for the weights.
+        # Where it is unknown, the name has to stand for it, as it does for the weights.
         changed = self._stated_penalty is not None or self._penalty not in (None, 1.0)
         penalty = f"|repetition_penalty={self._penalty:g}" if changed else ""
         return f"hedge_openai:{self._identity or self._named_and_behind()}{scaled}{penalty}"
@@ -250,7 +234,7 @@ class HedgeOpenAI(ChatAdapter):
 
     @cached_property
     def _penalty(self) -> float | None:
-        """The repetition penalty that the model documents; None where nobody here can tell."""
+        """The repetition penalty that the model documents; None where it is unknown."""
         if self._stated_penalty is not None:
             return self._stated_penalty
         own = next((own for name in (self.model, *self._roots) if (own := _own_configuration(name))), None)
@@ -267,19 +251,21 @@ class HedgeOpenAI(ChatAdapter):
     def sent_decoding(self, limits: Mapping[str, Any]) -> dict[str, Any]:
         """Settings sent besides the temperature, and not refused. Whether they are obeyed is another matter.
 
-        A repetition penalty that nobody can tell is "unknown".
+        An unknown repetition penalty is "unknown".
         """
-        asked = _decoding(limits)
+        settings = _decoding(limits)
         penalty = self._penalty_field if _is_pure(limits) else {}
-        refused = [name for name in (*asked, *penalty) if not self._client.takes(name)]
-        sent: dict[str, Any] = {name: value for name, value in asked.items() if name not in refused}
-        known: float | str = "unknown" if self._penalty is None or penalty.keys() & set(refused) else self._penalty
+        refused = [name for name in (*settings, *penalty) if not self._client.takes(name)]
+        sent: dict[str, Any] = {name: value for name, value in settings.items() if name not in refused}
+        effective_penalty: float | str = (
+            "unknown" if self._penalty is None or penalty.keys() & set(refused) else self._penalty
+        )
         if _is_pure(limits) and self._takes_configuration:
-            sent["generation_config"] = _configuration(True, asked["top_p"], self._penalty)
-            known = sent["generation_config"].get("repetition_penalty", 1.0)
+            sent["generation_config"] = _configuration(True, settings["top_p"], self._penalty)
+            effective_penalty = sent["generation_config"].get("repetition_penalty", 1.0)
         elif refused or not _is_pure(limits):
             sent["rest"] = "the server's defaults"
-        sent["repetition_penalty"] = known
+        sent["repetition_penalty"] = effective_penalty
         return sent | ({"refused": sorted(refused)} if refused else {})
 
     def sampling_facts(self) -> dict[str, Any]:
@@ -320,27 +306,19 @@ class HedgeOpenAI(ChatAdapter):
             for draw in reversed(firsts)
         }
         questions = [
-            _of_draw(draw, group, messages[draw.prompt_key]) for draw, group in zip(firsts, groups, strict=True)
+            _draw_question(draw, group, messages[draw.prompt_key]) for draw, group in zip(firsts, groups, strict=True)
         ]
         yield from self._answers(questions)
 
-    def answer_conversations(
-        self,
-        conversations: Sequence[list[dict[str, Any]]],
-        *,
-        temperature: float = 0.0,
-        max_new_tokens: int = 512,
-        seeds: Sequence[int] | None = None,
-        schema: Mapping[str, Any] | None = None,
-    ) -> list[Answer]:
-        """One answer a conversation, many under way at once; see `ChatAdapter.answer_conversations`."""
-        draws = conversation_draws(len(conversations), temperature, seeds)
+    def _answer_draws(
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
+    ) -> list[Answer | str]:
         pairs = zip(conversations, draws, strict=True)
         questions = [
-            _of_conversation(i, self._encoded(partial(list, messages)), draw, max_new_tokens, schema)
+            _conversation_question(i, self._encoded(partial(list, messages)), draw, limit, schema)
             for i, (messages, draw) in enumerate(pairs)
         ]
-        return complete(self._collect(questions))
+        return self._collect(questions)
 
     @classmethod
     def keeps_schemas(cls) -> bool:
@@ -349,7 +327,7 @@ class HedgeOpenAI(ChatAdapter):
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
     ) -> list[Answer | str]:
-        """How likely each text is as the answer to its conversation, where the server tells: vLLM's does.
+        """Return how likely each text is as the answer to its conversation, where the server reports it: vLLM's does.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The server reads the conversation with the text as the beginning
         of its last turn. One request a text; where the first one fails, it is the only one.
@@ -357,15 +335,14 @@ class HedgeOpenAI(ChatAdapter):
 
         async def force(i: int, stop: threading.Event | None = None) -> Answer | str:
             turns = await self._encoded(partial(list, conversations[i]))()
-            tokens = await self._read_prompt(_answered(turns, texts[i]), _BEGUN, stop)
-            return tokens if isinstance(tokens, str) else forced_answer(tokens, texts[i])
+            return forced_answer(await self._read_prompt(_answered(turns, texts[i]), _BEGUN, stop), texts[i])
 
         if not texts or isinstance(first := run(force(0)), str):
             return [first for _ in texts]
         return [first, *self._ask_each(lambda i, stop: force(1 + i, stop), len(texts) - 1)]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
-        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         A server that tells the log-probabilities of a prompt (vLLM's) reads the reply as a finished turn, behind which
         the chat template writes the end: two requests a text, one a spelling, and one for each conversation object to
@@ -378,82 +355,91 @@ class HedgeOpenAI(ChatAdapter):
             offered[id(conversation)].options.append(option)
         groups = list(offered.values())
         if self._reads_prompts is None and groups:
-            told = run(self._read_prompt(self._turns(groups[0]), _READ))
-            self._reads_prompts = not isinstance(told, str)
-            if isinstance(told, str):
-                self._client.say_once("first tokens", f"{told}: the likeliest first tokens are read instead", "INFO")
+            reading = run(self._read_prompt(self._turns(groups[0]), _READ))
+            self._reads_prompts = not isinstance(reading, str)
+            if isinstance(reading, str):
+                self._client.say_once("first tokens", f"{reading}: the likeliest first tokens are read instead", "INFO")
         force = self._whole_replies if self._reads_prompts else self._first_tokens
-        found = dict(zip(offered, force(groups), strict=True))
-        return [found[id(conversation)][option] for conversation, option in zip(conversations, texts, strict=True)]
+        by_conversation = dict(zip(offered, force(groups), strict=True))
+        return [
+            by_conversation[id(conversation)][option] for conversation, option in zip(conversations, texts, strict=True)
+        ]
 
     def _turns(self, offered: _Offered) -> bytes:
         return encoded(to_openai(offered.conversation, max_image_side=self.max_image_side))
 
     def _whole_replies(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
-        """How likely each option is as the whole reply, by conversation."""
+        """Return how likely each option is as the whole reply, by conversation."""
         turns = [self._turns(group) for group in groups]
         prompts = self._ask_each(lambda i, stop: self._read_prompt(turns[i], _READ, stop), len(groups))
-        asked = [(i, option, blank) for i, of in enumerate(groups) for option in of.options for blank in SPELLINGS]
+        replies = [
+            (i, option, blank) for i, group in enumerate(groups) for option in group.options for blank in SPELLINGS
+        ]
 
-        async def close(n: int, stop: threading.Event) -> tuple[PromptToken, ...] | str:
-            i, option, blank = asked[n]
+        async def close(n: int, stop: threading.Event) -> Reading:
+            i, option, blank = replies[n]
             return await self._read_prompt(_answered(turns[i], blank + option), _FINISHED, stop)
 
-        closed = dict(zip(asked, self._ask_each(close, len(asked)), strict=True))
+        closed = dict(zip(replies, self._ask_each(close, len(replies)), strict=True))
         return [
             {
-                option: _whole(prompts[i], [closed[i, option, blank] for blank in SPELLINGS], option)
-                for option in of.options
+                option: whole_reply(
+                    prompts[i],
+                    [closed[i, option, blank] for blank in SPELLINGS],
+                    option,
+                    lambda token: is_control(token.text),
+                )
+                for option in group.options
             }
-            for i, of in enumerate(groups)
+            for i, group in enumerate(groups)
         ]
 
     def _first_tokens(self, groups: Sequence[_Offered]) -> list[Mapping[str, Answer | str]]:
-        """How likely an answer begins with each option, where all of it is one token; by conversation."""
+        """Return how likely an answer begins with each option, where all of it is one token; by conversation."""
 
         async def ask(i: int, stop: threading.Event) -> Mapping[str, Answer | str]:
             # "(A)" and "A." are other spellings of "A", and none of one token.
             other_forms = {form for option in groups[i].options for form in spellings(option)[1:]}
             options = [option for option in groups[i].options if option not in other_forms]
-            others = {form: f"{form!r} is no single token" for form in groups[i].options if form in other_forms}
-            told = await self._first_token(groups[i], stop)
-            if isinstance(told, str):
-                return dict.fromkeys(groups[i].options, told)
-            found = first_tokens(told, options)
-            if len(options) > 1 and any(isinstance(answer, str) for answer in found.values()):
-                found = await self._by_letters(groups[i], options, found, stop)
-            return {**found, **others}
+            refused_forms = {form: f"{form!r} is no single token" for form in groups[i].options if form in other_forms}
+            likeliest = await self._first_token(groups[i], stop)
+            if isinstance(likeliest, str):
+                return dict.fromkeys(groups[i].options, likeliest)
+            answers = first_tokens(likeliest, options)
+            if len(options) > 1 and any(isinstance(answer, str) for answer in answers.values()):
+                answers = await self._by_letters(groups[i], options, answers, stop)
+            return {**answers, **refused_forms}
 
         return self._ask_each(ask, len(groups))
 
     async def _by_letters(
-        self, offered: _Offered, options: Sequence[str], found: Mapping[str, Answer | str], stop: threading.Event
+        self, offered: _Offered, options: Sequence[str], answers: Mapping[str, Answer | str], stop: threading.Event
     ) -> dict[str, Answer | str]:
-        """The same by one token that is kept to the options' letters, or what was found before with the reason why not.
+        """Return the same by one token that is kept to the options' letters, or the `answers` before with the reason.
 
         Letters of the question's own are asked for once more; others are shown in two orders.
         """
         conversation = offered.conversation
         if are_letters(options):
-            told = await self._first_token(offered, stop, guide(options))
-            guided = dict(found) if isinstance(told, str) else first_tokens(told, options)
-            return dict(found) if any(isinstance(one, str) for one in guided.values()) else guided
+            likeliest = await self._first_token(offered, stop, guide(options))
+            guided = dict(answers) if isinstance(likeliest, str) else first_tokens(likeliest, options)
+            return dict(answers) if any(isinstance(answer, str) for answer in guided.values()) else guided
         if len(options) > MOST:
-            return dict(found)
+            return dict(answers)
         letters = guide(ascii_uppercase[: len(options)])
         orders = []
         for order in (options, options[::-1]):
-            told = await self._first_token(_Offered([], asked_for_a_letter(conversation, order)), stop, letters)
-            if isinstance(told, str):
-                return dict.fromkeys(options, told)
-            orders.append(told)
+            likeliest = await self._first_token(_Offered([], ask_for_letter(conversation, order)), stop, letters)
+            if isinstance(likeliest, str):
+                return dict.fromkeys(options, likeliest)
+            orders.append(likeliest)
         shares = by_letters(orders, options)
         return dict.fromkeys(options, shares) if isinstance(shares, str) else {**shares}
 
     async def _first_token(
         self, offered: _Offered, stop: threading.Event, guided: Mapping[str, Any] | None = None
     ) -> tuple[tuple[str, float], ...] | str:
-        """Tokens that a reply may begin with, with their log-probabilities; or why nobody can tell.
+        """Tokens that a reply may begin with, with their log-probabilities; or why they are not known.
 
         Args:
             guided: fields that keep the reply to given texts, left out where the server refuses them.
@@ -470,7 +456,7 @@ class HedgeOpenAI(ChatAdapter):
     async def _likeliest(
         self, turns: bytes, stop: threading.Event, guided: Mapping[str, Any]
     ) -> Completion | RequestFailed:
-        """The first token of an answer, with as many others as the server tells."""
+        """Return the first token of an answer, with as many others as the server reports."""
         outcome: Completion | RequestFailed = RequestFailed("nothing was asked", "refused")
         for most in _FIRST_TOKENS:
             settings = {**_FIRST, **guided, "top_logprobs": most}
@@ -483,9 +469,9 @@ class HedgeOpenAI(ChatAdapter):
                 break
         return outcome
 
-    def _ask_each(self, call: Call[Found], n: int) -> list[Found]:
+    def _ask_each(self, call: Call[Result], n: int) -> list[Result]:
         """Replies of `n` calls, many of them under way at once."""
-        outcomes: dict[int, Found] = {}
+        outcomes: dict[int, Result] = {}
         with closing(as_finished(call, n, self.num_concurrent)) as batches:
             for batch in batches:
                 outcomes |= dict(batch)
@@ -493,8 +479,8 @@ class HedgeOpenAI(ChatAdapter):
 
     async def _read_prompt(
         self, turns: bytes, settings: Mapping[str, Any], stop: threading.Event | None = None
-    ) -> tuple[PromptToken, ...] | str:
-        """The tokens of a prompt, or why they are not known."""
+    ) -> Reading:
+        """Have a prompt read."""
         outcome: Completion | RequestFailed
         try:
             outcome = await self._client.ask_async(turns, settings, stop=stop)
@@ -507,20 +493,17 @@ class HedgeOpenAI(ChatAdapter):
     def generate_until(self, requests: list[Any]) -> list[str]:
         """Greedy or sampled generation for tasks that are not ours; failed requests become lmms-eval's sentinel."""
         failure = f"[LMMS_EVAL_REQUEST_FAILED after {self.max_retries} retries] "
-        questions = [self._of_request(i, request) for i, request in enumerate(requests)]
+        questions = [self._request_question(i, request) for i, request in enumerate(requests)]
         outcomes = self._collect(questions, description="Generating")
         return [outcome.text if isinstance(outcome, Answer) else f"{failure}{outcome}" for outcome in outcomes]
 
-    def _of_request(self, i: int, request: Any) -> _Question:
-        _, _, given, index, task, _ = request.args
-        sampled = given.get("do_sample", True)
-        limits = {"max_new_tokens": int(given.get("max_new_tokens") or 256), "until": _texts(given.get("until"))}
-        if sampled and given.get("top_p") is not None:
-            limits["top_p"] = given["top_p"]
-        temperature = float(given.get("temperature") or 0) if sampled else 0.0
+    def _request_question(self, i: int, request: Any) -> _Question:
+        _, _, settings, index, task, _ = request.args
+        plain = PlainSettings.of(settings)
+        limits = {"max_new_tokens": plain.max_new_tokens, "until": plain.until, **plain.top}
         messages = self._encoded(lambda: self.messages_of(request))
         # The task takes thoughts out itself, as its settings say.
-        return _Question((i,), f"{task} {index}", messages, _settings(temperature, limits), with_thoughts=True)
+        return _Question((i,), f"{task} {index}", messages, _settings(plain.temperature, limits), with_thoughts=True)
 
     def _messages(self, draw: DrawRequest, documents: CleanPictures) -> list[dict[str, Any]]:
         return draw.conversation(seen_urls(draw, documents.images(draw), self._pictures, self.max_image_side))
@@ -529,7 +512,7 @@ class HedgeOpenAI(ChatAdapter):
         return _Encoded(make, uses, self.max_image_side)
 
     def _collect(self, questions: Sequence[_Question], description: str | None = None) -> list[Answer | str]:
-        """The outcomes in the order of their questions."""
+        """Return the outcomes in the order of their questions."""
         outcomes: dict[int, Answer | str] = {}
         hidden = description is None or self.rank != 0
         with tqdm(total=len(questions), desc=description, disable=hidden) as bar:
@@ -548,7 +531,9 @@ class HedgeOpenAI(ChatAdapter):
         try:
             with closing(batches):
                 for batch in batches:
-                    pairs = [pair for i, of in batch for pair in zip(questions[i].positions, of, strict=True)]
+                    pairs = [
+                        pair for i, outcomes in batch for pair in zip(questions[i].positions, outcomes, strict=True)
+                    ]
                     yield [(position, _outcome(outcome)) for position, outcome in pairs]
         except ServerGone as gone:
             raise DrawsFailed(
@@ -561,8 +546,8 @@ class HedgeOpenAI(ChatAdapter):
         """Draws that one request asks for."""
         if self.draws_per_request is not None:
             return self.draws_per_request
-        known = any(model.get("owned_by") in _SEEDS_IN_A_ROW for model in self._listed)
-        return LONGEST if known else 1
+        has_seeds_in_a_row = any(model.get("owned_by") in _SEEDS_IN_A_ROW for model in self._listed)
+        return LONGEST if has_seeds_in_a_row else 1
 
     async def _answer_all(self, question: _Question, stop: threading.Event) -> list[Answer | RequestFailed]:
         """The outcomes of a request for several draws; those that the server does not send are asked for singly."""
@@ -582,9 +567,9 @@ class HedgeOpenAI(ChatAdapter):
         if len(outcome) < n:
             self._has_n = False
             self._client.say_once("n", f"{self.base_url} knows of no n: every draw is a request of its own", "INFO")
-        found = [self._read(question, one) for one in outcome]
-        singles = [await self._answer(question.single(i), messages, stop) for i in range(len(found), n)]
-        return [*found, *singles]
+        answers = [self._read(question, completion) for completion in outcome]
+        singles = [await self._answer(question.single(i), messages, stop) for i in range(len(answers), n)]
+        return [*answers, *singles]
 
     async def _answer(self, question: _Question, messages: bytes, stop: threading.Event) -> Answer | RequestFailed:
         """Ask until there is an answer or the retries are used up.
@@ -602,7 +587,7 @@ class HedgeOpenAI(ChatAdapter):
         return self._read(question, outcome)
 
     def _read(self, question: _Question, outcome: Completion | RequestFailed) -> Answer | RequestFailed:
-        """The answer in what the server sent, or why it is none."""
+        """Return the answer in what the server sent, or why it is none."""
         if isinstance(outcome, RequestFailed):
             if outcome.kind == "refused":
                 # Without the address: the reason stays with the document, in files that are passed on.
@@ -612,8 +597,8 @@ class HedgeOpenAI(ChatAdapter):
         if outcome.finish == "filtered" and not question.keep_filtered:
             return RequestFailed("a content filter stopped the answer (on_filtered: record keeps it)", "refused")
         answer = outcome.answer_in_tokens if question.with_tokens else outcome.answer
-        wanted = "logprobs" in question.settings and self._client.takes("logprobs")
-        if wanted and answer.mean_logprob is None:
+        expects_logprobs = "logprobs" in question.settings and self._client.takes("logprobs")
+        if expects_logprobs and answer.mean_logprob is None:
             why = f" ({answer.no_logprob})" if answer.no_logprob else ""
             self._client.say_once(
                 f"no log-probabilities {answer.no_logprob}",
@@ -625,11 +610,11 @@ class HedgeOpenAI(ChatAdapter):
     @property
     def _takes_configuration(self) -> bool:
         """Whether this is `transformers serve`, which has said so by the way it refuses."""
-        told = self._client.refused.get("top_k", self._client.refused.get("min_p", ""))
-        return _UNEXPECTED_FIELDS in told and self._client.takes("generation_config")
+        reason = self._client.refused.get("top_k", self._client.refused.get("min_p", ""))
+        return _UNEXPECTED_FIELDS in reason and self._client.takes("generation_config")
 
     def _with_configuration(self, question: _Question) -> Mapping[str, Any]:
-        """The settings, with the model's repetition penalty where it is known to have one.
+        """Return the settings, with the model's repetition penalty where it is known to have one.
 
         For `transformers serve` with a generation configuration, too: it replaces the model's own whole.
         """
@@ -675,14 +660,14 @@ class _Encoded:
         self, make: Callable[[], Sequence[Mapping[str, Any]]], uses: int = 1, max_image_side: int | None = None
     ) -> None:
         self._make, self._uses, self._max_image_side = make, uses, max_image_side
-        self._made: asyncio.Task[bytes] | None = None
+        self._task: asyncio.Task[bytes] | None = None
 
     async def __call__(self) -> bytes:
-        made = self._made = self._made or asyncio.create_task(asyncio.to_thread(self._encode))
+        task = self._task = self._task or asyncio.create_task(asyncio.to_thread(self._encode))
         self._uses -= 1
         if self._uses <= 0:
-            self._made = None
-        return await asyncio.shield(made)  # others may wait for it, too
+            self._task = None
+        return await asyncio.shield(task)  # others may wait for it, too
 
     def _encode(self) -> bytes:
         return encoded(to_openai(self._make(), max_image_side=self._max_image_side))
@@ -696,18 +681,8 @@ class _Offered(NamedTuple):
 
 
 def _answered(turns: bytes, text: str) -> bytes:
-    """A conversation in OpenAI's form, as JSON, with a text as its last turn."""
+    """Return a conversation in OpenAI's form, as JSON, with a text as its last turn."""
     return b"%s,%s]" % (turns[:-1], encoded({"role": "assistant", "content": text}))
-
-
-def _whole(
-    prompt: tuple[PromptToken, ...] | str, closed: Sequence[tuple[PromptToken, ...] | str], text: str
-) -> Answer | str:
-    told = [tokens for tokens in closed if not isinstance(tokens, str)]
-    if isinstance(prompt, str) or len(told) < len(closed):
-        return next(one for one in (prompt, *closed) if isinstance(one, str))
-    controls = {token.id for tokens in told for token in tokens if is_control(token.text)}
-    return whole_reply(prompt, told, text, controls)
 
 
 def _outcome(outcome: Answer | RequestFailed) -> Answer | str:
@@ -717,7 +692,7 @@ def _outcome(outcome: Answer | RequestFailed) -> Answer | str:
 
 
 def _short(name: str) -> str:
-    """The last part of a path or a hub id."""
+    """Return the last part of a path or a hub id."""
     return name.rstrip("/").rpartition("/")[2]
 
 
@@ -728,14 +703,14 @@ def _configuration(sampled: bool, top_p: float, penalty: float | None) -> dict[s
 
 
 def _own_tokens(model: str) -> dict[str, Any]:
-    """The special tokens of a model's own generation configuration."""
+    """Return the special tokens of a model's own generation configuration."""
     own = _own_configuration(model)
     return {name: own[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id") if own.get(name) is not None}
 
 
 @lru_cache(maxsize=8)
 def _own_configuration(model: str) -> Mapping[str, Any]:
-    """A model's own generation configuration, where it can be read here."""
+    """Return a model's own generation configuration, where it can be read here."""
     from transformers import GenerationConfig
 
     try:
@@ -744,7 +719,7 @@ def _own_configuration(model: str) -> Mapping[str, Any]:
         return {}
 
 
-def _of_conversation(
+def _conversation_question(
     i: int, messages: _Encoded, draw: Draw, max_new_tokens: int, schema: Mapping[str, Any] | None
 ) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
@@ -754,8 +729,8 @@ def _of_conversation(
     return _Question((i,), f"conversation {draw.index}", messages, settings, optional, pure=True)
 
 
-def _of_draw(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
-    """The request for a draw, and for those that go with it.
+def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encoded) -> _Question:
+    """Return the request for a draw, and for those that go with it.
 
     Args:
         draw: the first one.
@@ -795,7 +770,7 @@ def _json_of(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """The fields of a request.
+    """Return the fields of a request.
 
     Args:
         temperature: 0 is greedy.
@@ -812,7 +787,7 @@ def _settings(temperature: float, limits: Mapping[str, Any], seed: int | None = 
 
 
 def _decoding(limits: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a request's `decoding` stands for, with what the plan sets itself on top."""
+    """Return the fields that a request's `decoding` stands for, with what the plan sets itself on top."""
     own = {name: limits[name] for name in NEUTRAL if name in limits}
     return {**NEUTRAL, **own} if _is_pure(limits) else own
 
@@ -823,8 +798,3 @@ def _is_pure(limits: Mapping[str, Any]) -> bool:
 
 def _unreachable(outcomes: Sequence[Answer | RequestFailed]) -> bool:
     return all(isinstance(outcome, RequestFailed) and outcome.unreachable for outcome in outcomes)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    texts = [value] if isinstance(value, str) else list(value or [])  # type: ignore[call-overload]
-    return tuple(text for text in texts if text)

@@ -33,7 +33,7 @@ MOST_DEATHS = 3
 """Replicas that may die at one batch before its draws count as failed."""
 
 _FACTS = ("answer_identity", "takes_choices", "tells_tokens", "samples_itself", "contrast")
-_DELEGATED = ("forced_logprobs", "reply_logprobs", "sent_decoding", "sampling_facts")
+_DELEGATED = ("answer_conversations", "forced_logprobs", "reply_logprobs", "sent_decoding", "sampling_facts")
 _PATIENCE_S = 60.0
 
 
@@ -72,7 +72,7 @@ class HedgeRay(ChatAdapter):
         self._draws_per_task = draws_per_task
         remote = self._ray.remote(_Replica).options(num_gpus=num_gpus, num_cpus=num_cpus)
         self._new = partial(remote.remote, of, options)
-        self._replicas = [_Hand(self._new()) for _ in range(replicas)]
+        self._replicas = [_Handle(self._new()) for _ in range(replicas)]
         facts = self._ask("facts")
         self.answer_identity: str = facts["answer_identity"]
         for name in _FACTS[1:]:
@@ -86,15 +86,15 @@ class HedgeRay(ChatAdapter):
         ray = self._ray
         waiting = deque(_batches(draws, self._draws_per_task))
         deaths: dict[int, int] = {}
-        under_way: dict[Any, tuple[_Hand, list[int]]] = {}
+        under_way: dict[Any, tuple[_Handle, list[int]]] = {}
         try:
             while waiting or under_way:
-                for hand in sorted(self._replicas, key=lambda hand: hand.n_batches):
-                    while waiting and hand.ready and hand.n_batches < AHEAD:
+                for handle in sorted(self._replicas, key=lambda handle: handle.n_batches):
+                    while waiting and handle.ready and handle.n_batches < AHEAD:
                         rows = waiting.popleft()
-                        under_way[hand.actor.draw.remote(_carried([draws[i] for i in rows]))] = (hand, rows)
-                        hand.n_batches += 1
-                starting = {hand.started(): hand for hand in self._replicas if not hand.ready}
+                        under_way[handle.actor.draw.remote(_carried([draws[i] for i in rows]))] = (handle, rows)
+                        handle.n_batches += 1
+                starting = {handle.started(): handle for handle in self._replicas if not handle.ready}
                 done, _ = ray.wait([*under_way, *starting], timeout=_PATIENCE_S)
                 if not done and not under_way:
                     logger.warning("hedge_ray: no replica is there; waiting for the cluster to have room for one")
@@ -102,14 +102,14 @@ class HedgeRay(ChatAdapter):
                     if ref in starting:
                         self._greet(starting[ref], ref)
                         continue
-                    hand, rows = under_way.pop(ref)
-                    hand.n_batches -= 1
+                    handle, rows = under_way.pop(ref)
+                    handle.n_batches -= 1
                     try:
                         answers = ray.get(ref)
                     except ray.exceptions.RayTaskError as error:
                         raise error.cause if isinstance(error.cause, HedgeError) else error from error
                     except ray.exceptions.RayError as error:
-                        self._replace(hand, error)
+                        self._replace(handle, error)
                         deaths[rows[0]] = deaths.get(rows[0], 0) + 1
                         if deaths[rows[0]] < MOST_DEATHS:
                             waiting.appendleft(rows)
@@ -119,52 +119,49 @@ class HedgeRay(ChatAdapter):
                     else:
                         yield [(rows[i], answer) for i, answer in answers]
         finally:
-            for ref, (hand, _) in under_way.items():
+            for ref, (handle, _) in under_way.items():
                 ray.cancel(ref)
-                hand.n_batches -= 1
-
-    def answer_conversations(self, conversations: Sequence[list[dict[str, Any]]], **options: Any) -> list[Answer]:
-        return self._ask("ask", "answer_conversations", conversations, **options)
+                handle.n_batches -= 1
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         raise HedgeError("hedge_ray samples for tasks of hedge_tasks; for others use the adapter itself")
 
     def clean(self) -> None:
         """End the replicas, so that what they held is free."""
-        for hand in self._replicas:
-            self._ray.kill(hand.actor)
+        for handle in self._replicas:
+            self._ray.kill(handle.actor)
         self._replicas = []
 
-    def _greet(self, hand: _Hand, ref: Any) -> None:
+    def _greet(self, handle: _Handle, ref: Any) -> None:
         try:
             self._ray.get(ref)
         except self._ray.exceptions.RayTaskError:
             raise
         except self._ray.exceptions.RayError as error:
-            self._replace(hand, error)
+            self._replace(handle, error)
         else:
-            hand.ready = True
+            handle.ready = True
 
-    def _replace(self, hand: _Hand, error: Exception) -> None:
+    def _replace(self, handle: _Handle, error: Exception) -> None:
         """Put another replica in the place of a dead one, once, whatever it had been handed."""
-        if hand in self._replicas:
+        if handle in self._replicas:
             logger.warning("hedge_ray: a replica died, another one takes its place: {}", str(error).splitlines()[0])
-            self._replicas[self._replicas.index(hand)] = _Hand(self._new())
+            self._replicas[self._replicas.index(handle)] = _Handle(self._new())
 
     def _ask(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Ask the first replica that is there; another one where it dies."""
         ray = self._ray
         for _ in range(MOST_DEATHS):
-            starting = {hand.started(): hand for hand in self._replicas}
+            starting = {handle.started(): handle for handle in self._replicas}
             done, _ = ray.wait(list(starting))
-            hand = starting[done[0]]
+            handle = starting[done[0]]
             try:
-                hand.ready = ray.get(done[0])
-                return ray.get(getattr(hand.actor, method).remote(*arguments, **options))
+                handle.ready = ray.get(done[0])
+                return ray.get(getattr(handle.actor, method).remote(*arguments, **options))
             except ray.exceptions.RayTaskError as error:
                 raise error.cause if isinstance(error.cause, HedgeError) else error from error
             except ray.exceptions.RayError as error:
-                self._replace(hand, error)
+                self._replace(handle, error)
         raise HedgeError(f"hedge_ray: {MOST_DEATHS} replicas died one after the other; see Ray's log")
 
 
@@ -187,8 +184,8 @@ class _Replica:
         return getattr(self._model, name)(*arguments, **options)
 
 
-class _Hand:
-    """A replica as this process sees it."""
+class _Handle:
+    """This process's handle of a replica."""
 
     def __init__(self, actor: Any) -> None:
         self.actor, self.ready, self.n_batches = actor, False, 0
@@ -225,11 +222,11 @@ def _carried(draws: Sequence[DrawRequest]) -> list[DrawRequest]:
 
 def _batches(draws: Sequence[DrawRequest], size: int) -> Iterator[list[int]]:
     """Positions of draws, about so many a batch; those of a document in one."""
-    of_document: dict[str, list[int]] = {}
+    by_document: dict[str, list[int]] = {}
     for i, draw in enumerate(draws):
-        of_document.setdefault(draw.request.key, []).append(i)
+        by_document.setdefault(draw.request.key, []).append(i)
     batch: list[int] = []
-    for rows in of_document.values():
+    for rows in by_document.values():
         batch += rows
         if len(batch) >= size:
             yield batch

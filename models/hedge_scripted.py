@@ -17,7 +17,7 @@ _CONDITIONS = ("baseline", "clean", "noisy")
 
 
 class HedgeScripted(ChatAdapter):
-    """Says what its script says, whatever it is shown. It tells no log-probabilities, for there are none.
+    """Replies as its script has it, whatever it is shown. There are no log-probabilities.
 
     Args:
         script: a JSON file, or `package://some.package/folder/file.json`: an object from ids of documents (of a second
@@ -35,7 +35,7 @@ class HedgeScripted(ChatAdapter):
 
     def __init__(self, script: str = "", batch_size: int | str = 1, device: str | None = None, **options: Any) -> None:
         super().__init__()
-        refuse_unknown(options, ("script",))
+        refuse_unknown(options, HedgeScripted)
         if not script:
             raise ConfigError("hedge_scripted: script is missing, such as --model_args script=replies.json")
         self._replies = _checked(read_json(file_at(script)), script)
@@ -54,32 +54,30 @@ class HedgeScripted(ChatAdapter):
     def _reply(self, id: str, condition: str, index: int) -> str:
         if id not in self._replies:
             raise unknown("document of the script", id, self._replies)
-        of = self._replies[id]
-        said = of.get(condition, of["baseline"])
-        return said[index % len(said)]
-
-    def answer_conversations(self, conversations: Sequence[list[dict[str, Any]]], **options: Any) -> list[Answer]:
-        raise HedgeError("hedge_scripted answers the documents of its script, and no other conversation")
+        by_condition = self._replies[id]
+        replies = by_condition.get(condition, by_condition["baseline"])
+        return replies[index % len(replies)]
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         raise HedgeError("hedge_scripted answers HEDGE tasks only")
 
 
 def _checked(script: object, where: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Document -> condition -> texts."""
+    """Return the script as document -> condition -> replies."""
     if not isinstance(script, Mapping) or not script:
         raise ConfigError(f"{where}: expected an object from documents to replies, got {shown(script)}")
-    replies = {}
-    for id, of in script.items():
-        given = of if isinstance(of, Mapping) else {"baseline": of}
-        for condition in given:
+    checked = {}
+    for id, entry in script.items():
+        by_condition = entry if isinstance(entry, Mapping) else {"baseline": entry}
+        texts = {}
+        for condition, value in by_condition.items():
             if condition not in _CONDITIONS:
                 raise unknown(f"condition of {shown(id)} in {where}", condition, _CONDITIONS)
-        texts = {condition: [said] if isinstance(said, str) else said for condition, said in given.items()}
-        for condition, said in texts.items():
-            if not (isinstance(said, list) and said and all(isinstance(text, str) for text in said)):
+            replies = [value] if isinstance(value, str) else value
+            if not (isinstance(replies, list) and replies and all(isinstance(reply, str) for reply in replies)):
                 raise ConfigError(f"{where}: {shown(id)}.{condition}: expected a text or a list of texts")
+            texts[condition] = replies
         if "baseline" not in texts:
             raise ConfigError(f"{where}: {shown(id)}: no baseline")
-        replies[id] = texts
-    return replies
+        checked[id] = texts
+    return checked

@@ -22,15 +22,16 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models.base import (
     SPELLINGS,
     ChatAdapter,
-    complete,
-    conversation_draws,
+    Conversations,
+    PlainSettings,
+    Reading,
     drawn_reply,
     forced_answer,
     positive,
     refuse_unknown,
     whole_reply,
 )
-from hedge_tasks.models.token_sampling import rounded, sent_decoding, thought_of
+from hedge_tasks.models.token_sampling import cut, rounded, sent_decoding, thought_of
 from hedge_tasks.perturb.workers import PictureWorkers
 from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.requests import DrawRequest
@@ -38,23 +39,6 @@ from hedge_tasks.sampling.reread import Reread
 from hedge_tasks.sampling.series import request_seed, series
 from hedge_tasks.serving.completion import PromptToken
 from hedge_tasks.serving.fingerprints import identity_of
-
-_ARGUMENTS = (
-    "pretrained",
-    "revision",
-    "dtype",
-    "max_model_len",
-    "max_num_batched_tokens",
-    "enforce_eager",
-    "gpu_memory_utilization",
-    "tensor_parallel_size",
-    "data_parallel_size",
-    "max_images",
-    "documents_per_call",
-    "trust_remote_code",
-    "picture_workers",
-    "batch_size",
-)
 
 # Draws whose pictures are made while the engine is busy: about a dozen documents at n = 10.
 _AHEAD = 256
@@ -106,7 +90,7 @@ class HedgeVLLM(ChatAdapter):
         **options: Any,
     ) -> None:
         super().__init__()
-        refuse_unknown(options, _ARGUMENTS)
+        refuse_unknown(options, HedgeVLLM)
         if device not in (None, "cuda"):
             raise ConfigError(f"device: vLLM chooses its own GPUs (CUDA_VISIBLE_DEVICES); got {device!r}")
         self.documents_per_call = positive("documents_per_call", documents_per_call)
@@ -182,8 +166,8 @@ class HedgeVLLM(ChatAdapter):
                 ]
 
     def _read_draws(self, output: Any, draw: DrawRequest, n: int) -> list[Answer | str]:
-        """The answers of a request for several draws, in the order of their seeds."""
-        completions = sorted(output.outputs, key=lambda one: one.index) if n > 1 else output.outputs
+        """Return the answers of a request for several draws, in the order of their seeds."""
+        completions = sorted(output.outputs, key=lambda completion: completion.index) if n > 1 else output.outputs
         if len(completions) != n:
             return [f"vLLM returned {len(completions)} outputs of {n}" if n > 1 else "vLLM returned no output"] * n
         until = draw.request.plan.limits().get("until", ())
@@ -230,7 +214,7 @@ class HedgeVLLM(ChatAdapter):
         return sent_decoding(limits, self._defaults)
 
     def _read(self, completion: Any, alternatives: int | None = None, until: Sequence[str] = ()) -> Answer | str:
-        """The answer of one of the `outputs` of a `RequestOutput`, or why there is none.
+        """Return the answer of one of the `outputs` of a `RequestOutput`, or why there is none.
 
         Args:
             alternatives: how many tokens are kept beside each one of the answer; None keeps no tokens.
@@ -242,15 +226,16 @@ class HedgeVLLM(ChatAdapter):
         tokens, table = list(completion.token_ids), completion.logprobs
         if not tokens or table is None:
             return Answer(answer_of(completion.text), finish=finish)
-        own = [entry[token] for token, entry in zip(tokens, table, strict=True)]
-        logprobs, controls = [one.logprob for one in own], [token in self._special for token in tokens]
-        pieces = [(one.decoded_token or "").encode("utf-8", "replace") for one in own]
-        parts = split_tokens([Token(*of) for of in zip(pieces, logprobs, controls, strict=True)])
+        chosen = [entries[token] for token, entries in zip(tokens, table, strict=True)]
+        logprobs, controls = [entry.logprob for entry in chosen], [token in self._special for token in tokens]
+        pieces = [(entry.decoded_token or "").encode("utf-8", "replace") for entry in chosen]
+        parts = split_tokens(list(map(Token, pieces, logprobs, controls)))
         text = self._text(completion.text, tokens, parts, until)
         ended = finish == "stop" and controls[-1]
         if isinstance(parts, str):
-            said = logprobs[:-1] if ended else logprobs  # the end token is no part of the thought
-            return Answer(text, finish=finish, thought=thought_of(said) if parts == NO_END else None, no_logprob=parts)
+            in_thought = logprobs[:-1] if ended else logprobs  # the end token is no part of the thought
+            thought = thought_of(in_thought) if parts == NO_END else None
+            return Answer(text, finish=finish, thought=thought, no_logprob=parts)
         begin = len(parts.thought)
         answer = Answer(text, rounded(parts.mean_logprob), len(parts.counted), finish)
         if ended:
@@ -258,11 +243,11 @@ class HedgeVLLM(ChatAdapter):
         answer = replace(answer, thought=thought_of(logprobs[:begin]))
         if alternatives is None:
             return answer
-        written, others = self._told(tokens[begin:], table[begin:], alternatives)
-        return replace(answer, tokens=written, alternatives=others)
+        texts, likeliest = self._with_alternatives(tokens[begin:], table[begin:], alternatives)
+        return replace(answer, tokens=texts, alternatives=likeliest)
 
     def _text(self, text: str, tokens: Sequence[int], parts: Parts | str, until: Sequence[str]) -> str:
-        """The answer's text. Marks of a thought that are control tokens are not in vLLM's own."""
+        """Return the answer's text. Marks of a thought that are control tokens are not in vLLM's own."""
         if has_thought(text) or (isinstance(parts, Parts) and not parts.thought):
             return answer_of(text)
         tokenizer = self._engine.get_tokenizer()
@@ -270,39 +255,31 @@ class HedgeVLLM(ChatAdapter):
             # The end token is no text; the marks of the thought, which may be control tokens, are.
             ended = bool(tokens) and tokens[-1] == tokenizer.eos_token_id
             return str(tokenizer.decode(tokens[:-1] if ended else tokens, skip_special_tokens=False)).strip()
-        said = str(tokenizer.decode(tokens[len(parts.thought) :], skip_special_tokens=True))
-        for stop in until:
-            said = said.split(stop)[0]
-        return said.strip()
+        return cut(str(tokenizer.decode(tokens[len(parts.thought) :], skip_special_tokens=True)), until).strip()
 
-    def _told(self, tokens: Sequence[int], table: Sequence[Mapping[int, Any]], k: int) -> tuple[Any, ...]:
+    def _with_alternatives(self, tokens: Sequence[int], table: Sequence[Mapping[int, Any]], k: int) -> tuple[Any, ...]:
         """Tokens and alternatives of an answer as vLLM writes them, special ones left out."""
 
-        def written(entry: Any) -> tuple[str, float]:
+        def text_and_logprob(entry: Any) -> tuple[str, float]:
             return entry.decoded_token or "", rounded(entry.logprob)
 
-        kept = [(token, entry) for token, entry in zip(tokens, table, strict=True) if token not in self._special]
-        pieces = tuple(written(entry[token]) for token, entry in kept)
+        steps = [(token, entries) for token, entries in zip(tokens, table, strict=True) if token not in self._special]
+        texts = tuple(text_and_logprob(entries[token]) for token, entries in steps)
         # Beside the k likeliest there is the token itself.
-        likeliest = [sorted(entry.items(), key=lambda one: -one[1].logprob)[:k] for _, entry in kept]
-        others = [tuple(written(one) for token, one in of if token not in self._special) for of in likeliest]
-        return pieces, (tuple(others) if k else None)
+        likeliest = [sorted(entries.items(), key=lambda pair: -pair[1].logprob)[:k] for _, entries in steps]
+        alternatives = tuple(
+            tuple(text_and_logprob(entry) for token, entry in pairs if token not in self._special)
+            for pairs in likeliest
+        )
+        return texts, (alternatives if k else None)
 
-    def answer_conversations(
-        self,
-        conversations: Sequence[list[dict[str, Any]]],
-        *,
-        temperature: float = 0.0,
-        max_new_tokens: int = 512,
-        seeds: Sequence[int] | None = None,
-        schema: Mapping[str, Any] | None = None,
-    ) -> list[Answer]:
-        """One answer a conversation, all in one call; see `ChatAdapter.answer_conversations`."""
-        draws = conversation_draws(len(conversations), temperature, seeds)
-        limits = {"max_new_tokens": max_new_tokens}
+    def _answer_draws(
+        self, conversations: Conversations, draws: Sequence[Draw], limit: int, schema: Mapping[str, Any] | None
+    ) -> list[Answer | str]:
+        limits = {"max_new_tokens": limit}
         sampling = [self._sampling_of(draw, limits, schema=schema) for draw in draws]
         outputs = self._chat([_for_vllm(conversation) for conversation in conversations], sampling)
-        return complete([self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs])
+        return [self._read(out.outputs[0]) if out.outputs else "vLLM returned no output" for out in outputs]
 
     @classmethod
     def keeps_schemas(cls) -> bool:
@@ -311,40 +288,33 @@ class HedgeVLLM(ChatAdapter):
     def forced_logprobs(
         self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
     ) -> list[Answer | str]:
-        """How likely each text is as the answer to its conversation, by vLLM's `prompt_logprobs`.
+        """Return how likely each text is as the answer to its conversation, by vLLM's `prompt_logprobs`.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The engine reads the conversation with the text as the beginning
         of its last turn.
         """
-        goes_on = {"add_generation_prompt": False, "continue_final_message": True}
-        outputs = self._read_prompts(_answered(conversations, texts), **goes_on)
-        return [
-            tokens if isinstance(tokens, str) else forced_answer(tokens, text)
-            for tokens, text in zip(map(_prompt_tokens, outputs), texts, strict=True)
-        ]
+        begun = [_answered(conversation, text) for conversation, text in zip(conversations, texts, strict=True)]
+        readings = self._read_prompts(begun, add_generation_prompt=False, continue_final_message=True)
+        return [forced_answer(reading, text) for reading, text in zip(readings, texts, strict=True)]
 
     def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
-        """How likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
+        """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         The engine reads the reply as a finished turn, behind which the chat template writes the end: two readings a
         text, one a spelling, and one of each conversation object to see where the reply begins. vLLM's prefix cache
         does not serve prompts whose log-probabilities are asked for.
         """
-        asked = {id(conversation): conversation for conversation in conversations}
-        prompts = dict(zip(asked, map(_prompt_tokens, self._read_prompts(list(asked.values()))), strict=True))
-        spelled = [blank + text for text in texts for blank in SPELLINGS]
-        twice = [conversation for conversation in conversations for _ in SPELLINGS]
-        finished = {"add_generation_prompt": False, "continue_final_message": False}
-        closed = [_prompt_tokens(output) for output in self._read_prompts(_answered(twice, spelled), **finished)]
-        n = len(SPELLINGS)
+        by_id = {id(conversation): conversation for conversation in conversations}
+        prompts = dict(zip(by_id, self._read_prompts(list(by_id.values())), strict=True))
+        closed = self._read_finished(conversations, texts)
         return [
-            self._whole(prompts[id(conversation)], closed[n * i : n * (i + 1)], text)
-            for i, (conversation, text) in enumerate(zip(conversations, texts, strict=True))
+            whole_reply(prompts[id(conversation)], readings, text, self._is_control)
+            for conversation, readings, text in zip(conversations, closed, texts, strict=True)
         ]
 
     @property
     def dtype(self) -> str:
-        """Of the weights, such as "bfloat16"."""
+        """Data type of the weights, such as "bfloat16"."""
         return str(self._engine.llm_engine.model_config.dtype).removeprefix("torch.")
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
@@ -352,40 +322,39 @@ class HedgeVLLM(ChatAdapter):
 
         Two readings an answer, one a spelling, and one of each prompt. What the seed would have chosen is vLLM's.
         """
-        firsts = {draw.prompt_key: i for i, draw in reversed(list(enumerate(draws)))}
-        messages = {asked: draws[i].messages() for asked, i in firsts.items()}
-        outputs = self._read_prompts(list(messages.values()))
-        prompts = dict(zip(messages, map(_prompt_tokens, outputs), strict=True))
-        spoken = [i for i, answer in enumerate(answers) if answer.text]
-        spelled = [(messages[draws[i].prompt_key], blank + answers[i].text) for i in spoken for blank in SPELLINGS]
-        finished = {"add_generation_prompt": False, "continue_final_message": False}
-        outputs = self._read_prompts(_answered(*zip(*spelled, strict=True)), **finished) if spelled else []
-        closed, n = [_prompt_tokens(output) for output in outputs], len(SPELLINGS)
-        found: list[Reread | str] = ["an empty answer has no tokens to be read"] * len(answers)
-        for place, i in enumerate(spoken):
-            prompt, mine = prompts[draws[i].prompt_key], closed[n * place : n * (place + 1)]
-            failed = next((one for one in (prompt, *mine) if isinstance(one, str)), None)
-            if failed is not None or isinstance(prompt, str):
-                found[i] = str(failed)
-                continue
-            tokens = [one for one in mine if not isinstance(one, str)]
-            found[i] = drawn_reply(prompt, tokens, answers[i].text, self._special)
-        return found
+        messages = {
+            draw.prompt_key: draw.messages() for draw in {draw.prompt_key: draw for draw in reversed(draws)}.values()
+        }
+        prompts = dict(zip(messages, self._read_prompts(list(messages.values())), strict=True))
+        not_empty = [i for i, answer in enumerate(answers) if answer.text]
+        closed = self._read_finished(
+            [messages[draws[i].prompt_key] for i in not_empty], [answers[i].text for i in not_empty]
+        )
+        rereads: list[Reread | str] = ["an empty answer has no tokens to be read"] * len(answers)
+        for i, readings in zip(not_empty, closed, strict=True):
+            rereads[i] = drawn_reply(prompts[draws[i].prompt_key], readings, answers[i].text, self._is_control)
+        return rereads
 
-    def _whole(
-        self, prompt: list[PromptToken] | str, closed: Sequence[list[PromptToken] | str], text: str
-    ) -> Answer | str:
-        failed = next((one for one in (prompt, *closed) if isinstance(one, str)), None)
-        if failed is not None or isinstance(prompt, str):
-            return str(failed)
-        return whole_reply(prompt, [one for one in closed if not isinstance(one, str)], text, self._special)
+    def _is_control(self, token: PromptToken) -> bool:
+        return token.id in self._special
 
-    def _read_prompts(self, conversations: Sequence[list[dict[str, Any]]], **options: bool) -> list[Any]:
+    def _read_finished(
+        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
+    ) -> list[list[Reading]]:
+        """Have each text read as the finished last turn of its conversation, once a spelling."""
+        pairs = zip(conversations, texts, strict=True)
+        turns = [_answered(conversation, blank + text) for conversation, text in pairs for blank in SPELLINGS]
+        readings = self._read_prompts(turns, add_generation_prompt=False, continue_final_message=False)
+        return [readings[i : i + len(SPELLINGS)] for i in range(0, len(readings), len(SPELLINGS))]
+
+    def _read_prompts(self, conversations: Sequence[list[dict[str, Any]]], **options: bool) -> list[Reading]:
         """Have prompts read with the log-probabilities of their tokens; the one token that follows is thrown away."""
+        if not conversations:
+            return []
         sampling = [self._vllm.SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0) for _ in conversations]
         turns = [_for_vllm(conversation) for conversation in conversations]
-        outputs: list[Any] = self._engine.chat(turns, sampling_params=sampling, use_tqdm=False, **options)
-        return outputs
+        outputs = self._engine.chat(turns, sampling_params=sampling, use_tqdm=False, **options)
+        return [_prompt_tokens(output) for output in outputs]
 
     def clean(self) -> None:
         """Let go of the engine, which holds nearly all of the GPU's memory; the clustering models need some of it."""
@@ -406,15 +375,13 @@ class HedgeVLLM(ChatAdapter):
                 bar.update(len(part))
         return texts
 
-    def _plain_sampling(self, settings: Mapping[str, Any]) -> Any:
-        temperature = float(settings.get("temperature") or 0) if settings.get("do_sample", True) else 0.0
-        until = settings.get("until") or []
-        optional = {name: settings[name] for name in ("top_p", "top_k") if settings.get(name) is not None}
+    def _plain_sampling(self, task_settings: Mapping[str, Any]) -> Any:
+        settings = PlainSettings.of(task_settings)
         return self._vllm.SamplingParams(
-            temperature=temperature,
-            max_tokens=int(settings.get("max_new_tokens", 256)),
-            stop=[text for text in ([until] if isinstance(until, str) else until) if text],
-            **(optional if temperature > 0 else {}),
+            temperature=settings.temperature,
+            max_tokens=settings.max_new_tokens,
+            stop=list(settings.until),
+            **settings.top,
         )
 
 
@@ -434,22 +401,19 @@ def _groups(draws: Sequence[DrawRequest], call: Sequence[int]) -> list[list[int]
     return [[call[i] for i in group] for group in series([draws[i] for i in call])]
 
 
-def _answered(conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """Conversations, each with a text as the last turn."""
-    return [
-        [*conversation, {"role": "assistant", "content": text}]
-        for conversation, text in zip(conversations, texts, strict=True)
-    ]
+def _answered(conversation: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """Return a conversation with a text as its last turn."""
+    return [*conversation, {"role": "assistant", "content": text}]
 
 
-def _prompt_tokens(output: Any) -> list[PromptToken] | str:
-    """The prompt of a `RequestOutput`: of each token vLLM tells the log-probability."""
+def _prompt_tokens(output: Any) -> Reading:
+    """Return the prompt of a `RequestOutput`: each token with the log-probability that vLLM reports."""
     table, tokens = output.prompt_logprobs, output.prompt_token_ids
     if not table or not tokens:
         return "vLLM returned no log-probabilities of the prompt"
     # The first token has none, for nothing comes before it.
-    known = [(token, entry[token]) for token, entry in zip(tokens, table, strict=True) if entry and token in entry]
-    return [PromptToken(token, entry.decoded_token or "", entry.logprob) for token, entry in known]
+    pairs = [(token, entries[token]) for token, entries in zip(tokens, table, strict=True) if token in (entries or {})]
+    return [PromptToken(token, entry.decoded_token or "", entry.logprob) for token, entry in pairs]
 
 
 def _for_vllm(conversation: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,15 +13,13 @@ import torch
 from hedge_tasks.data.inside import DEPTHS, PLACES, TOP, Inside
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.models.decoding import continued, positions_of
-
-_FEWEST = 2
-"""A single image token is a mark in the text: the picture itself is read elsewhere, by cross-attention."""
+from hedge_tasks.models.picture_attention import FEWEST
 
 Array = npt.NDArray[Any]
 
 
 @torch.inference_mode()
-def looked_inside(
+def arrays_inside(
     model: Any,
     inputs: Mapping[str, Any],
     tokens: Sequence[Sequence[int]],
@@ -29,7 +27,7 @@ def looked_inside(
     parts: frozenset[str],
     sentences: Sequence[Sequence[Sequence[int]]] = (),
 ) -> list[Inside | str]:
-    """The arrays of each row that `hedge_tasks.data.inside` describes.
+    """Return the arrays of each row that `hedge_tasks.data.inside` describes.
 
     Args:
         model: a transformers model; with the eager implementation of attention where `attention` is asked for.
@@ -43,7 +41,7 @@ def looked_inside(
         Arrays by name; a string where the answer is empty or a number overflows half precision.
 
     Raises:
-        ConfigError: the model tells no attention weights.
+        ConfigError: The model reports no attention weights.
     """
     longer, forced = continued(model, inputs, tokens)
     length, begins = forced.shape[1], inputs["input_ids"].shape[1]
@@ -56,47 +54,47 @@ def looked_inside(
         logits_to_keep=length + 1 if parts & {"logits", "draws"} else 1,
     )
     ids = inputs["input_ids"].cpu()
-    there = inputs["attention_mask"].cpu().bool()
-    found: list[Inside | str] = []
-    for i, said in enumerate(tokens):
-        if not said:
-            found.append("the answer is empty")
+    is_prompt = inputs["attention_mask"].cpu().bool()
+    rows: list[Inside | str] = []
+    for i, answer in enumerate(tokens):
+        if not answer:
+            rows.append("the answer is empty")
             continue
         if "sentences" in parts and not all(sentences[i]):
-            found.append("the tokenizer does not tell which tokens a sentence has")
+            rows.append("the tokenizer does not tell which tokens a sentence has")
             continue
-        seen = torch.zeros_like(ids[i], dtype=torch.bool) if image_token is None else ids[i] == image_token
+        is_image = torch.zeros_like(ids[i], dtype=torch.bool) if image_token is None else ids[i] == image_token
         arrays: dict[str, Array] = {}
         if parts & {"logits", "draws"}:
-            arrays["logits"] = _of_logits(output.logits[i, -length - 1 :][: len(said)], forced[i, : len(said)])
+            arrays["logits"] = _logit_array(output.logits[i, -length - 1 :][: len(answer)], forced[i, : len(answer)])
         if "draws" in parts:
             middle = output.hidden_states[round((len(output.hidden_states) - 1) * DEPTHS[0])]
-            arrays["draw_states"] = _half(middle[i, begins + len(said) - 1])
+            arrays["draw_states"] = _half(middle[i, begins + len(answer) - 1])
             arrays["draw_logits"] = arrays["logits"].mean(axis=0)
         if "logits" not in parts:
             arrays.pop("logits", None)
         if "states" in parts:
-            arrays["states"] = _of_states(output.hidden_states, i, begins, len(said), seen)
+            arrays["states"] = _state_array(output.hidden_states, i, begins, len(answer), is_image)
         if "sentences" in parts:
-            arrays["sentence_states"] = _of_sentences(output.hidden_states, i, begins, sentences[i])
+            arrays["sentence_states"] = _sentence_array(output.hidden_states, i, begins, sentences[i])
         if "attention" in parts:
-            arrays |= _of_attention(output.attentions, i, there[i], seen, len(said))
-        too_large = any(np.isinf(of).any() for of in arrays.values() if of.dtype == np.float16)
-        found.append("a hidden state is too large for half precision" if too_large else arrays)
-    return found
+            arrays |= _attention_arrays(output.attentions, i, is_prompt[i], is_image, len(answer))
+        too_large = any(np.isinf(array).any() for array in arrays.values() if array.dtype == np.float16)
+        rows.append("a hidden state is too large for half precision" if too_large else arrays)
+    return rows
 
 
 def _half(states: torch.Tensor) -> Array:
-    found: Array = states.float().cpu().to(torch.float16).numpy()
-    return found
+    array: Array = states.float().cpu().to(torch.float16).numpy()
+    return array
 
 
-def _of_states(layers: Sequence[torch.Tensor], row: int, begins: int, n: int, seen: torch.Tensor) -> Array:
+def _state_array(layers: Sequence[torch.Tensor], row: int, begins: int, n: int, is_image: torch.Tensor) -> Array:
     """States at the places of one row, shape (layers, places, width)."""
     depth = len(layers) - 1
     states = torch.stack([layers[round(depth * share)][row].float().cpu() for share in DEPTHS])
     answer = states[:, begins : begins + n]
-    image = states[:, int(seen.nonzero()[-1])] if seen.any() else torch.full_like(states[:, 0], float("nan"))
+    image = states[:, int(is_image.nonzero()[-1])] if is_image.any() else torch.full_like(states[:, 0], float("nan"))
     at = {
         "question": states[:, begins - 1],
         "image": image,
@@ -107,15 +105,17 @@ def _of_states(layers: Sequence[torch.Tensor], row: int, begins: int, n: int, se
     return _half(torch.stack([at[place] for place in PLACES], dim=1))
 
 
-def _of_sentences(layers: Sequence[torch.Tensor], row: int, begins: int, sentences: Sequence[Sequence[int]]) -> Array:
+def _sentence_array(layers: Sequence[torch.Tensor], row: int, begins: int, sentences: Sequence[Sequence[int]]) -> Array:
     """States of each sentence of one row, shape (sentences, layers, sentence places, width)."""
     depth = len(layers) - 1
     states = torch.stack([layers[round(depth * share)][row, begins:].float().cpu() for share in DEPTHS])
-    kept = [torch.stack([states[:, places[-1]], states[:, list(places)].mean(dim=1)], dim=1) for places in sentences]
-    return _half(torch.stack(kept) if kept else states.new_empty((0, len(DEPTHS), 2, states.shape[-1])))
+    at_sentences = [
+        torch.stack([states[:, places[-1]], states[:, list(places)].mean(dim=1)], dim=1) for places in sentences
+    ]
+    return _half(torch.stack(at_sentences) if at_sentences else states.new_empty((0, len(DEPTHS), 2, states.shape[-1])))
 
 
-def _of_logits(logits: torch.Tensor, said: torch.Tensor) -> Array:
+def _logit_array(logits: torch.Tensor, tokens: torch.Tensor) -> Array:
     """Columns of `LOGITS` at each token, shape (tokens, columns), from logits of shape (tokens, vocabulary)."""
     logits = logits.float()
     total = logits.logsumexp(-1)
@@ -123,7 +123,7 @@ def _of_logits(logits: torch.Tensor, said: torch.Tensor) -> Array:
     possible = torch.isfinite(logprobs)
     inside = torch.where(possible, logprobs, 0.0)
     n = possible.sum(-1)
-    logit = logits.gather(1, said[:, None])[:, 0]
+    logit = logits.gather(1, tokens[:, None])[:, 0]
     columns = {
         "logprob": logit - total,
         "entropy": -(inside.exp() * inside * possible).sum(-1),
@@ -133,12 +133,12 @@ def _of_logits(logits: torch.Tensor, said: torch.Tensor) -> Array:
     }
     top = logprobs.topk(min(TOP, logprobs.shape[1]), dim=-1).values
     top = torch.nn.functional.pad(top, (0, TOP - top.shape[1]), value=float("-inf"))
-    found: Array = torch.cat([torch.stack(list(columns.values()), dim=1), top], dim=1).cpu().numpy()
-    return found
+    array: Array = torch.cat([torch.stack(list(columns.values()), dim=1), top], dim=1).cpu().numpy()
+    return array
 
 
-def _of_attention(
-    attentions: Sequence[torch.Tensor | None] | None, row: int, there: torch.Tensor, seen: torch.Tensor, n: int
+def _attention_arrays(
+    attentions: Sequence[torch.Tensor | None] | None, row: int, is_prompt: torch.Tensor, is_image: torch.Tensor, n: int
 ) -> dict[str, Array]:
     """Arrays of the part `attention` of one row.
 
@@ -148,22 +148,22 @@ def _of_attention(
         seen: tokens of the prompt that stand for the picture.
         n: tokens of the answer.
     """
-    begins, pictured = len(there), int(seen.sum()) >= _FEWEST
+    begins, pictured = len(is_prompt), int(is_image.sum()) >= FEWEST
     heads, previous, shares = [], [], []
     for layer in attentions or ():
         if layer is None:
             continue
         # Positions that say the tokens of the answer, and the last token itself: one layer at a time is in memory here.
         looks = layer[row, :, begins - 1 : begins + n].float().cpu()
-        prompt, answer = looks[..., :begins][..., there].sum(-1), looks[..., begins : begins + n].sum(-1)
-        image = looks[..., :begins][..., seen]
+        prompt, answer = looks[..., :begins][..., is_prompt].sum(-1), looks[..., begins : begins + n].sum(-1)
+        image = looks[..., :begins][..., is_image]
         on_image = image.sum(-1) if pictured else torch.full_like(prompt, float("nan"))
         share = image / on_image[..., None].clamp_min(1e-12)
-        entropy = torch.special.entr(share).sum(-1) / np.log(max(_FEWEST, int(seen.sum())))
+        entropy = torch.special.entr(share).sum(-1) / np.log(max(FEWEST, int(is_image.sum())))
         if not pictured:
             entropy = torch.full_like(prompt, float("nan"))
         # Means over tokens, of the prompt and of the answer so far, as the prompt is so much longer.
-        context = prompt[:, 1:] / int(there.sum())
+        context = prompt[:, 1:] / int(is_prompt.sum())
         new = answer[:, 1:] / torch.arange(1, n + 1)
         columns = [on_image[:, :n], (prompt - on_image.nan_to_num())[:, :n], answer[:, :n], entropy[:, :n]]
         columns.append(context / (context + new).clamp_min(1e-12))
@@ -174,8 +174,8 @@ def _of_attention(
         shares.append(on_image[:, :n].mean(0))
     if not heads:
         raise ConfigError("attention: the model tells no attention weights")
-    found = {"heads": heads, "previous": previous, "image_shares": shares}
-    arrays = {name: torch.stack(of).numpy() for name, of in found.items()}
+    by_layer = {"heads": heads, "previous": previous, "image_shares": shares}
+    arrays = {name: torch.stack(layers).numpy() for name, layers in by_layer.items()}
     return arrays | {"image_shares": arrays["image_shares"].mean(axis=0)}
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.io.options import number
 from hedge_tasks.models.contrast import Caches, Wrapped, contrasted, plausible
 from hedge_tasks.models.picture_attention import Pai
 
@@ -57,8 +58,7 @@ class Vcd:
 
     def __post_init__(self) -> None:
         _check_share("beta", self.beta)
-        if not math.isfinite(self.alpha) or self.alpha < 0:
-            raise ConfigError(f"alpha: expected a number of at least 0, got {self.alpha:g}")
+        number("alpha", self.alpha)
         if not 0 <= self.noise_step < _STEPS:
             raise ConfigError(f"noise_step: expected an integer from 0 to {_STEPS - 1}, got {self.noise_step}")
 
@@ -119,19 +119,19 @@ def mitigation(decoding: str | None, **options: Any) -> Mitigation | None:
     Raises:
         ConfigError: there is no such decoding, it has no such option, or a value makes no sense.
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    settings = {name: value for name, value in options.items() if value is not None}
     if decoding is None:
-        if given:
-            raise ConfigError(f"{next(iter(given))}: belongs to decoding=vcd, dola or pai, and none is set")
+        if settings:
+            raise ConfigError(f"{next(iter(settings))}: belongs to decoding=vcd, dola or pai, and none is set")
         return None
     if decoding in ("pure", "model"):
         raise ConfigError(f"decoding={decoding} says how draws are sampled and belongs to --gen_kwargs")
     if decoding not in _OPTIONS:
         raise unknown("decoding", decoding, _OPTIONS)
-    for name in given:
+    for name in settings:
         if name not in _OPTIONS[decoding]:
             raise ConfigError(f"{name}: decoding={decoding} has no such option; it has {', '.join(_OPTIONS[decoding])}")
-    values = {name: _READ[name](name, value) for name, value in given.items()}
+    values = {name: _READ[name](name, value) for name, value in settings.items()}
     return _METHODS[decoding](**values)
 
 
@@ -154,7 +154,7 @@ def _layers(name: str, value: object) -> str | tuple[int, ...]:
     if text.isalpha():
         return text
     try:
-        return tuple(sorted({int(number) for number in text.split("/")}))
+        return tuple(sorted({int(layer) for layer in text.split("/")}))
     except ValueError:
         raise ConfigError(f"{name}: expected low, high or numbers such as 0/2/4, got {value!r}") from None
 
@@ -190,14 +190,14 @@ class VcdModel(Wrapped):
         noisy = inputs if distorted is None else {**inputs, "pixel_values": distorted}
         caches = past_key_values or Caches(None, None)
         output = self._model(past_key_values=caches.main, **inputs)
-        other = self._model(past_key_values=caches.other, **noisy)
-        output.logits = contrasted(output.logits, other.logits, self._settings.alpha, self._settings.beta)
-        output.past_key_values = Caches(output.past_key_values, other.past_key_values)
+        noisy_output = self._model(past_key_values=caches.other, **noisy)
+        output.logits = contrasted(output.logits, noisy_output.logits, self._settings.alpha, self._settings.beta)
+        output.past_key_values = Caches(output.past_key_values, noisy_output.past_key_values)
         return output
 
 
 def diffused(pixels: torch.Tensor, noise: torch.Tensor, step: int) -> torch.Tensor:
-    r"""A picture after some steps of the forward diffusion.
+    r"""Return a picture after some steps of the forward diffusion.
 
     .. math:: \sqrt{a_t}\, v + \sqrt{1 - a_t}\, \epsilon, \quad a_t = \prod_{s \le t} (1 - \beta_s)
 
@@ -205,12 +205,12 @@ def diffused(pixels: torch.Tensor, noise: torch.Tensor, step: int) -> torch.Tens
     pixels as the model's processor has normalised them.
     """
     rates = torch.sigmoid(torch.linspace(-6, 6, _STEPS, dtype=torch.float64)) * (0.5e-2 - 1e-5) + 1e-5
-    kept = torch.cumprod(1 - rates, dim=0)[step].item()
-    return math.sqrt(kept) * pixels + math.sqrt(1 - kept) * noise
+    share = torch.cumprod(1 - rates, dim=0)[step].item()
+    return math.sqrt(share) * pixels + math.sqrt(1 - share) * noise
 
 
 def distorted_pixels(inputs: Mapping[str, Any], step: int, frames: int = 1) -> torch.Tensor:
-    """The pictures of processed prompts, noisy, each from a seed of its own: neither batch nor order changes them.
+    """Return the pictures of processed prompts, noisy, each from its own seed: neither batch nor order changes them.
 
     Args:
         inputs: of a processor, on the CPU: pictures, tiles or patches.
@@ -218,7 +218,7 @@ def distorted_pixels(inputs: Mapping[str, Any], step: int, frames: int = 1) -> t
         frames: that each patch repeats a still picture for (Qwen-VL); all of them get the same noise.
 
     Raises:
-        HedgeError: nobody can tell which of the pixels are a picture.
+        HedgeError: it is not known which of the pixels are a picture.
     """
     if "pixel_values" not in inputs:
         raise HedgeError("decoding=vcd: the model's processor has no pixel_values that could be noised")
@@ -250,7 +250,7 @@ def _noisy(picture: torch.Tensor, step: int) -> torch.Tensor:
 
 
 def _noisy_patches(picture: torch.Tensor, step: int, frames: int) -> torch.Tensor:
-    """One picture of patches, shape (patches, channels * frames * pixels)."""
+    """Return one picture of patches with its noise, shape (patches, channels * frames * pixels)."""
     apart = picture.reshape(len(picture), 3, frames, -1)
     noise = _noise(picture, (*apart.shape[:2], 1, apart.shape[3]))
     return diffused(apart, noise, step).reshape(picture.shape)

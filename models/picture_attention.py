@@ -8,7 +8,6 @@ heads of the later layers. The paper's second part, a contrast with the prompt w
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +20,12 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 from hedge_tasks.errors import ConfigError, HedgeError
+from hedge_tasks.io.options import number
 from hedge_tasks.models.contrast import Wrapped
 from hedge_tasks.models.decoding import select_rows
 
 _IMPLEMENTATION = "hedge_pai"
-_FEWEST = 2
+FEWEST = 2
 """A single image token is a mark in the text: the picture itself is read elsewhere, by cross-attention."""
 
 
@@ -46,8 +46,7 @@ class Pai:
     needs_pictures = True
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.alpha) or self.alpha < 0:
-            raise ConfigError(f"alpha: expected a number of at least 0, got {self.alpha:g}")
+        number("alpha", self.alpha)
         if self.first_layer < 0:
             raise ConfigError(f"first_layer: expected an integer of at least 0, got {self.first_layer}")
 
@@ -109,7 +108,7 @@ class PaiModel(Wrapped):
     def __call__(self, *, past_key_values: _Seen | None = None, **inputs: Any) -> Any:
         if past_key_values is None:
             image = inputs["input_ids"] == self._token
-            if bool((image.sum(dim=1) < _FEWEST).any()):
+            if bool((image.sum(dim=1) < FEWEST).any()):
                 raise HedgeError("decoding=pai: a prompt has no image tokens, or cross-attention reads its picture")
         else:
             image = past_key_values.image
@@ -136,7 +135,7 @@ class PaiModel(Wrapped):
 def _attend(
     module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, **options: Any
 ) -> Any:
-    """The family's own eager attention; what is added to its scores is added to its mask."""
+    """Return the family's own eager attention; what is added to its scores is added to its mask."""
     looking = _LOOKING.get()
     if looking is not None and module.layer_idx >= looking.settings.first_layer:
         bonus = _bonus(looking, query, key, options)
@@ -161,6 +160,6 @@ def _bonus(looking: _Looking, query: torch.Tensor, key: torch.Tensor, options: d
 
 
 def image_token(config: Any) -> int | None:
-    """The token that stands in a prompt once for every embedding of a picture."""
+    """Return the token that stands in a prompt once for every embedding of a picture."""
     named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
     return next((value for value in named if isinstance(value, int)), None)

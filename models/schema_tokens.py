@@ -53,7 +53,7 @@ class SchemaContinuations:
         self._written: list[int] = []
 
     def after(self, tokens: Sequence[int]) -> npt.NDArray[np.int64]:
-        """The tokens that may follow those chosen so far; the ends where the reply is complete.
+        """Return the tokens that may follow those chosen so far; the ends where the reply is complete.
 
         Args:
             tokens: All of them, each time; what comes after an end does not count.
@@ -76,7 +76,7 @@ class SchemaContinuations:
 
 @lru_cache(maxsize=2)
 def _tokens_of(tokenizer: Any, ends: tuple[int, ...], size: int) -> Any:
-    """The tokenizer as llguidance reads it, which takes a second."""
+    """Return the tokenizer as llguidance reads it, which takes a second."""
     import llguidance.hf
 
     try:

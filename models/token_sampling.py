@@ -116,7 +116,7 @@ class TokenSampler:
     def choose(
         self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Next tokens and their log-probabilities over the raw distribution at temperature 1.
+        """Return the next tokens and their log-probabilities over the raw distribution at temperature 1.
 
         Args:
             logits: shape (len(rows), vocabulary).
@@ -136,7 +136,7 @@ class TokenSampler:
     def margins(
         self, logits: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int, tokens: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """By how much the choice is ahead of given tokens, and the log-probabilities of these as `choose` has them.
+        """Return by how much the choice is ahead of given tokens, and their log-probabilities as `choose` has them.
 
         Args:
             logits, ids, rows, step: as for `choose`.
@@ -161,10 +161,10 @@ class TokenSampler:
 
     def _keep_likeliest(self, raw: torch.Tensor, rows: torch.Tensor) -> None:
         for place, row in enumerate(rows.tolist()):
-            kept, k = self.likeliest[row], self._alternatives[row]
-            if kept is not None and k is not None:
+            steps, k = self.likeliest[row], self._alternatives[row]
+            if steps is not None and k is not None:
                 values, tokens = raw[place].log_softmax(0).topk(min(k, raw.shape[1]))
-                kept.append(list(zip(tokens.tolist(), values.tolist(), strict=True)))
+                steps.append(list(zip(tokens.tolist(), values.tolist(), strict=True)))
 
     def _keep_allowed(self, scores: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, step: int) -> None:
         for place, row in enumerate(rows.tolist()):
@@ -199,11 +199,11 @@ class Continuations:
             raise ConfigError(f"guided: the model's tokenizer has no tokens for one of {list(choices)}")
 
     def after(self, tokens: Sequence[int]) -> list[int]:
-        """The tokens that may follow; the ends where the answer is complete."""
-        written = tuple(token for token in tokens if token not in self._ends)
-        n = len(written)
-        following = {s[n] for s in self._sequences if len(s) > n and s[:n] == written}
-        return sorted(following | (set(self._ends) if written in self._sequences or not following else set()))
+        """Return the tokens that may follow; the ends where the answer is complete."""
+        chosen = tuple(token for token in tokens if token not in self._ends)
+        n = len(chosen)
+        following = {s[n] for s in self._sequences if len(s) > n and s[:n] == chosen}
+        return sorted(following | (set(self._ends) if chosen in self._sequences or not following else set()))
 
 
 NEUTRAL: Mapping[str, Any] = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
@@ -259,16 +259,20 @@ class AnswerReader:
     def read(
         self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest] | None = None
     ) -> Answer:
-        """Answer of the tokens up to the end token, if there is one; with its tokens where the likeliest are given.
+        """Return the answer of the tokens up to the end token, if there is one.
 
         Its log-probability and length are those of the answer alone; see `hedge_tasks.data.thoughts`.
+
+        Args:
+            tokens: As they were chosen.
+            logprobs: Of the tokens, in nats, over the raw distribution.
+            likeliest: Likeliest tokens of every step; with them the answer has its tokens and alternatives.
         """
         length = next((i for i, token in enumerate(tokens) if token in self.ends), len(tokens))
         begin = self._begin(tokens[: length + 1], logprobs)
         own = tokens[begin:length] if isinstance(begin, int) else tokens[:length]
-        whole = text = self._decode(own)
-        for stop in self._until:
-            text = text.split(stop)[0]
+        whole = self._decode(own)
+        text = cut(whole, self._until)
         finish: Finish = "stop" if length < len(tokens) or text != whole else "length"
         if isinstance(begin, str):
             # Marks that are control tokens have to stay, or the thought would pass for an answer.
@@ -284,22 +288,22 @@ class AnswerReader:
             answer = replace(answer, end_logprob=rounded(logprobs[length]))
         if likeliest is None or text != whole:
             return answer
-        pieces, others = self._told(own, likely, likeliest[begin:length])
-        return replace(answer, tokens=pieces, alternatives=others)
+        pieces, alternatives = self._with_alternatives(own, likely, likeliest[begin:length])
+        return replace(answer, tokens=pieces, alternatives=alternatives)
 
     def _begin(self, tokens: Sequence[int], logprobs: Sequence[float]) -> int | str:
-        """The first token of the answer, or why nobody can tell."""
+        """Return the position of the answer's first token, or why it is not known."""
         if not has_thought(self._tokenizer.decode(tokens, skip_special_tokens=False)):
             return 0
         pieces = [self._tokenizer.decode([token], skip_special_tokens=False).encode() for token in tokens]
         controls = [token in self._special for token in tokens]
-        parts = split_tokens([Token(*of) for of in zip(pieces, logprobs, controls, strict=False)])
+        parts = split_tokens(list(map(Token, pieces, logprobs, controls)))
         if isinstance(parts, str):
             return parts
         begin = len(parts.thought)
         return NO_BOUNDARY if has_thought(self._decode(tokens[begin:])) else begin
 
-    def _told(
+    def _with_alternatives(
         self, tokens: Sequence[int], logprobs: Sequence[float], likeliest: Sequence[Likeliest]
     ) -> tuple[Any, ...]:
         """Texts and log-probabilities of the tokens and of those in their place, special ones left out.
@@ -307,7 +311,7 @@ class AnswerReader:
         A token's text is what it adds to the text before it; of a character in several tokens the last one has it.
         """
         pieces: list[tuple[str, float]] = []
-        others: list[tuple[tuple[str, float], ...]] = []
+        alternatives: list[tuple[tuple[str, float], ...]] = []
         before = ""
         for i, (token, logprob) in enumerate(zip(tokens, logprobs, strict=False)):
             if token in self._special:
@@ -320,22 +324,29 @@ class AnswerReader:
             # A character that the window breaks off in is no text yet.
             left = self._decode(window).rstrip("\ufffd")
             instead = [(self._decode([*window, o]), rounded(p)) for o, p in likeliest[i] if o not in self._special]
-            # Where a token changes the text before it, nobody can say what it adds.
-            told = all(whole.startswith(left) for whole, _ in instead)
-            others.append(tuple((whole.removeprefix(left), p) for whole, p in instead) if told else ())
-        return tuple(pieces), (tuple(others) if any(others) else None)
+            # Where a token changes the text before it, it is not known what it adds.
+            clear = all(whole.startswith(left) for whole, _ in instead)
+            alternatives.append(tuple((whole.removeprefix(left), p) for whole, p in instead) if clear else ())
+        return tuple(pieces), (tuple(alternatives) if any(alternatives) else None)
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens, skip_special_tokens=True)
 
 
+def cut(text: str, until: Sequence[str]) -> str:
+    """Return a text up to the first of the texts that end it."""
+    for stop in until:
+        text = text.split(stop)[0]
+    return text
+
+
 def thought_of(logprobs: Sequence[float]) -> Thought | None:
-    """A thought of these tokens; None without any."""
+    """Return a thought of these tokens; None without any."""
     return Thought(len(logprobs), rounded(sum(logprobs) / len(logprobs))) if logprobs else None
 
 
 def rounded(logprob: float) -> float:
-    """A log-probability without the noise of its batch."""
+    """Return a log-probability without the noise of its batch."""
     return min(round(logprob, LOGPROB_DECIMALS), 0.0)
 
 

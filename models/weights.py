@@ -29,7 +29,7 @@ def default_device() -> str:
 
 
 def placement(device: str | None, device_map: DeviceMap | None) -> Any:
-    """The `device_map` that transformers is given.
+    """Return the `device_map` that transformers is given.
 
     Without one the whole model goes to one device: weights are then read straight to it, and never lie in the memory of
     the host as a whole.
@@ -56,7 +56,7 @@ def placement(device: str | None, device_map: DeviceMap | None) -> Any:
 
 
 def input_device(model: Any) -> torch.device:
-    """Where a prompt goes: to the device of the layer that reads it first; the model takes it from there."""
+    """Return where a prompt goes: to the device of the layer that reads it first; the model takes it from there."""
     embeddings = model.get_input_embeddings()
     # Of weights that are fetched when they are needed (offloaded) the hook knows the device.
     device = getattr(getattr(embeddings, "_hf_hook", None), "execution_device", None)
@@ -72,7 +72,7 @@ def warn_of_offloading(model: Any) -> None:
 
 
 def quantization_config(quantization: str | None, config: Any, dtype: Any) -> BitsAndBytesConfig | None:
-    """How bitsandbytes shall quantize the weights as they are loaded; None for not at all.
+    """Return how bitsandbytes quantizes the weights as they are loaded; None for not at all.
 
     4bit is NF4 (Dettmers et al. 2023) with blocks of 64 and unquantized block constants, 8bit is LLM.int8() (Dettmers
     et al. 2022).
@@ -104,13 +104,13 @@ def quantization_config(quantization: str | None, config: Any, dtype: Any) -> Bi
 
 
 def pixel_limits(least: object, most: object) -> dict[str, int]:
-    """The image processor's arguments, those given.
+    """Return the arguments of the image processor that are given.
 
     Raises:
         ConfigError: one is no positive integer, or the lower limit is above the upper one.
     """
-    given = {"min_pixels": least, "max_pixels": most}
-    limits = {name: positive(name, value) for name, value in given.items() if value is not None}
+    values = {"min_pixels": least, "max_pixels": most}
+    limits = {name: positive(name, value) for name, value in values.items() if value is not None}
     if len(limits) == 2 and limits["min_pixels"] > limits["max_pixels"]:
         raise ConfigError(f"min_pixels: {limits['min_pixels']} is more than max_pixels, {limits['max_pixels']}")
     return limits
@@ -123,9 +123,9 @@ def check_pixel_limits(limits: Mapping[str, int], processor: Any, name: str) -> 
         ConfigError: there are limits, and this model's images all become equally large.
     """
     images = getattr(processor, "image_processor", None)
-    known = getattr(getattr(images, "valid_kwargs", None), "__annotations__", {})
+    supported = getattr(getattr(images, "valid_kwargs", None), "__annotations__", {})
     for limit in limits:
-        if limit not in known:
+        if limit not in supported:
             what = "it reads text only" if images is None else f"{type(images).__name__} has no such limit"
             raise ConfigError(f"{limit}: {name} cannot be told how many pixels it may read; {what}")
 

@@ -142,7 +142,9 @@ def test_an_alternative_to_half_a_character_is_what_it_adds() -> None:
 
     reader = object.__new__(AnswerReader)
     reader._tokenizer, reader._special = Bytes(), set()
-    pieces, others = reader._told([0, 1, 2], [-0.1, -0.2, -0.3], [[(0, -0.1)], [(1, -0.2), (4, -1.0)], [(3, -1.5)]])
+    pieces, others = reader._with_alternatives(
+        [0, 1, 2], [-0.1, -0.2, -0.3], [[(0, -0.1)], [(1, -0.2), (4, -1.0)], [(3, -1.5)]]
+    )
     assert "".join(text for text, _ in pieces) == "caf\u00e9"
     assert others[2] == (("\u00e8", -1.5),)
     assert others[1][1] == ("e", -1.0)

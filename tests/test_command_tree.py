@@ -32,6 +32,22 @@ SHARED = {
     "--verbose": ("say what is being done", None, None),
     "--traceback": ("show where an error came from", None, None),
     "--trust-run": ("load the models and data sets that the run names", None, None),
+    "--trust-policy": ("load the models, functions and packages that the policy names", None, None),
+    "--clustering": ("how answers are compared: ", None, "NAME"),
+    "--rule": ("rule of nli and hybrid", None, None),
+    "--with-question": ("put the question in front of each answer", None, None),
+    "--label-field": ("column of the label", None, "COLUMN"),
+    "--column": ("such as ", None, "KEY=COLUMN"),
+    "--manifests": ("folder of manifests, besides those installed", Path, "DIR"),
+    "--editions": ("folder of editions, before those installed", Path, "DIR"),
+    "--signers": ("only statements count", Path, "FILE"),
+    "--thorough": ("cluster again with NLI models", None, None),
+    "--no-pictures": ("leave the questions' pictures out", None, None),
+    "--no-curves": ("leave out the curves that cluster again", None, None),
+    "--host": ("address to listen at", None, None),
+    "--port": ("0 takes a free one", int, None),
+    "--policy": ("of `hedge calibrate`", Path, "FILE"),
+    "--at-once": ("all draws in one wave", None, None),
 }
 """Options that mean one thing in all commands: start of the help, type, metavar."""
 

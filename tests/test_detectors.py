@@ -36,7 +36,7 @@ from hedge_tasks.detectors import (
 )
 from hedge_tasks.detectors.builtin.laplacian import eccentricity, eigenvalue_sum
 from hedge_tasks.detectors.builtin.lexical import MOST_PAIRS, lexical_disagreement
-from hedge_tasks.detectors.evidence import OF_INSIDE
+from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
 from hedge_tasks.detectors.pipeline import score_clustered
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.statistics import estimate_auroc
@@ -468,7 +468,7 @@ WITHOUT = {
     "forced_noisy": lambda e: changed(e, forced={k: v for k, v in e.forced.items() if not k.startswith("noisy:")}),
     **{
         need: lambda e, names=names: changed(e, inside={k: v for k, v in e.inside.items() if k not in names})
-        for need, names in OF_INSIDE.items()
+        for need, names in INSIDE_ARRAYS.items()
         if not need.startswith("baseline_")
     },
     "clean": lambda e: Evidence((e.texts[0], *e.texts[e.noisy]), 0, **cut(e, [0, *range(1 + e.n_clean, len(e.texts))])),

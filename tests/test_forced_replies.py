@@ -21,7 +21,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.measures.forced_options import forced_measures, offered_facts
 from hedge_tasks.measures.measure import by_name
 from hedge_tasks.models.base import whole_reply
-from hedge_tasks.models.first_token import asked_for_a_letter, by_letters, first_tokens
+from hedge_tasks.models.first_token import ask_for_letter, by_letters, first_tokens
 from hedge_tasks.sampling import SamplingPlan
 from hedge_tasks.sampling.conversations import Conversation
 from hedge_tasks.sampling.forced import complete_passes, passes_needed
@@ -88,13 +88,17 @@ def tokens(*pieces: str) -> list[PromptToken]:
     return [PromptToken(IDS[piece], piece, PIECES[piece]) for piece in pieces]
 
 
+def is_end(token: PromptToken) -> bool:
+    return token.id == IDS["<|end|>"]
+
+
 def test_spellings_are_summed_and_one_that_two_names_share_counts_once() -> None:
-    prompt, end = tokens("<s>", "<|assistant|>"), {IDS["<|end|>"]}
+    prompt = tokens("<s>", "<|assistant|>")
     plain = [*prompt, *tokens("left", "<|end|>", "\n")]
     indented = [*prompt, *tokens(" left", "<|end|>")]
-    both = whole_reply(prompt, [plain, indented], "left", end)
+    both = whole_reply(prompt, [plain, indented], "left", is_end)
     assert total(both) == pytest.approx(math.log(math.exp(-1.75) + math.exp(-1.0)), abs=1e-5)
-    assert total(whole_reply(prompt, [plain, plain], "left", end)) == pytest.approx(-1.75)
+    assert total(whole_reply(prompt, [plain, plain], "left", is_end)) == pytest.approx(-1.75)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_spellings_are_summed_and_one_that_two_names_share_counts_once() -> None
     ],
 )
 def test_what_is_no_whole_reply_has_a_reason(closed: tuple[str, ...], says: str) -> None:
-    found = whole_reply(tokens("<s>", "<|assistant|>"), [tokens(*closed)], "left", {IDS["<|end|>"]})
+    found = whole_reply(tokens("<s>", "<|assistant|>"), [tokens(*closed)], "left", is_end)
     assert isinstance(found, str)
     assert says in found
 
@@ -465,7 +469,7 @@ def test_of_two_options_a_liking_for_a_letter_cancels_out(p: float, liking: floa
 def test_letters_of_which_one_is_not_told_have_a_reason() -> None:
     told = [("A", -0.1), ("B", -3.0)]
     assert "'C' is none of the likeliest" in str(by_letters([told, told], PLACES))
-    conversation = asked_for_a_letter(TURNS, PLACES)
+    conversation = ask_for_letter(TURNS, PLACES)
     assert "B. upper left\n" in conversation[-1]["content"][1]["text"]
     assert len(TURNS[-1]["content"]) == 1  # what was given is not changed
 

@@ -22,7 +22,7 @@ from hedge_tasks.guard.calibrate import calibrate, check
 from hedge_tasks.guard.fitted import fit_apart
 from hedge_tasks.guard.policy import Policy, load_policy, save_policy
 from hedge_tasks.measures.detector_table import detector_table
-from hedge_tasks.probes.base import looked_at
+from hedge_tasks.probes.base import at_place
 from hedge_tasks.probes.registry import fitted
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run, load_run, save_run
@@ -189,7 +189,7 @@ def test_a_guard_on_the_embedded_model_from_the_evaluation_to_the_answer(tmp_pat
             path.write_bytes(row["image"]["bytes"])
             verdict = guard.ask([open_picture(path)], row["question"])
             kept_states = source[row["question_id"]]["states"][None].astype(np.float32)
-            [score] = detector.score(state.numbers(), looked_at(detector, kept_states))
+            [score] = detector.score(state.numbers(), at_place(detector, kept_states))
             assert verdict.score == pytest.approx(score, abs=0.02)
             assert verdict.draws == 0
             if verdict.accepted:

@@ -13,6 +13,7 @@ from finished_runs import finished_run
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Served
 from hedge_tasks.errors import DataError
+from hedge_tasks.measures.run_finding import trust_of_run
 from hedge_tasks.runs.health import Finding, Health, decoding_line, health_of, measure_health
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 
@@ -236,3 +237,18 @@ def test_readings_are_counted_by_firmness_and_refusals_are_a_finding() -> None:
     parts = "15 declined, 1 unconfirmed, 1 judge unread, 1 cut off"
     text = f"90.0 % of the answers have no label ({parts}) and are in no AUROC"
     assert Finding(text, unreliable=True) in found.findings
+
+
+@pytest.mark.parametrize("options", [[], ["--trust-run"]])
+def test_trust_in_the_run_reaches_its_state_of_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    trusted = []
+
+    def state(run: Run) -> Any:
+        trusted.append(run.trusted)
+        return trust_of_run(run)
+
+    monkeypatch.setattr("hedge_tasks.measures.run_finding.trust_of_run", state)
+    main(["health", str(save_run(finished_run(), tmp_path)), *options])
+    assert trusted == [bool(options)]

@@ -26,6 +26,7 @@ from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.models import decoding as plain_decoding
 from hedge_tasks.models.base import ONLY_HEDGE_HF, refuse_unknown
 from hedge_tasks.models.decoding import SharedPrefill, reply_logprob
+from hedge_tasks.models.hedge_scripted import HedgeScripted
 from hedge_tasks.models.mitigations import (
     DISTORTED,
     Dola,
@@ -489,7 +490,7 @@ def test_arguments_as_a_command_line_gives_them() -> None:
 
 def test_other_adapters_name_the_one_that_can() -> None:
     with pytest.raises(ConfigError, match="use --model hedge_hf"):
-        refuse_unknown({"decoding": "vcd"}, ("model",))
+        refuse_unknown({"decoding": "vcd"}, HedgeScripted)
     assert "--gen_kwargs" in ONLY_HEDGE_HF
 
 

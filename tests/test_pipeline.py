@@ -292,7 +292,7 @@ def test_a_question_with_fewer_draws_changes_the_price_of_no_other() -> None:
     assert (prices["se"].least, prices["se"].most) == (6, 20)
     assert prices["se"].mean == pytest.approx((419 * 20 + 6) / 420)
     assert str(prices["vase"]) == "39.9 (12-40)"
-    assert prices_of([full])["vase"].told == 40
+    assert prices_of([full])["vase"].as_json == 40
 
 
 def test_equal_entropies_tie() -> None:

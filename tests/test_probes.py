@@ -21,7 +21,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.probe_table import ProbeData, best_split, fitted_scores, probe_table
 from hedge_tasks.probes.base import FittedDetector, digest, load, save, settled
 from hedge_tasks.probes.builtin import linear, mahalanobis
-from hedge_tasks.probes.crossfit import cross_fitted, of_shuffled_groups, shuffled
+from hedge_tasks.probes.crossfit import cross_fitted, shuffle_groups, shuffled
 from hedge_tasks.probes.registry import MODULES, fitted, fitted_detectors
 from hedge_tasks.statistics import auroc, estimate_auroc
 
@@ -212,7 +212,7 @@ def test_heads_are_one_layer_of_features() -> None:
 def test_whole_groups_change_places() -> None:
     groups = np.array([2, 0, 1, 0, 2, 2, 1, 3])
     for seed in range(20):
-        order = of_shuffled_groups(groups, np.random.default_rng(seed))
+        order = shuffle_groups(groups, np.random.default_rng(seed))
         assert sorted(order) == list(range(8))
         moved = groups[order][np.argsort(groups, kind="stable")]  # the groups that come to where groups were
         assert [k for k, _ in itertools.groupby(moved)] in [list(of) for of in itertools.permutations(range(4))]

@@ -91,10 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show_traceback(arguments: argparse.Namespace) -> bool:
-    wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
-    if wanted:
+    """Print where the error came from, if that is asked for; return whether it is."""
+    is_wanted = arguments.traceback or os.environ.get(TRACEBACK, "") not in ("", "0")
+    if is_wanted:
         _complain(traceback.format_exc().rstrip())
-    return wanted
+    return is_wanted
 
 
 def _complain(text: str) -> None:
@@ -109,7 +110,7 @@ def _line(error: Exception) -> str:
 
 
 def whole_parser() -> Parser:
-    """The command line with all commands, also those that evaluations bring."""
+    """Return the command line with all commands, also those that evaluations bring."""
     parser = Parser(prog="hedge", description="Hallucination detection from a model's own answers.")
     parser.add_argument("--version", action="version", version=f"hedge-tasks {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where an error came from")

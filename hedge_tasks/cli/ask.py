@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hedge_tasks.cli.choices import add_policy
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, command, show
 
 if TYPE_CHECKING:
@@ -15,25 +16,9 @@ if TYPE_CHECKING:
 def add(commands: Parser) -> None:
     parser = command(commands, "ask", run, "ask a model one question, and say whether its answer is safe to use")
     parser.add_argument("question", metavar="QUESTION")
-    parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="of `hedge calibrate`")
     parser.add_argument("--image", type=Path, action="append", default=[], metavar="FILE", help="may be given again")
-    add_model(parser)
+    add_policy(parser)
     parser.add_argument("--within", type=float, metavar="SECONDS", help="after that the answer is undecided")
-    parser.add_argument("--at-once", action="store_true", help="all draws in one wave: sooner, but more of them")
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Options that name the model to ask."""
-    parser.add_argument("--model", default="hedge_openai", metavar="NAME", help="adapter (default: hedge_openai)")
-    how = "as for lmms-eval: base_url=...; the model is the policy's where it is left out"
-    parser.add_argument("--model_args", default="", metavar="ARGS", help=how)
-    add_trust(parser)
-
-
-def add_trust(parser: argparse.ArgumentParser) -> None:
-    """The user's word that what a policy names may be loaded."""
-    how = "load the models, functions and packages that the policy names, also where no installed task uses them"
-    parser.add_argument("--trust-policy", action="store_true", help=how)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,6 +39,9 @@ def _text(verdict: GuardVerdict) -> str:
     lines = [verdict.answer if verdict.answer is not None else "(no answer in time)", ""]
     lines.append(f"{verdict.words}: {verdict.reason}")
     if len(verdict.clusters) > 1 or not verdict.accepted:
-        lines += ["Its draws say:", *(f"  {WHOLE_PERCENT(one.share):>5}  {one.text}" for one in verdict.clusters)]
+        lines += [
+            "Its draws say:",
+            *(f"  {WHOLE_PERCENT(cluster.share):>5}  {cluster.text}" for cluster in verdict.clusters),
+        ]
     lines.append(f"{verdict.draws} of {verdict.all_draws} draws; {Format(digits=1)(verdict.seconds)} s")
     return "\n".join(lines)

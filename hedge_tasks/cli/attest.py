@@ -56,10 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         statement_of,
         write_statement,
     )
-    from hedge_tasks.leaderboard.attestation_draws import engine_of, read_again
+    from hedge_tasks.leaderboard.attestation_draws import read_again
     from hedge_tasks.leaderboard.repository import committed_at
     from hedge_tasks.leaderboard.signatures import sign
-    from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task
     from hedge_tasks.models import adapter_class
 
@@ -68,21 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.beacon is None:
         raise ConfigError("--beacon: give ROUND:RANDOMNESS of a drand round after the merge, which picks the documents")
     options.count("documents", arguments.documents, at_least=1)
-    beacon, kind = beacon_of(arguments.beacon), adapter_class(arguments.model)
+    beacon = beacon_of(arguments.beacon)
+    adapter_class(arguments.model)  # a wrong name is told before anything is read
     submission = _checked(read_submission(arguments.submission), arguments.submission)
     check_beacon(beacon, committed_at(arguments.submission.resolve()))
     ids = picked(beacon, submission["digest"], [d["id"] for d in submission["documents"]], arguments.documents)
     answers = _answers(submission, ids, arguments.run_file)
     task = load_task(submission["entry"]["task"])
-    shown = display_name(SimpleNamespace(model=arguments.model, model_args=arguments.model_args)) or arguments.model
-    model = kind.create_from_arg_string(arguments.model_args)
-    engine = engine_of(model, arguments.model, shown)
-    found = list(
-        progress(
-            read_again(model, task, submission, answers, beacon), name="Reading again", unit="document", total=len(ids)
-        )
-    )
-    statement = statement_of(submission, beacon, engine, found, created=datetime.now(UTC).isoformat())
+    model, engine = _load(arguments)
+    steps = read_again(model, task, submission, answers, beacon)
+    documents = list(progress(steps, name="Reading again", unit="document", total=len(ids)))
+    statement = statement_of(submission, beacon, engine, documents, created=datetime.now(UTC).isoformat())
     out = arguments.out or place_of_statement(arguments.submission)
     write_statement(out, statement)
     signature = None if arguments.sign is None else sign(out, arguments.sign, NAMESPACE)
@@ -93,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         "documents": ids,
         "engine": statement.engine.model_dump(),
         "entry_model": submission["entry"]["model"],
-        "tests": {name: one.model_dump() for name, one in statement.tests.items()},
+        "tests": {name: test.model_dump() for name, test in statement.tests.items()},
         "power": _power(statement),
         "verdict": statement.verdict,
     }
@@ -101,48 +96,59 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if statement.verdict == "replayed" else PROBLEMS_FOUND
 
 
+def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Load the model, and say what engine runs it."""
+    from hedge_tasks.leaderboard.attestation_draws import engine_of
+    from hedge_tasks.lmms.identity import display_name
+    from hedge_tasks.models import adapter_class
+
+    name = display_name(SimpleNamespace(model=arguments.model, model_args=arguments.model_args)) or arguments.model
+    model = adapter_class(arguments.model).create_from_arg_string(arguments.model_args)
+    return model, engine_of(model, arguments.model, name)
+
+
 def _private(arguments: argparse.Namespace) -> int:
     """Score an entry's model on private documents."""
     from hedge_tasks.data.manifests import read_manifest
     from hedge_tasks.leaderboard import read_submission
-    from hedge_tasks.leaderboard.attestation_draws import engine_of
     from hedge_tasks.leaderboard.private_records import NAMESPACE, place_of_scores, write_scores
     from hedge_tasks.leaderboard.private_split import private_scores
     from hedge_tasks.leaderboard.signatures import sign
-    from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task
     from hedge_tasks.models import adapter_class
     from hedge_tasks.numbers import PERCENT, THREE_DIGITS, format_value
 
-    kind, private = adapter_class(arguments.model), read_manifest(arguments.private)
+    adapter_class(arguments.model)  # a wrong name is told before anything is read
+    private = read_manifest(arguments.private)
     submission = _checked(read_submission(arguments.submission), arguments.submission)
     task = load_task(submission["entry"]["task"])
-    shown = display_name(SimpleNamespace(model=arguments.model, model_args=arguments.model_args)) or arguments.model
-    model = kind.create_from_arg_string(arguments.model_args)
-    engine = engine_of(model, arguments.model, shown)
+    model, engine = _load(arguments)
     created = datetime.now(UTC).isoformat()
     scores = private_scores(model, task, submission, private, engine, created=created)
     out = arguments.out or place_of_scores(arguments.submission)
     write_scores(out, scores)
     if arguments.sign is not None:
         sign(out, arguments.sign, NAMESPACE)
-    rates = [one["hallucination_rate"] for one in (submission["summary"], scores.summary.model_dump())]
-    public, there = ("none" if rate is None else format_value(rate, PERCENT) for rate in rates)
-    lines = [f"{out}: {scores.documents} private documents; hallucination rate {there} there, {public} in the entry"]
-    for name, of in scores.clusterings.items():
-        for detector, found in of.items():
-            stated = submission["clusterings"].get(name, {}).get("aggregates", {}).get(detector, {}).get("auroc")
-            both = [format_value(value, THREE_DIGITS) for value in (found.auroc, stated) if value is not None]
+    rates = [summary["hallucination_rate"] for summary in (submission["summary"], scores.summary.model_dump())]
+    public_rate, private_rate = ("none" if rate is None else format_value(rate, PERCENT) for rate in rates)
+    lines = [
+        f"{out}: {scores.documents} private documents; hallucination rate {private_rate} there, {public_rate} in the "
+        "entry"
+    ]
+    for name, detectors in scores.clusterings.items():
+        for detector, score in detectors.items():
+            public = submission["clusterings"].get(name, {}).get("aggregates", {}).get(detector, {}).get("auroc")
+            both = [format_value(value, THREE_DIGITS) for value in (score.auroc, public) if value is not None]
             lines += [f"  {detector} ({name}): {both[0]} there, {both[1]} in the entry"] if len(both) == 2 else []
     show(arguments, {"scores": str(out), **scores.model_dump()}, "\n".join(lines))
     return 0
 
 
 def _checked(submission: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A submission whose form and digest are right: nothing else of it counts here.
+    """Return a submission whose form and digest are right: nothing else of it counts here.
 
     Raises:
-        DataError: they are not.
+        DataError: They are not.
     """
     from hedge_tasks.errors import DataError
     from hedge_tasks.leaderboard.schema import schema_fault
@@ -157,11 +163,11 @@ def _checked(submission: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _answers(submission: Mapping[str, Any], ids: list[str], run: Path | None) -> dict[str, AnswerSet]:
-    """The answers to some documents, with their texts, in this order.
+    """Return the answers to some documents, with their texts, in this order.
 
     Raises:
-        ConfigError: the texts are nowhere.
-        DataError: the run file is another one's.
+        ConfigError: The texts are nowhere.
+        DataError: The run file is another one's.
     """
     from hedge_tasks.errors import ConfigError, DataError
     from hedge_tasks.leaderboard.chain import prove_run
@@ -173,8 +179,8 @@ def _answers(submission: Mapping[str, Any], ids: list[str], run: Path | None) ->
         finished = load_run(run, submission["entry"]["task"])
         if problems := prove_run(submission, finished).problems:
             raise DataError(f"{run}: the submission is not of this run: {problems[0]}")
-        of_run = {answers.id: answers for answers in finished.answer_sets}
-        return {id: of_run[id] for id in ids}
+        by_id = {answers.id: answers for answers in finished.answer_sets}
+        return {id: by_id[id] for id in ids}
     if any("texts" not in documents[id] for id in ids):
         raise ConfigError("the submission has no texts: give the run file that it was made of (--run)")
     return {id: answer_set_of(documents[id]) for id in ids}
@@ -197,7 +203,7 @@ def _lines(facts: Mapping[str, Any], statement: Attestation) -> list[str]:
         f"documents read again by {engine.adapter} ({engine.dtype or 'dtype unknown'})",
         f"  entry: {facts['entry_model']}; asked: {engine.model}",
     ]
-    lines += [f"  {name}: {one.state} ({_told(one)})" for name, one in statement.tests.items()]
+    lines += [f"  {name}: {test.state} ({_reason(test)})" for name, test in statement.tests.items()]
     power = ", ".join(
         f"{format_value(p, PERCENT)} of {format_value(float(s), PERCENT)}" for s, p in _power(statement).items()
     )
@@ -208,7 +214,7 @@ def _lines(facts: Mapping[str, Any], statement: Attestation) -> list[str]:
     return lines
 
 
-def _told(test: Any) -> str:
+def _reason(test: Any) -> str:
     from hedge_tasks.numbers import format_p
 
     return test.reason if test.p_value is None else f"{test.reason}; p {format_p(test.p_value)}"

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.cli.choices import (
-    add_detectors,
-    add_run,
-    add_scorer,
-    add_task,
-    chosen_detectors,
-    chosen_run,
-    chosen_scorer,
-)
+from hedge_tasks.cli.choices import add_detectors, add_scored_run, chosen_detectors, chosen_run, chosen_scorer
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -34,7 +26,7 @@ def add(commands: Parser) -> None:
     parts = commands.add_command("audit", "have experts label a sample, and tell every number against them")
 
     plan = command(parts, "plan", _plan, "choose documents for experts; write a page and a CSV for them")
-    add_run(plan)
+    add_scored_run(plan)
     plan.add_argument("--budget", type=int, required=True, metavar="N", help="documents to label")
     plan.add_argument(
         "--for", dest="purpose", choices=_PURPOSES, default="auroc", help="number that matters (default: auroc)"
@@ -50,11 +42,9 @@ def add(commands: Parser) -> None:
     plan.add_argument("--hide-reference", action="store_true", help="do not show the right answer of the data set")
     plan.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
     add_out(plan, "a folder (default: audit-TASK)")
-    add_task(plan)
-    add_scorer(plan)
 
     apply = command(parts, "apply", _apply, "tell a run's numbers against the labels that came back")
-    add_run(apply)
+    add_scored_run(apply)
     apply.add_argument(
         "files", type=Path, nargs="+", metavar="LABELS", help="the page's CSV, a table, or Label Studio's JSON"
     )
@@ -69,8 +59,6 @@ def add(commands: Parser) -> None:
         help='who labelled, in roles and numbers, such as "2 radiologists"; no names',
     )
     add_detectors(apply, "those of the run's table")
-    add_task(apply)
-    add_scorer(apply)
 
 
 def _plan(arguments: argparse.Namespace) -> int:
@@ -104,7 +92,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _scarce(run: Run, n: int) -> str:
-    """A note where labels of the rarer kind will be few."""
+    """Return a note where labels of the rarer kind will be few."""
     from hedge_tasks.audit.strata import SCARCE, expected_rarer
     from hedge_tasks.numbers import WHOLE
 
@@ -175,8 +163,8 @@ def _apply(arguments: argparse.Namespace) -> int:
     scorer = scorer.with_detectors(chosen_detectors(arguments, scorer.detectors))
     detectors = list(scorer.detectors)
     scores = scorer.score(run.answer_sets)
-    found = [*audited_numbers(run, scores, detectors, audit), *audited_curves(scores, detectors, audit)]
-    numbers = numbers_table(found, audit)
+    estimates = [*audited_numbers(run, scores, detectors, audit), *audited_curves(scores, detectors, audit)]
+    numbers = numbers_table(estimates, audit)
     differences = differences_table(audited_differences(scores, detectors, detectors[0], audit))
     quality = quality_table(judge_by_experts(run, audit, basis_of))
     tables = {"numbers": numbers, "differences": differences, "judge": quality}
@@ -188,7 +176,7 @@ def _apply(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
-    """The labels of the files, which are kept beside the run."""
+    """Return the labels of the files, and keep them beside the run."""
     from hedge_tasks.adjudication.designed import plan_at_random, put_together, read_experts, read_plan
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.audit_files import check_plan, keep_audit
@@ -207,10 +195,10 @@ def _audit(arguments: argparse.Namespace, run: Run) -> ExpertAudit:
             )
         plan = read_plan(path)
         check_plan(run, plan, path)
-    said = [each for file in arguments.files for each in read_experts(file)]
+    labels = [label for file in arguments.files for label in read_experts(file)]
     if len(arguments.by) > _LONGEST or not (arguments.by.isprintable()):
         raise ConfigError(f"--by: expected a text of at most {_LONGEST} characters on one line")
-    audit = put_together(plan, said, arguments.by)
+    audit = put_together(plan, labels, arguments.by)
     if run.path is not None and is_run_file(run.path):
-        keep_audit(run, plan, said, arguments.by)
+        keep_audit(run, plan, labels, arguments.by)
     return audit

@@ -6,9 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.ask import add_trust
-from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_run
-from hedge_tasks.cli.choices import chosen_scorer as scorer_asked_for
+from hedge_tasks.cli.choices import (
+    add_detectors,
+    add_scored_run,
+    add_trust_policy,
+    chosen_detectors,
+    chosen_run,
+    chosen_scorer,
+    listed,
+    with_fitted,
+)
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -28,7 +35,7 @@ _MOST_PLANNED = 20_000
 def add(commands: Parser) -> None:
     text = "find a threshold that bounds the share of hallucinated answers, or check one on another run"
     parser = command(commands, "calibrate", run, text)
-    add_run(parser)
+    add_scored_run(parser)
     parser.add_argument("--risk", type=float, metavar="R", help="largest share of hallucinated answers let through")
     parser.add_argument("--confidence", type=float, default=0.9, metavar="C", help="that this holds (default: 0.9)")
     early = (
@@ -53,11 +60,9 @@ def add(commands: Parser) -> None:
     parser.add_argument("--plan", metavar="N,...", help=how)
     how = "fit detectors that are fitted (`hedge probes`) on this run of the same model, not on half of RUN's images"
     parser.add_argument("--fit-on", type=Path, metavar="RUN", help=how)
-    add_trust(parser)
+    add_trust_policy(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the documents that place the candidates (default: 0)")
     add_detectors(parser, _DEFAULT[0])
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,21 +82,21 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.guard.policy import save_policy
     from hedge_tasks.runs.run_files import load_run
 
-    detectors, to_fit, fused = _chosen(arguments)
+    detectors, to_fit, fused = _detectors(arguments)
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
     options |= {"epsilon": arguments.epsilon, "question_type": arguments.question_type}
     pictures, without = _pictures(arguments, finished)
     options["pictures"] = pictures
-    scorer = scorer_asked_for(arguments, finished)
+    scorer = chosen_scorer(arguments, finished)
     apart = None
     if to_fit or fused:
-        other = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
-        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=other, seed=arguments.seed)
+        fit_on = load_run(arguments.fit_on, None, trust=arguments.trust_run) if arguments.fit_on else None
+        apart = fit_apart(finished, scorer, to_fit, fused=fused, fit_on=fit_on, seed=arguments.seed)
         finished, detectors, options["fitted"] = apart.run, (*detectors, *apart.states), apart.states
     experts = _experts(arguments, finished)
     calibration = calibrate(experts.run if experts else finished, scorer, detectors, **options)
     if arguments.out is not None:
-        calibration = _noted(arguments, finished, calibration, detectors)
+        calibration = _with_attempts(arguments, finished, calibration, detectors)
         if calibration.policy is not None:
             save_policy(calibration.policy, arguments.out)
     facts: dict[str, Any] = {
@@ -110,30 +115,26 @@ def _calibrate(arguments: argparse.Namespace, finished: Run) -> int:
     if experts is not None:
         estimate = _risk_by_experts(finished, calibration.policy)
         facts |= {"labels": experts.labels, "labels_tested": experts.kept, "risk_by_experts": estimate}
-        text += f"\n{_of_labels(experts, estimate)}"
+        text += f"\n{_label_text(experts, estimate)}"
     show(arguments, facts, text)
     return 0 if calibration.policy is not None else PROBLEMS_FOUND
 
 
-def _chosen(
+def _detectors(
     arguments: argparse.Namespace,
 ) -> tuple[tuple[str, ...], list[FittedDetector], list[tuple[str, ...]]]:
-    """The detectors that are asked for, those of them that are fitted first, and what others are fused of."""
+    """Return the detectors that need no fitting, those that are fitted first, and the members of fused ones."""
     from hedge_tasks.guard.fused import members_of
-    from hedge_tasks.probes.registry import fitted_detectors
 
-    listed = [] if arguments.detectors is None else [name.strip() for name in arguments.detectors.split(",")]
-    known = fitted_detectors()
-    fitted = [known[name] for name in listed if name in known]
-    fused = [members for name in listed if (members := members_of(name))]
-    if not fitted and not fused:
-        return chosen_detectors(arguments, _DEFAULT), [], []
-    others = argparse.Namespace(detectors=",".join(n for n in listed if n not in known and not members_of(n)))
-    return chosen_detectors(others, ()) if others.detectors else (), fitted, fused
+    if arguments.detectors is None:
+        return _DEFAULT, [], []
+    names = listed(arguments.detectors)
+    fused = [members for name in names if (members := members_of(name))]
+    return *with_fitted([name for name in names if not members_of(name)]), fused
 
 
 def _experts(arguments: argparse.Namespace, finished: Run) -> RunByExperts | None:
-    """The run with labels of experts in place of the judge's, where that is asked for."""
+    """Return the run with labels of experts in place of the judge's, where that is asked for."""
     from hedge_tasks.guard.by_experts import labelled_by_experts
 
     return labelled_by_experts(finished, _audit(finished), arguments.seed) if arguments.audit else None
@@ -155,7 +156,7 @@ def _risk_by_experts(finished: Run, policy: Policy | None) -> Number | None:
     return None if policy is None else risk_by_experts(finished, _audit(finished), accepted(policy, finished))
 
 
-def _of_labels(experts: RunByExperts, estimate: Number | None) -> str:
+def _label_text(experts: RunByExperts, estimate: Number | None) -> str:
     from hedge_tasks.numbers import PERCENT, format_number
 
     text = (
@@ -168,10 +169,10 @@ def _of_labels(experts: RunByExperts, estimate: Number | None) -> str:
     return f"{text} By all of them, doubly robust and asymptotic, the share is {number}."
 
 
-def _noted(
+def _with_attempts(
     arguments: argparse.Namespace, finished: Run, calibration: PolicySearch, detectors: tuple[str, ...]
 ) -> PolicySearch:
-    """The same with its policy's ledger of attempts, this one included."""
+    """Return the calibration with its policy's ledger of attempts, this one included."""
     from dataclasses import replace
 
     from hedge_tasks.guard.ledger import note_attempt
@@ -201,33 +202,34 @@ def _plan(arguments: argparse.Namespace, finished: Run) -> int:
     if others:
         raise ConfigError("--plan: it is for one detector; name one with --detectors")
     options = {"risk": arguments.risk, "confidence": arguments.confidence, "seed": arguments.seed}
-    found = plan(finished, scorer_asked_for(arguments, finished), detector, [int(part) for part in parts], **options)
+    scorer = chosen_scorer(arguments, finished)
+    plans = plan(finished, scorer, detector, [int(part) for part in parts], **options)
     lines = [finished.title]
     lines += [
-        f"With {one.labels} labels you can hope that {PERCENT(one.accepted)} of the answers are let through "
-        f"({PERCENT(one.low)} to {PERCENT(one.high)} in four of five trials); anything can be promised in "
-        f"{WHOLE_PERCENT(one.chance)} of the trials."
-        for one in found
+        f"With {planned.labels} labels you can hope that {PERCENT(planned.accepted)} of the answers are let through "
+        f"({PERCENT(planned.low)} to {PERCENT(planned.high)} in four of five trials); anything can be promised in "
+        f"{WHOLE_PERCENT(planned.chance)} of the trials."
+        for planned in plans
     ]
     lines.append("From this run's labels, drawn again: a small pilot says little.")
-    show(arguments, {"detector": detector, "plan": [asdict(one) for one in found]}, "\n".join(lines))
+    show(arguments, {"detector": detector, "plan": [asdict(planned) for planned in plans]}, "\n".join(lines))
     return 0
 
 
 def _pictures(arguments: argparse.Namespace, finished: Run) -> tuple[dict[str, list[bytes]], str]:
-    """Files of the run's pictures by document, for the sentinel questions; and why there are none."""
+    """Return the files of the run's pictures by document, for the sentinel questions; and why there are none."""
     from hedge_tasks.report.pictures import stored_documents
 
     if arguments.no_sentinels:
         return {}, "--no-sentinels"
     documents = finished.settings.get("documents") or {}
     if documents and not documents.get("images"):
-        return {one.id: [] for one in finished.answer_sets}, ""
-    stored, why = stored_documents(finished)
-    return {one.id: list(one.files) for one in stored}, why
+        return {answers.id: [] for answers in finished.answer_sets}, ""
+    stored, reason = stored_documents(finished)
+    return {document.id: list(document.files) for document in stored}, reason
 
 
-def _watched(policy: Policy, without: str) -> str:
+def _sentinel_text(policy: Policy, without: str) -> str:
     if n := len(policy.sentinels):
         return (
             f"{n} of the questions are in the policy with their pictures: the guard asks them to see whether the "
@@ -261,17 +263,17 @@ def _table(calibration: PolicySearch) -> Table:
 def _text(finished: Run, calibration: PolicySearch, out: Path | None, without: str = "") -> str:
     lines = [finished.title, *([str(_table(calibration))] if calibration.tried else [])]
     lines += [f"{name}: {reason}" for name, reason in calibration.left_out.items()]
-    lines += [f"{name}: {_no(control)}" for name, control in calibration.tried.items() if control.chosen is None]
+    lines += [f"{name}: {_refusal(control)}" for name, control in calibration.tried.items() if control.chosen is None]
     lines.append("")
     lines.append(_promise(calibration.policy) if calibration.policy else "Nothing can be promised with these labels.")
     if calibration.policy:
-        lines.append(_watched(calibration.policy, without))
+        lines.append(_sentinel_text(calibration.policy, without))
     if calibration.policy and out is not None:
         lines.append(f"Written to {out}; `hedge calibrate OTHER_RUN --check {out}` says whether it holds there.")
     return "\n".join(lines)
 
 
-def _no(control: RiskControl) -> str:
+def _refusal(control: RiskControl) -> str:
     if control.more_labels is None:
         return f"{control.reason}; more labels alone would not help"
     return f"{control.reason}; if what was seen is so, about {control.more_labels} would do"
@@ -281,19 +283,19 @@ def _promise(policy: Policy) -> str:
     from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 
     promise = policy.promise
-    about = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
+    counted = f"{promise.n_groups} images" if promise.n_groups is not None else "documents"
     some = f"all {promise.n_detectors} detectors that were tried" if promise.n_detectors > 1 else "one detector"
     tried = f"every threshold of {some} could have been chosen, which is part of the promise"
     early = (
         f" Its draws end early at epsilon {policy.epsilon:g}, which is part of the promise." if policy.epsilon else ""
     )
     only = policy.calibration.get("question_type")
-    asked = f"to questions of the type {only} " if only else ""
+    to_type = f"to questions of the type {only} " if only else ""
     return (
-        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers {asked}"
+        f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers {to_type}"
         f"that {policy.detector} lets through are called hallucinated by {_judge(policy)}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
-        f"these {promise.n} ({about}); {tried}.{early}{_attempts(policy)}"
+        f"these {promise.n} ({counted}); {tried}.{early}{_attempts(policy)}"
     )
 
 
@@ -321,7 +323,7 @@ def _check(arguments: argparse.Namespace, finished: Run) -> int:
     return PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
 
 
-def _counted(risk: Number) -> str:
+def _risk_text(risk: Number) -> str:
     from hedge_tasks.statistics.verified import Audited
 
     if isinstance(risk, Audited):
@@ -340,7 +342,7 @@ def _checked(finished: Run, policy: Policy, checked: PolicyCheck) -> str:
     else:
         words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
         lines.append(
-            f"The promise {words}: {_counted(checked.risk)}, "
+            f"The promise {words}: {_risk_text(checked.risk)}, "
             f"{format_number(checked.risk, PERCENT, interval=True)}; at most {PERCENT(policy.promise.risk)} were "
             "promised."
         )

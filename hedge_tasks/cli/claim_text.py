@@ -18,26 +18,26 @@ _LISTED = 10
 
 
 def claim_block(kept: KeptNumbers | None) -> tuple[str, dict[str, Any]]:
-    """The claims that are kept with a run, as a block below the numbers of its answers; empty where nothing is kept."""
+    """Return the claims kept with a run, as a block below the numbers of its answers; empty where none are kept."""
     if kept is None:
         return "", {}
     return (f"claims: {kept.why}", {}) if kept.scored is None else block_of(kept.scored, kept.table, kept.why)
 
 
 def block_of(scored: ScoredClaims, measured: UnitTable | None, why: str) -> tuple[str, dict[str, Any]]:
-    """Detectors of claims in short, with their price and the best blind baseline; and all that is known, for JSON.
+    """Return the detectors of claims in short, with their price and the best blind baseline; and all facts for JSON.
 
     Args:
-        why: there are no numbers.
+        why: Why there are no numbers, where there are none.
     """
-    about = f"claims ({_method(scored)}, {scored.price})"
+    heading = f"claims ({_method(scored)}, {scored.price})"
     if measured is None:
-        return f"{about}: {why}", {"claims": claim_facts(scored, None)}
+        return f"{heading}: {why}", {"claims": claim_facts(scored, None)}
     from hedge_tasks.measures.detector_columns import numbers_table
 
     counted = f"{measured.n_labelled} labelled by {scored.labelled_by}, {measured.counted.n_positive} hallucinated"
     notes = [_best_blind(measured), *_left_out(measured.left_out)]
-    table = numbers_table(measured.rows, against="blind", brief=True, title=f"{about}; {counted}", notes=notes)
+    table = numbers_table(measured.rows, against="blind", brief=True, title=f"{heading}; {counted}", notes=notes)
     return str(table), {"claims": claim_facts(scored, measured)}
 
 
@@ -51,20 +51,20 @@ def _best_blind(measured: UnitTable) -> str:
 
 
 def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, Any]:
-    about = {
+    facts = {
         "run": scored.title,
         **scored.settings,
         "price": scored.price,
-        "claims": sum(len(one.claims) for one in scored.answers),
-        "covered": sum(one.covered for one in scored.decomposed) / len(scored.decomposed),
-        "unlocated": sum(one.unlocated for one in scored.decomposed),
+        "claims": sum(len(answer.claims) for answer in scored.answers),
+        "covered": sum(answer.covered for answer in scored.decomposed) / len(scored.decomposed),
+        "unlocated": sum(answer.unlocated for answer in scored.decomposed),
         "left_out": scored.left_out if measured is None else measured.left_out,
     }
     if measured is None:
-        return {**about, "labelled": 0}
+        return {**facts, "labelled": 0}
     counted = measured.counted
     return {
-        **about,
+        **facts,
         **measured.settings,
         "labels": scored.labelled_by,
         "labelled": measured.n_labelled,
@@ -80,10 +80,10 @@ def claim_facts(scored: ScoredClaims, measured: UnitTable | None) -> dict[str, A
 
 
 def joint_facts(agreed: JointAgreement) -> dict[str, Any]:
-    """The agreement of joint calls with single ones, for JSON."""
+    """Return the agreement of joint calls with single ones, for JSON."""
     differ = [{"joint": a, "single": b, "n": n} for (a, b), n in sorted(agreed.differ.items())]
-    about = {"calls": agreed.calls, "verdicts": agreed.verdicts, "unknown": agreed.unknown}
-    return {**about, "same": agreed.same, "kappa": agreed.kappa, "differ": differ}
+    names = ("calls", "verdicts", "unknown", "same", "kappa")
+    return {**{name: getattr(agreed, name) for name in names}, "differ": differ}
 
 
 def claim_text(measured: UnitTable) -> str:
@@ -110,7 +110,7 @@ def claim_text(measured: UnitTable) -> str:
 
 
 def probe_controls(probes: ClaimProbes) -> tuple[dict[str, Any], list[str]]:
-    """The controls of fitted detectors, for JSON and in words, and what fewer labels buy; both have to be near 0.5."""
+    """Return the controls of fitted detectors, which have to be near 0.5, for JSON and in words; and label prices."""
     from hedge_tasks.numbers import FOUR_DIGITS, Column, Table
 
     if probes.fitted_on:
@@ -123,16 +123,15 @@ def probe_controls(probes: ClaimProbes) -> tuple[dict[str, Any], list[str]]:
         }
         for name, control in probes.shuffled.items()
     }
-    prices = sorted({n for of in probes.prices.values() for n in of})
+    prices = sorted({n for by_size in probes.prices.values() for n in by_size})
     columns = [
         Column("detector"),
         Column("shuffled", "shuffled labels", format=FOUR_DIGITS),
         Column("foreign", "another image's states", format=FOUR_DIGITS),
         *(Column(f"at_{n}", f"{n} labels", format=FOUR_DIGITS) for n in prices),
     ]
-    table = Table(
-        columns, [{"detector": name, **of} for name, of in facts.items()], "controls, near 0.5 where all is well"
-    )
+    rows = [{"detector": name, **controls} for name, controls in facts.items()]
+    table = Table(columns, rows, "controls, near 0.5 where all is well")
     missing = [f"{probes.missing} labelled claims are no sentence with states"] if probes.missing else []
     return facts, ["", str(table), *missing, *_left_out(probes.left_out)]
 
@@ -145,17 +144,17 @@ def _whole_answers(measured: UnitTable) -> Table | str:
         for row in measured.answers
         if row.estimate.defined or row.spearman is not None
     ]
-    about = f"whole answers: AUROC against {measured.answer_label}"
+    title = f"whole answers: AUROC against {measured.answer_label}"
     if not rows:
         reasons = dict.fromkeys(str(row.estimate.reason) for row in measured.answers)
-        return f"{about}: undefined: {'; '.join(reasons)}" if reasons else ""
+        return f"{title}: undefined: {'; '.join(reasons)}" if reasons else ""
     columns = [
         Column("detector"),
         Column("auroc", "AUROC"),
         Column("interval", "95 %", show="interval", of="auroc"),
         Column("spearman", "Spearman"),
     ]
-    return Table(columns, rows, f"{about}; rank correlation with the share of wrong claims")
+    return Table(columns, rows, f"{title}; rank correlation with the share of wrong claims")
 
 
 def _left_out(left_out: Mapping[str, str]) -> list[str]:
@@ -179,10 +178,10 @@ def _curve(measured: UnitTable) -> Table | None:
 
 
 def unlabelled_text(scored: ScoredClaims) -> str:
-    """The most suspicious claims, where nothing is known of any."""
+    """Return the most suspicious claims, where none has a label."""
     from hedge_tasks.numbers import Column, Table
 
-    names = list(dict.fromkeys(name for one in scored.answers for name in one.scores))
+    names = list(dict.fromkeys(name for answer in scored.answers for name in answer.scores))
     name = next((n for n in ("claim_luq", *names) if n in names), None)
     lines = [
         f"{scored.title}; {_method(scored)}; to ask for all of it: {scored.price}",
@@ -192,9 +191,9 @@ def unlabelled_text(scored: ScoredClaims) -> str:
         return "\n".join([*lines, *_left_out(scored.left_out)])
     ranked = sorted(
         (-score, claim.answer, claim.text)
-        for one in scored.answers
-        if name in one.scores
-        for claim, score in zip(one.claims, one.scores[name].tolist(), strict=True)
+        for answer in scored.answers
+        if name in answer.scores
+        for claim, score in zip(answer.claims, answer.scores[name].tolist(), strict=True)
         if score == score
     )[:_LISTED]
     rows = [{"answer": answer, "score": -score, "claim": text} for score, answer, text in ranked]

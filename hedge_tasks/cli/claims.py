@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_detectors, add_run, add_task, chosen_run
+from hedge_tasks.cli.choices import add_detectors, add_run, add_task, chosen_run, label_store_of, listed
 from hedge_tasks.io.commands import Parser, add_labels, add_out, command, say, show
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def add(commands: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.asking.account import asked
+    from hedge_tasks.asking import account
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, probe_controls, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
@@ -92,15 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     _check(arguments)
     everything = arguments.detectors in (None, "all")
-    detectors = None if everything else [get(name.strip()).name for name in arguments.detectors.split(",")]
+    detectors = None if everything else [get(name).name for name in listed(arguments.detectors)]
     finished = chosen_run(arguments)
     judge = _judge(arguments.judge, finished) if arguments.judge else None
     function, spans, by = _labels(arguments.labels, finished)
-    found = _kept(arguments, finished) or _asked(arguments, finished)
-    if found is None:
+    support = _kept_support(arguments, finished) or _computed_support(arguments, finished)
+    if support is None:
         return 0
-    supported, _, _, _, kept, askers = found
-    scored = _scored(finished, found, detectors, judge, function, (spans, by))
+    askers = support.askers
+    scored = _scored(finished, support, detectors, judge, function, (spans, by))
     options = {"silent": arguments.silent, "errors": arguments.errors, "flag": arguments.flag}
     probes = _probes(arguments, finished, scored, judge, function) if arguments.probes else None
     scored = probes.scored if probes else scored
@@ -109,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_claim_scores(arguments.out, scored)
     if arguments.html:
         write_whole(arguments.html, build_claim_page(scored, measured, finished, finding=finding_of(finished)))
-    written = [f"{path}: written" for path in (kept, arguments.out, arguments.html) if path]
+    file_lines = [f"{path}: written" for path in (support.path, arguments.out, arguments.html) if path]
     text = claim_text(measured) if measured else unlabelled_text(scored)
     facts = claim_facts(scored, measured)
     if probes is not None:
@@ -117,40 +118,47 @@ def run(arguments: argparse.Namespace) -> int:
         facts, text = {**facts, "controls": controls}, "\n".join([text, *lines])
     if arguments.judge_singles:
         # The judge itself: what is kept knows nothing of its calls.
-        judge_of_claims: Any = _chosen(arguments, finished)[1]  # of --support judge, see _check
-        agreed = joint_agreement(finished.answer_sets, supported, judge_of_claims, arguments.judge_singles)
+        judge_of_claims: Any = _unit_and_engine(arguments, finished)[1]  # of --support judge, see _check
+        agreed = joint_agreement(finished.answer_sets, support.answers, judge_of_claims, arguments.judge_singles)
         askers = (*askers, judge_of_claims)
         facts["joint_calls"] = joint_facts(agreed)
         text = f"{text}\n\n{agreed}"
-    cost, cost_lines = asked(*askers, judge)
-    show(arguments, {**facts, **cost}, "\n".join([text, *cost_lines, *written]))
+    cost, cost_lines = account.asked(*askers, judge)
+    show(arguments, {**facts, **cost}, "\n".join([text, *cost_lines, *file_lines]))
     return 0
 
 
 def _scored(
     finished: Run,
-    found: _Found,
+    support: _Support,
     detectors: Sequence[str] | None,
     judge: Judge | None,
     function: LabelFunction | None,
-    of_file: tuple[Mapping[str, Sequence[LabelledSpan]] | None, str] = (None, ""),
+    file_labels: tuple[Mapping[str, Sequence[LabelledSpan]] | None, str] = (None, ""),
 ) -> ScoredClaims:
-    """The claims of a run with the scores of detectors, labelled as the options say."""
+    """Return the claims of a run with the scores of detectors, labelled as the options say.
+
+    Args:
+        detectors: Names; None for all.
+        file_labels: Labels by document, and in words where they come from.
+    """
     from hedge_tasks.claims.label_functions import function_labels
     from hedge_tasks.scoring.claim_labels import check_references, judged_spans
     from hedge_tasks.scoring.claims import score_claims
 
-    supported, source, price, settings, _, _ = found
-    decomposed = [one.decomposed for one in supported]
-    spans, by = of_file
+    decomposed = [answer.decomposed for answer in support.answers]
+    spans, by = file_labels
     if judge is not None:
-        say(f"labels: {judge.name} judges {sum(len(one.claims) for one in decomposed)} claims", sys.stderr)
+        n_claims = sum(len(answer.claims) for answer in decomposed)
+        say(f"labels: {judge.name} judges {n_claims} claims", sys.stderr)
         check_references(bool(a.reference) for a in finished.answer_sets)
         spans = judged_spans(finished.answer_sets, decomposed, judge)
         by = f"judge {judge.name} ({judge.version})"
     if function is not None:
         spans = function_labels(finished.answer_sets, decomposed, function)
-    return score_claims(finished, supported, source, price, settings, detectors, spans, by)
+    return score_claims(
+        finished, support.answers, support.source, support.price, support.settings, detectors, spans, by
+    )
 
 
 def _probes(
@@ -166,23 +174,23 @@ def _probes(
     from hedge_tasks.runs.kept_inside import inside_source
     from hedge_tasks.runs.run_files import load_run
 
-    def data(of: Run, claims: ScoredClaims) -> SentenceData:
+    def data(run: Run, claims: ScoredClaims) -> SentenceData:
         options = {"silent": arguments.silent, "errors": arguments.errors}
-        return SentenceData.of(claims, inside_source(of)(SENTENCES), **options)
+        return SentenceData.of(claims, inside_source(run)(SENTENCES), **options)
 
     options: dict[str, Any] = {"prices": arguments.label_prices}
     if arguments.fit_on:
-        other = load_run(arguments.fit_on, None)
-        about = transfer(finished, other)
-        found = _kept(arguments, other) or _asked(arguments, other)
-        assert found is not None  # without --price there is something to score
-        options["fit_on"] = data(other, _scored(other, found, (), judge, function))
-        options["fitted_on"] = f"{other.title} ({about})"
+        training = load_run(arguments.fit_on, None, trust=arguments.trust_run)
+        difference = transfer(finished, training)
+        support = _kept_support(arguments, training) or _computed_support(arguments, training)
+        assert support is not None  # without --price there is something to score
+        options["fit_on"] = data(training, _scored(training, support, (), judge, function))
+        options["fitted_on"] = f"{training.title} ({difference})"
     return with_probes(scored, data(finished, scored), [*fitted_detectors("claim").values()], **options)
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Mistakes are told before anything is paid for."""
+    """Raise ConfigError for options that make no sense, before anything is paid for."""
     from hedge_tasks.claims.labels import ERRORS, SILENT
     from hedge_tasks.errors import ConfigError, unknown
     from hedge_tasks.io import options
@@ -208,13 +216,33 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ConfigError("choose one of --labels and --judge")
 
 
-_Found = tuple[
-    "Sequence[Supported]", "SupportSource", "SupportPrice", "Mapping[str, Any]", "Path | None", "Sequence[object]"
-]
-"""Support, who gave it, its price, the settings, where it is kept from now on, and what may have asked a model."""
+@dataclass(frozen=True)
+class _Support:
+    """How far the draws of a run support its claims.
+
+    Attributes:
+        answers: The claims of each answer with their support.
+        source: What computed the support, or keeps it.
+        price: Of all of it.
+        settings: Of the decomposition and the support.
+        path: File that it is kept in from now on.
+        askers: What may have asked a model.
+    """
+
+    answers: Sequence[Supported]
+    source: SupportSource
+    price: SupportPrice
+    settings: Mapping[str, Any]
+    path: Path | None = None
+    askers: tuple[object, ...] = ()
+
+    @classmethod
+    def of_kept(cls, kept: KeptSupport) -> _Support:
+        say(f"nothing is asked: the support is kept with the run ({kept.title})", sys.stderr)
+        return cls(kept.supported, kept, kept.price, kept.settings)
 
 
-def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
+def _kept_support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
     """Return the support kept with the run, where the options ask for no other; it needs no model."""
     from hedge_tasks.scoring.claim_files import support_of_run
 
@@ -227,112 +255,100 @@ def _kept(arguments: argparse.Namespace, finished: Run) -> _Found | None:
     ):
         return None
     named = arguments.unit is not None or arguments.support is not None
-    wanted = (arguments.unit or "sentence", arguments.support or "words")
+    method = (arguments.unit or "sentence", arguments.support or "words")
 
     def fits(settings: Mapping[str, Any]) -> bool:
-        # Nobody who asks for less is told more: the blind baseline would be there that was not wanted.
-        asked = {"graph": arguments.graph, "ccp": arguments.ccp, "elsewhere": not arguments.no_elsewhere}
-        same = not named or (settings.get("decomposition"), settings.get("support")) == wanted
-        return same and all(settings.get(name, False) == value for name, value in asked.items())
+        # Who asks for less gets no more: the blind baseline would be there that was not wanted.
+        options = {"graph": arguments.graph, "ccp": arguments.ccp, "elsewhere": not arguments.no_elsewhere}
+        same_method = not named or (settings.get("decomposition"), settings.get("support")) == method
+        return same_method and all(settings.get(name, False) == value for name, value in options.items())
 
     kept = support_of_run(finished, fits)
-    if kept is None:
-        return None
-    return _of_kept(kept)
+    return None if kept is None else _Support.of_kept(kept)
 
 
-def _of_kept(kept: KeptSupport) -> _Found:
-    say(f"nothing is asked: the support is kept with the run ({kept.title})", sys.stderr)
-    return kept.supported, kept, kept.price, kept.settings, None, ()
-
-
-def _asked(arguments: argparse.Namespace, finished: Run) -> _Found | None:
-    """The claims with their support by the engine that the options name; None for the price alone."""
+def _computed_support(arguments: argparse.Namespace, finished: Run) -> _Support | None:
+    """Compute the support with the engine that the options name; None where only the price is asked for."""
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.scoring.claim_files import keep_support, kept_support
     from hedge_tasks.scoring.claims import inquiry
 
     arguments.unit, arguments.support = arguments.unit or "sentence", arguments.support or "words"
-    unit, engine = _chosen(arguments, finished)
-    asking = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
-    asking |= {"ccp": True} if arguments.ccp else {}
-    settings = {**unit.settings(), **engine.settings(), **asking}
+    unit, engine = _unit_and_engine(arguments, finished)
+    options = {"elsewhere": not arguments.no_elsewhere, "graph": arguments.graph}
+    options |= {"ccp": True} if arguments.ccp else {}
+    settings = {**unit.settings(), **engine.settings(), **options}
     if not arguments.price and (kept := kept_support(finished, settings)) is not None:
-        return _of_kept(kept)
+        return _Support.of_kept(kept)
     if arguments.unit == "atomic":
         draws = sum(len(answers.clean) for answers in finished.answer_sets) if arguments.graph else 0
         texts = {"texts": len(finished.answer_sets) + draws}
-        told = f"price: at most {texts['texts']} texts to be taken apart by a model"
+        line = f"price: at most {texts['texts']} texts to be taken apart by a model"
         if arguments.price:  # what the claims then cost is only known with the claims
-            show(arguments, texts, told)
+            show(arguments, texts, line)
             return None
-        say(told, sys.stderr)
+        say(line, sys.stderr)
     if arguments.ccp and not engine.contradicts:
         raise ConfigError(f"--ccp: the support {engine.name!r} knows no contradiction; choose --support nli or judge")
-    asked = inquiry(finished.answer_sets, unit, **asking)
+    questions = inquiry(finished.answer_sets, unit, **options)
     engine.check()
-    price = asked.price(engine)
+    price = questions.price(engine)
     if arguments.price:
         show(arguments, price, str(price))
         return None
     say(f"price: {price}", sys.stderr)
-    supported = asked.ask(engine)
-    path = keep_support(finished, supported, engine, price, settings) if arguments.keep else None
-    return supported, engine, price, settings, path, (unit, engine)
+    answers = questions.ask(engine)
+    path = keep_support(finished, answers, engine, price, settings) if arguments.keep else None
+    return _Support(answers, engine, price, settings, path, (unit, engine))
 
 
 def _judge(spec: str, finished: Run) -> Judge:
     from hedge_tasks.adjudication import check_judge, judge_from, keep_labels
-    from hedge_tasks.adjudication.config import LABELS
-    from hedge_tasks.runs.run_files import FOLDER
 
     judge = judge_from(spec)
     check_judge(judge, cases_have_images=False)
-    folder = finished.path.parent if finished.path else None
-    if folder is not None:
-        keep_labels(judge, (folder.parent if folder.name == FOLDER else folder) / LABELS)
+    if (folder := label_store_of(finished)) is not None:
+        keep_labels(judge, folder)
     return judge
 
 
 def _labels(
-    given: str | None, finished: Run
+    source: str | None, finished: Run
 ) -> tuple[LabelFunction | None, Mapping[str, Sequence[LabelledSpan]] | None, str]:
-    """A function that labels, or the labels of a file, and in words where they come from."""
+    """Return a function that labels, or the labels of a file, and in words where they come from."""
     from hedge_tasks.claims.label_functions import LABEL_FUNCTIONS, PYTHON, label_function
     from hedge_tasks.scoring.claim_files import read_labels
 
-    if given is None:
+    if source is None:
         return None, None, ""
-    if given.startswith(PYTHON) or (not Path(given).exists() and given in LABEL_FUNCTIONS.names()):
-        return label_function(given), None, f"the function {given}"
-    return None, read_labels(Path(given), finished.answer_sets), "a file of labels"
+    if source.startswith(PYTHON) or (not Path(source).exists() and source in LABEL_FUNCTIONS.names()):
+        return label_function(source), None, f"the function {source}"
+    return None, read_labels(Path(source), finished.answer_sets), "a file of labels"
 
 
-def _chosen(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition, Entailment]:
-    """Decomposition and engine; models of a run that nobody here has chosen are not loaded."""
+def _unit_and_engine(arguments: argparse.Namespace, finished: Run) -> tuple[Decomposition, Entailment]:
+    """Return decomposition and engine. A model that only the run names is not loaded."""
     from hedge_tasks.claims import build_decomposition, build_entailment
     from hedge_tasks.claims.entailment import ENTAILMENTS
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.scoring.scorers import model_options
 
     ENTAILMENTS.get(arguments.support)
-    given = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}
-    unit: dict[str, Any] = {}
+    support = {name: value for name in ("model", "url", "window") if (value := getattr(arguments, name)) is not None}
+    unit: dict[str, Any] = arguments.unit_options
     if arguments.unit == "atomic":
-        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url, **arguments.unit_options}
+        unit = {"model": arguments.unit_model or arguments.model, "url": arguments.url, **unit}
         if unit["model"] is None:
             raise ConfigError("--unit atomic: name its model with --unit-model")
         # What is the unit's alone is no option of the support.
-        of_unit = {"judge": (), "nli": ("url",), "cosine": ("url",)}.get(arguments.support, ("model", "url"))
-        given = {name: value for name, value in given.items() if name not in of_unit}
-    if arguments.support in ("words", "object") and given:
-        option = next(iter(given))
+        unit_only = {"judge": (), "nli": ("url",), "cosine": ("url",)}.get(arguments.support, ("model", "url"))
+        support = {name: value for name, value in support.items() if name not in unit_only}
+    if arguments.support in ("words", "object") and support:
+        option = next(iter(support))
         raise ConfigError(
             f"--{option}: the support {arguments.support!r} has no such option; choose --support nli, ..."
         )
     backend = {"nli": "nli", "cosine": "embed"}.get(arguments.support)
-    given |= arguments.support_options
-    options = {**(model_options(finished, backend, given) if backend else {}), **given}
-    return build_decomposition(arguments.unit, **{**unit, **arguments.unit_options}), build_entailment(
-        arguments.support, **options
-    )
+    support |= arguments.support_options
+    options = {**(model_options(finished, backend, support) if backend else {}), **support}
+    return build_decomposition(arguments.unit, **unit), build_entailment(arguments.support, **options)

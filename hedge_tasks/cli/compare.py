@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from hedge_tasks.cli.choices import add_scorer, add_task, add_trust, chosen_scorer
+from hedge_tasks.cli.choices import (
+    RUN_HELP,
+    add_budget,
+    add_scorer,
+    add_task,
+    add_trust,
+    chosen_run,
+    chosen_scorer,
+    chosen_scorers,
+)
 from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
@@ -27,8 +36,7 @@ _RATE = "hallucination_rate"
 
 def add(commands: Parser) -> None:
     parser = command(commands, "compare", run, "compare two runs on the same questions, or the detectors of one run")
-    where = "lmms-eval's output folder, a run file, or a JSONL file of answers"
-    parser.add_argument("run", type=Path, metavar="RUN_A", help=where)
+    parser.add_argument("run", type=Path, metavar="RUN_A", help=RUN_HELP)
     parser.add_argument(
         "other", type=Path, metavar="RUN_B", nargs="?", help="the run to compare with; none: all detectors of RUN_A"
     )
@@ -42,12 +50,7 @@ def add(commands: Parser) -> None:
     )
     parser.add_argument("--against", metavar="NAME", help="within one run: the metric to compare --metric with")
     parser.add_argument("--against-filter", metavar="NAME", help="within one run: the filter to compare --filter with")
-    parser.add_argument(
-        "--budget",
-        type=int,
-        metavar="N",
-        help="most samples per question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
-    )
+    add_budget(parser)
     add_trust(parser)
     add_task(parser)
     add_scorer(parser)
@@ -56,7 +59,7 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import load_run
 
-    first = load_run(arguments.run, arguments.task, trust=arguments.trust_run)
+    first = chosen_run(arguments)
     seeds = _same_but_seed(first, arguments)
     if arguments.other is None:
         heading, rows, by_experts, facts = _within(first, arguments)
@@ -64,17 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
         heading, rows, by_experts, facts = _between(
             first, load_run(arguments.other, arguments.task, trust=arguments.trust_run), arguments
         )
-    of_seeds = _seed_table(first, seeds, arguments) if len(seeds) > 1 else None
+    seed_table = _seed_table(first, seeds, arguments) if len(seeds) > 1 else None
     table = _table(rows, heading)
     experts = _table(by_experts, "against experts") if by_experts else None
     facts |= {"comparisons": table} | ({"by_experts": experts} if experts else {})
-    facts |= {"seeds": of_seeds} if of_seeds else {}
-    show(arguments, facts, of_seeds or "", table, experts or "")
+    facts |= {"seeds": seed_table} if seed_table else {}
+    show(arguments, facts, seed_table or "", table, experts or "")
     return 0
 
 
 def _same_but_seed(first: Run, arguments: argparse.Namespace) -> dict[int, Run]:
-    """The runs at the given paths that differ from the first in the seed alone, by seed, with the first."""
+    """Return the first run, and those at the given paths that differ from it in the seed alone, by seed."""
     from hedge_tasks.measures.run_variants import by_seed
     from hedge_tasks.runs.run_files import read_run, run_paths
 
@@ -96,23 +99,23 @@ def _seed_table(first: Run, runs: Mapping[int, Run], arguments: argparse.Namespa
     named = [_metric(name, own) for name in arguments.metric or SCORE_NAMES]
     detectors = [name for name in named if name != _RATE and name not in own]
     scores = {
-        seed: {name: s.with_detectors(detectors).score(one.answer_sets) for name, s in scorers_of(one).items()}
-        for seed, one in runs.items()
+        seed: {name: s.with_detectors(detectors).score(run.answer_sets) for name, s in scorers_of(run).items()}
+        for seed, run in runs.items()
     }
-    labels = {
-        seed: [Document(a.id, a.group, {"value": a.label}) for a in one.answer_sets] for seed, one in runs.items()
+    documents = {
+        seed: [Document(a.id, a.group, {"value": a.label}) for a in run.answer_sets] for seed, run in runs.items()
     }
-    rate = spread_of(_RATE, {seed: estimate_of(HALLUCINATION_RATE, of) for seed, of in labels.items()})
-    found = [*spreads(scores, detectors), *([rate] if rate is not None else [])]
-    return spread_table(found, list(runs), first.title, whose_labels(first, None))
+    rate = spread_of(_RATE, {seed: estimate_of(HALLUCINATION_RATE, rows) for seed, rows in documents.items()})
+    numbers = [*spreads(scores, detectors), *([rate] if rate is not None else [])]
+    return spread_table(numbers, list(runs), first.title, whose_labels(first, None))
 
 
 _Rows = list[tuple[str, "Comparison | None"]]
-_Found = tuple[str, _Rows, _Rows, dict[str, Any]]
+_Comparisons = tuple[str, _Rows, _Rows, dict[str, Any]]
 """Heading, comparisons by the judge's labels and by experts', and facts for JSON."""
 
 
-def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
+def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Comparisons:
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.audited import compare_rates_by_experts, compare_runs_by_experts, whose_labels
@@ -129,15 +132,15 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
     names = list(dict.fromkeys(_metric(name, own) for name in arguments.metric or usual))
     overlap = check_same_documents(first, second)
     detectors = [name for name in names if name != _RATE and name not in own]
-    scorers = (
-        [chosen_scorer(arguments, each).with_detectors(detectors) for each in (first, second)] if detectors else []
-    )
+    scorers = [chosen_scorer(arguments, run).with_detectors(detectors) for run in (first, second) if detectors]
     _warn_of_differences(first, second, scorers)
     columns = [_priced(s, e, detectors, arguments.budget) for s, e in zip(scorers, (first, second), strict=False)]
     rows: _Rows = []
     by_experts: _Rows = []
     audits = audit_of(first), audit_of(second)
-    silent = [] if arguments.metric else [name for name in detectors if any(_is_silent(of, name) for of in columns)]
+    silent = (
+        [] if arguments.metric else [name for name in detectors if any(_is_silent(scores, name) for scores in columns)]
+    )
     for name in names:
         if name in silent:
             continue
@@ -147,15 +150,15 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
                 rates = (first.answer_sets, audits[0], second.answer_sets, audits[1])
                 by_experts.append((name, compare_rates_by_experts(*rates)))
         elif name in own:
-            sides = (documents_of(each, own[name]) for each in (first, second))
+            sides = (documents_of(run, own[name]) for run in (first, second))
             rows.append((name, compare_documents(own[name], *sides)))
         else:
-            ours, theirs = (of[name] for of in columns)
-            label = f"{name}_auroc" + _at(ours, arguments.budget)
-            rows.append((label, compare_two_runs(ours.scores, theirs.scores, name)))
+            a, b = (scores[name] for scores in columns)
+            label = f"{name}_auroc" + _at(a, arguments.budget)
+            rows.append((label, compare_two_runs(a.scores, b.scores, name)))
             if audits[0] is not None and audits[1] is not None:
-                found = compare_runs_by_experts(ours.scores, audits[0], theirs.scores, audits[1], name)
-                by_experts.append((label, found))
+                compared = compare_runs_by_experts(a.scores, audits[0], b.scores, audits[1], name)
+                by_experts.append((label, compared))
     clustered = f"filter {scorers[0].name}; " if scorers else ""
     heading = [
         f"a: {first.title}",
@@ -174,7 +177,7 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Found:
 
 
 def _shared_suite(first: Run, second: Run) -> dict[str, Measure]:
-    """The suite's own measures that both runs have, by name."""
+    """Return the suite's own measures that both runs have, by name."""
     theirs = _suite(second)
     return {name: measure for name, measure in _suite(first).items() if name in theirs}
 
@@ -186,7 +189,7 @@ def _suite(run: Run) -> dict[str, Measure]:
     return by_name(measures_of(run.settings))
 
 
-def _within(run: Run, arguments: argparse.Namespace) -> _Found:
+def _within(run: Run, arguments: argparse.Namespace) -> _Comparisons:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.audited import compare_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import compare_two_scores
@@ -195,7 +198,7 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Found:
 
     if arguments.against is None and arguments.against_filter is None:
         return _all_detectors(run, arguments)
-    names, against = _asked_within(run, arguments)
+    names, against = _detectors_within(run, arguments)
     scorers = [chosen_scorer(arguments, run).with_detectors((*names, *against))]
     if arguments.against_filter is None:
         scorers *= 2
@@ -215,37 +218,38 @@ def _within(run: Run, arguments: argparse.Namespace) -> _Found:
             continue
         if name == reference and scorers[0] == scorers[1]:
             raise ConfigError(f"{name}_auroc compared with itself; choose another with --against")
-        a, b = (f"{n}_auroc{_at(of[n], arguments.budget)}" for n, of in ((name, first), (reference, second)))
+        sides = ((name, first), (reference, second))
+        a, b = (f"{detector}_auroc{_at(columns[detector], arguments.budget)}" for detector, columns in sides)
         compared = compare_two_scores(first[name].scores, name, second[reference].scores, reference)
         rows.append((a if name == reference else f"{a} - {b}", compared))
         if audit is not None:
-            found = compare_by_experts(first[name].scores, name, second[reference].scores, reference, audit)
-            by_experts.append((rows[-1][0], found))
+            compared = compare_by_experts(first[name].scores, name, second[reference].scores, reference, audit)
+            by_experts.append((rows[-1][0], compared))
     filters = scorers[0].name if scorers[0] == scorers[1] else f"{scorers[0].name} (a) and {scorers[1].name} (b)"
     facts = {"a": _facts(run, scorers[0]), "b": _facts(run, scorers[1])}
     heading = [f"{run.title}; filter {filters}", *_silence(silent), *([whose_labels(run, audit)] if rows else [])]
     return "\n".join(heading), rows, by_experts, facts
 
 
-def _asked_within(run: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """The detectors of each row, a and b; without `--metric` all of the run's table, but for the one of `--against`."""
+def _detectors_within(run: Run, arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the detectors of each row, a and b; without `--metric` all of the run's table but that of `--against`."""
     reference = _metric_within(arguments.against, run) if arguments.against else None
     if arguments.metric:
         names = [_metric_within(name, run) for name in arguments.metric]
     else:
-        names = [name for name in _of_table(run) if name != reference or arguments.against_filter is not None]
+        names = [name for name in _detectors_of_table(run) if name != reference or arguments.against_filter is not None]
     return names, [reference] * len(names) if reference is not None else names
 
 
-def _of_table(run: Run) -> list[str]:
-    """The detectors of answers in the run's table; SE, RadFlag and VASE where it tells of none."""
+def _detectors_of_table(run: Run) -> list[str]:
+    """Return the detectors of answers in the run's table; SE, RadFlag and VASE where it names none."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.detectors.registry import names
     from hedge_tasks.measures.of_run import METRICS
 
-    rows, known = run.settings.get(METRICS), names()
+    rows, detectors = run.settings.get(METRICS), names()
     listed = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
-    return [name for name in listed if name in known] or list(SCORE_NAMES)
+    return [name for name in listed if name in detectors] or list(SCORE_NAMES)
 
 
 def _is_silent(columns: Mapping[str, PricedScores], name: str) -> bool:
@@ -258,7 +262,7 @@ def _silence(names: Sequence[str]) -> list[str]:
 
 
 def _priced(scorer: Scorer, run: Run, names: Sequence[str], budget: int | None) -> Mapping[str, PricedScores]:
-    """The scores of each detector, with all answers or those that it can pay.
+    """Return the scores of each detector, with all answers or those that it can pay.
 
     Raises:
         ConfigError: a detector costs more than the budget.
@@ -277,27 +281,20 @@ def _at(column: PricedScores, budget: int | None) -> str:
     return "" if budget is None else f" ({column.draws} draws)"
 
 
-def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Found:
-    """Every two detectors of a run that differ in one thing: in the score, or in the clustering."""
+def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Comparisons:
+    """Compare every two detectors of a run that differ in one thing: in the score, or in the clustering."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.audited import compare_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import compare_two_scores
     from hedge_tasks.runs.audit_files import audit_of
-    from hedge_tasks.scoring.scorers import scorers_of
 
     names = list(dict.fromkeys(_metric_within(name, run) for name in arguments.metric or SCORE_NAMES))
-    if arguments.filter is None and arguments.clustering is None and run.settings.get("filters"):
-        scorers = scorers_of(run)
-        if arguments.alpha is not None:
-            scorers = {name: replace(scorer, alpha=arguments.alpha) for name, scorer in scorers.items()}
-    else:
-        chosen = chosen_scorer(arguments, run)
-        scorers = {chosen.name: chosen}
+    scorers = chosen_scorers(arguments, run)
     columns = {
         name: _priced(scorer.with_detectors(names), run, names, arguments.budget) for name, scorer in scorers.items()
     }
-    silent = [] if arguments.metric else [n for n in names if all(_is_silent(of, n) for of in columns.values())]
+    silent = [] if arguments.metric else [n for n in names if all(_is_silent(scores, n) for scores in columns.values())]
     detectors = [(name, score) for name in scorers for score in names if score not in silent]
     pairs = [(a, b) for i, a in enumerate(detectors) for b in detectors[i + 1 :] if (a[0] == b[0]) != (a[1] == b[1])]
     if not pairs and not silent:
@@ -307,11 +304,14 @@ def _all_detectors(run: Run, arguments: argparse.Namespace) -> _Found:
     audit = audit_of(run)
     for pair in pairs:
         a, b = (columns[clustering][score] for clustering, score in pair)
-        first, second = (f"{of} {score}{_at(c, arguments.budget)}" for (of, score), c in zip(pair, (a, b), strict=True))
+        first, second = (
+            f"{clustering} {score}{_at(column, arguments.budget)}"
+            for (clustering, score), column in zip(pair, (a, b), strict=True)
+        )
         rows.append((f"{first} - {second}", compare_two_scores(a.scores, pair[0][1], b.scores, pair[1][1])))
         if audit is not None:
-            found = compare_by_experts(a.scores, pair[0][1], b.scores, pair[1][1], audit)
-            by_experts.append((rows[-1][0], found))
+            compared = compare_by_experts(a.scores, pair[0][1], b.scores, pair[1][1], audit)
+            by_experts.append((rows[-1][0], compared))
     heading = f"{run.title}; {len(detectors)} detectors, pairs that differ in the score or in the clustering"
     return (
         "\n".join([heading, *_silence(silent), *([whose_labels(run, audit)] if rows else [])]),
@@ -331,12 +331,12 @@ def _metric(name: str, own: Mapping[str, Measure] = {}) -> str:
     from hedge_tasks.errors import unknown
     from hedge_tasks.measures.of_run import by_any_name
 
-    of_suite = by_any_name(own.values())
-    if name in of_suite:
-        return of_suite[name].name
-    detector, known = name.removesuffix("_auroc"), names()
-    if detector not in (*known, _RATE):
-        raise unknown("metric", name, [*of_suite, *(f"{known_one}_auroc" for known_one in known), _RATE])
+    suite_metrics = by_any_name(own.values())
+    if name in suite_metrics:
+        return suite_metrics[name].name
+    detector, detectors = name.removesuffix("_auroc"), names()
+    if detector not in (*detectors, _RATE):
+        raise unknown("metric", name, [*suite_metrics, *(f"{known}_auroc" for known in detectors), _RATE])
     return detector
 
 
@@ -384,24 +384,24 @@ def _facts(run: Run, scorer: Scorer | None) -> dict[str, Any]:
 
 
 def _table(rows: _Rows, heading: str) -> Table:
-    """Every comparison with its difference, p-value and, where there are several, the corrected one."""
+    """Return every comparison with its difference, p-value and, where there are several, the corrected one."""
     from hedge_tasks.numbers import FOUR_DIGITS, SIGNED_FOUR, Column, Number, Table
     from hedge_tasks.statistics import max_t
 
     adjusted = max_t([comparison for _, comparison in rows])
     records: list[dict[str, Cell]] = []
     notes = []
-    for (name, found), p in zip(rows, adjusted, strict=True):
-        if found is None:
+    for (name, compared), p in zip(rows, adjusted, strict=True):
+        if compared is None:
             missing = Number.undefined("no labelled document has this score on both sides")
             records.append({"metric": name, "difference": missing})
             continue
-        values: dict[str, Cell] = {"a": found.a, "b": found.b, "difference": found.number}
-        records.append({"metric": name, **values, "p_value": found.p_value, "p_adjusted": p})
-        if found.difference is not None:
-            notes.append(f"{name}: {found.reason or found.method}")
+        values: dict[str, Cell] = {"a": compared.a, "b": compared.b, "difference": compared.number}
+        records.append({"metric": name, **values, "p_value": compared.p_value, "p_adjusted": p})
+        if compared.difference is not None:
+            notes.append(f"{name}: {compared.reason or compared.method}")
     several = sum(p is not None for p in adjusted) > 1
-    of_classes = any(found is not None and found.n_positive is not None for _, found in rows)
+    has_classes = any(compared is not None and compared.n_positive is not None for _, compared in rows)
     columns = [
         Column("metric"),
         Column("a", format=FOUR_DIGITS),
@@ -410,7 +410,7 @@ def _table(rows: _Rows, heading: str) -> Table:
         Column("interval", "95 % interval", format=SIGNED_FOUR, show="interval", of="difference"),
         Column("p_value", "p", show="p"),
         *([Column("p_adjusted", "p (max-T)", show="p")] if several else []),
-        *([Column("rarer", "rarer class", show="n_rarer", of="difference")] if of_classes else []),
+        *([Column("rarer", "rarer class", show="n_rarer", of="difference")] if has_classes else []),
         Column("documents", show="n", of="difference"),
     ]
     return Table(columns, records, f"{heading}\n" if rows else heading, ["", *notes] if notes else [])

@@ -127,13 +127,13 @@ def _fish(parsers: Mapping[str, Parser]) -> str:
     lines = [_FISH.format(commands=" ".join(f'"{at}"' for at in parsers if " " in at))]
     choices = {(at, option): values for at, option, values in _choices(parsers)}
     for at, parser in parsers.items():
-        here = f"complete -c hedge -n '__hedge_at {at}'"
-        lines += [f"{here} -f -a {name} -d {_quoted(part.summary)}" for name, part in parser.commands.items()]
+        prefix = f"complete -c hedge -n '__hedge_at {at}'"
+        lines += [f"{prefix} -f -a {name} -d {_quoted(part.summary)}" for name, part in parser.commands.items()]
         if (at, "") in choices:
-            lines.append(f"{here} -f -a '{' '.join(choices[at, ''])}'")
+            lines.append(f"{prefix} -f -a '{' '.join(choices[at, ''])}'")
         for name in _options(parser):
             values = f" -x -a '{' '.join(choices[at, name])}'" if (at, name) in choices else ""
-            lines.append(f"{here} -l {name.removeprefix('--')}{values}")
+            lines.append(f"{prefix} -l {name.removeprefix('--')}{values}")
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from hedge_tasks.cli.choices import add_label_field
 from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
@@ -24,7 +25,7 @@ def add(commands: Parser) -> None:
         metavar="FILE",
         help="a table: MedHallu's columns, or question, answer and label",
     )
-    parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
+    add_label_field(parser)
     parser.add_argument("--group-field", metavar="COLUMN", help="what belongs together (default: image or question)")
     parser.add_argument("--stratum-field", metavar="COLUMN", help="kinds of rows that get a floor of their own")
     parser.add_argument(
@@ -64,6 +65,6 @@ def run_attack(arguments: argparse.Namespace) -> int:
         stratum=arguments.stratum_field,
     )
     attacks = attack(items, bound=arguments.floor)
-    facts = {one.stratum or "all": one.to_dict() for one in attacks}
+    facts = {attacked.stratum or "all": attacked.to_dict() for attacked in attacks}
     show(arguments, {"floors": facts}, Table.of(*floor_rows(attacks), title="Floor: what is solved without skill"))
-    return PROBLEMS_FOUND if any(one.open for one in attacks) else 0
+    return PROBLEMS_FOUND if any(attacked.open for attacked in attacks) else 0

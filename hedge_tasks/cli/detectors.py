@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_detectors, add_scorer, add_task, add_trust, chosen_detectors, chosen_scorer
+from hedge_tasks.cli.choices import (
+    RUN_HELP,
+    add_budget,
+    add_detectors,
+    add_scorer,
+    add_task,
+    add_trust,
+    chosen_scorer,
+    listed,
+    with_fitted,
+)
 from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import Parser, command, show
 
@@ -21,8 +31,7 @@ if TYPE_CHECKING:
 
 def add(commands: Parser) -> None:
     parser = command(commands, "detectors", run, "compare all detectors on the same answers, with their price")
-    where = "lmms-eval's output folder, a run file, or a JSONL file of answers; several: mean ranks as well"
-    parser.add_argument("runs", type=Path, metavar="RUN", nargs="*", help=where)
+    parser.add_argument("runs", type=Path, metavar="RUN", nargs="*", help=f"{RUN_HELP}; several: mean ranks as well")
     parser.add_argument(
         "--needs", action="store_true", help="say what each detector costs and what a run has to keep for it; no RUN"
     )
@@ -34,12 +43,7 @@ def add(commands: Parser) -> None:
     )
     add_detectors(parser, "all that need nothing of a model which the run does not keep")
     parser.add_argument("--against", metavar="NAME", help="what they are compared with (default: se)")
-    parser.add_argument(
-        "--budget",
-        type=int,
-        metavar="N",
-        help="most samples per question: each detector gets what it can pay, such as 20 clean for se, 10 + 10 for vase",
-    )
+    add_budget(parser)
     parser.add_argument("--html", type=Path, metavar="PAGE.html", help="write a page, a leaderboard of detectors")
     parser.add_argument("--plot", type=Path, metavar="PRICE.png", help="draw ROC-AUC against draws (or .csv)")
     parser.add_argument(
@@ -87,103 +91,96 @@ def run(arguments: argparse.Namespace) -> int:
     only_kept = arguments.detectors is None and not arguments.keep
     if arguments.plot:
         check_format(arguments.plot, table=True)
-    finished = [
-        each_run for path in arguments.runs for each_run in load_runs(path, arguments.task, trust=arguments.trust_run)
-    ]
+    finished = [run for path in arguments.runs for run in load_runs(path, arguments.task, trust=arguments.trust_run)]
     if arguments.arena:  # of all its sets, whatever the task of the run is
         finished += load_runs(arguments.arena, None, trust=False)
     if arguments.keep:
-        for each_run in finished:
-            file_of(each_run)  # before anything is asked for nothing
+        for run in finished:
+            file_of(run)  # before anything is asked for nothing
     if arguments.plot and len(finished) > 1:
         raise ConfigError(f"--plot draws the detectors of one run, and there are {len(finished)}; --html shows all")
-    asked = [_asked(arguments, each_run, everything) for each_run in finished]
+    chosen = [_chosen(arguments, run, everything) for run in finished]
     tables = [
         detector_table(
-            each_run,
-            chosen_scorer(arguments, each_run),
+            run,
+            chosen_scorer(arguments, run),
             detectors,
             fitted=fitted,
             **options,
             only_kept=only_kept,
-            # Nobody who asks for less is told more.
+            # Who names detectors gets no others.
             blind=arguments.detectors is None,
         )
-        for each_run, (detectors, fitted) in progress(
-            zip(finished, asked, strict=True), total=len(finished), name="Scoring", unit="run"
+        for run, (detectors, fitted) in progress(
+            zip(finished, chosen, strict=True), total=len(finished), name="Scoring", unit="run"
         )
     ]
-    fusions = [fuse(each_run.scores) if arguments.fuse else None for each_run in tables]
+    fusions = [fuse(table.scores) if arguments.fuse else None for table in tables]
     ranks = mean_ranks(tables) if len(tables) > 1 else []
-    kept = [keep_evidence(each_run) for each_run in finished] if arguments.keep else []
-    kept_claims = [kept_numbers(each_run) for each_run in finished]
-    findings = [finding_of(each_run) for each_run in finished]
+    files = [keep_evidence(run) for run in finished] if arguments.keep else []
+    claim_numbers = [kept_numbers(run) for run in finished]
+    findings = [finding_of(run) for run in finished]
     if arguments.html:
-        about: dict[str, Any] = {"budget": arguments.budget, "findings": findings}
-        about |= {"fusions": fusions, "claims": kept_claims}
-        write_whole(arguments.html, build_detector_page(tables, ranks, **about))
+        sections: dict[str, Any] = {"findings": findings, "fusions": fusions, "claims": claim_numbers}
+        write_whole(arguments.html, build_detector_page(tables, ranks, budget=arguments.budget, **sections))
     if arguments.plot:
         draw(price_chart([(row.detector, row.draws, row.estimate) for row in tables[0].rows]), arguments.plot)
-    claims = [claim_block(each_run) for each_run in kept_claims]
+    claims = [claim_block(numbers) for numbers in claim_numbers]
     rank_table = _ranks(ranks, len(tables)) if len(tables) > 1 else None
     facts = {
         **options,
         "runs": [
-            {**_facts(a, b), **more, **finding.to_dict()}
-            for a, b, (_, more), finding in zip(tables, fusions, claims, findings, strict=True)
+            {**_facts(table, fusion), **claim_facts, **finding.to_dict()}
+            for table, fusion, (_, claim_facts), finding in zip(tables, fusions, claims, findings, strict=True)
         ],
         "ranks": rank_table or [],
     }
     parts: list[object] = []
     for table, fusion, (claim_text, _), finding in zip(tables, fusions, claims, findings, strict=True):
         parts += ["\n".join(finding.lines()), _table(table), _fusion(fusion) if fusion else "", claim_text]
-    written = [f"{path}: written" for path in (*kept, arguments.html, arguments.plot) if path]
-    show(arguments, facts, *parts, rank_table or "", "\n".join(written))
+    lines = [f"{path}: written" for path in (*files, arguments.html, arguments.plot) if path]
+    show(arguments, facts, *parts, rank_table or "", "\n".join(lines))
     return 0
 
 
-def _asked(
+def _chosen(
     arguments: argparse.Namespace, run: Run, everything: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[FittedDetector, ...]]:
-    """The detectors for a run, and those that are fitted: those that are named, or all that it keeps evidence for."""
-    from hedge_tasks.detectors.evidence import OF_INSIDE
+) -> tuple[tuple[str, ...], Sequence[FittedDetector]]:
+    """Return detectors for a run, and fitted ones: those that are named, or all that it keeps evidence for."""
+    from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.probes.registry import fitted_detectors
     from hedge_tasks.runs.kept_inside import bytes_kept
 
-    known = fitted_detectors()
     if arguments.detectors is not None:
-        listed = [name.strip() for name in arguments.detectors.split(",")]
-        others = argparse.Namespace(detectors=",".join(name for name in listed if name not in known))
-        fitted = tuple(known[name] for name in listed if name in known)
-        return chosen_detectors(others, ()) if others.detectors else (), fitted
-    kept = bytes_kept(run).keys()
-    met = {need for need, arrays in OF_INSIDE.items() if kept >= arrays}
+        return with_fitted(listed(arguments.detectors))
+    arrays_kept = bytes_kept(run).keys()
+    met = {need for need, arrays in INSIDE_ARRAYS.items() if arrays_kept >= arrays}
     inside = [name for name in names() if name not in everything and get(name).needs & met]
-    return (*everything, *inside), tuple(one for one in known.values() if one.array in kept)
+    fitted = [detector for detector in fitted_detectors().values() if detector.array in arrays_kept]
+    return (*everything, *inside), fitted
 
 
 def _needs() -> Table:
-    """The price of every detector, and the way to have a run keep its evidence."""
+    """Return a table with the price of every detector, and the way to have a run keep its evidence."""
     from hedge_tasks.detectors.registry import get, names
     from hedge_tasks.numbers import Cell, Column, Table
     from hedge_tasks.probes.registry import fitted_detectors
 
     n = 10
     rows: list[dict[str, Cell]] = [
-        {"detector": name, "draws": one.draws(n, n), "passes": one.passes(n), "labels": "no", "kept": one.kept_by}
-        for name in names()
-        for one in [get(name)]
+        {"detector": d.name, "draws": d.draws(n, n), "passes": d.passes(n), "labels": "no", "kept": d.kept_by}
+        for d in map(get, names())
     ]
     rows += [
         {
-            "detector": f"{one.name} (fitted)",
+            "detector": f"{detector.name} (fitted)",
             "draws": 0,
             "passes": 1,
-            "labels": "yes" if one.target == "labels" else "no, draws",
-            "kept": f"--gen_kwargs inside={one.part}",
+            "labels": "yes" if detector.target == "labels" else "no, draws",
+            "kept": f"--gen_kwargs inside={detector.part}",
         }
-        for one in (*fitted_detectors().values(), *fitted_detectors("claim").values())
+        for detector in (*fitted_detectors().values(), *fitted_detectors("claim").values())
     ]
     columns = [
         Column("detector"),
@@ -201,8 +198,8 @@ def _needs() -> Table:
 
 
 def _facts(table: DetectorTable, fusion: Fusion | None) -> dict[str, Any]:
-    about = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
-    facts = {**about, "detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
+    facts: dict[str, Any] = {"task": table.run.task, "model": table.run.model, "clustering": table.scorer.settings()}
+    facts |= {"detectors": _table(table), "left_out": table.left_out, "advice": table.advice}
     facts |= {"labels": table.labels, "blind": table.blind.sentence if table.blind else ""}
     return facts | ({"fusion": fusion} if fusion else {})
 
@@ -215,12 +212,12 @@ def _table(table: DetectorTable) -> Table:
     blind = table.blind
     baselines: list[dict[str, Cell]] = [
         {
-            "detector": f"{one.name}{'*' if one.reversed else ''} (blind)",
-            "title": one.title,
+            "detector": f"{row.name}{'*' if row.reversed else ''} (blind)",
+            "title": row.title,
             "draws": 0,
-            "estimate": one.estimate,
+            "estimate": row.estimate,
         }
-        for one in (blind.rows if blind else ())
+        for row in (blind.rows if blind else ())
     ]
     seconds = "seconds: of the evidence (looked up where it was kept) and the score, for all questions"
     notes = [*([seconds] if table.rows or baselines else []), *reason_lines("left out", table.left_out.items())]
@@ -235,7 +232,7 @@ def _table(table: DetectorTable) -> Table:
             "fitted: on other images than it scores; the fitting is in intervals and p; controls: `hedge probes`"
         )
     if blind:
-        notes += ["* turned round"] if any(one.reversed for one in blind.rows) else []
+        notes += ["* turned round"] if any(row.reversed for row in blind.rows) else []
         notes += reason_lines("left out", blind.left_out.items())
     if table.independent:
         notes.append(
@@ -243,9 +240,9 @@ def _table(table: DetectorTable) -> Table:
             "do with the score; in brackets bounds"
         )
     notes += [line for line in (blind.sentence if blind else "", table.advice, table.labels) if line]
-    about: dict[str, Any] = {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes}
-    about |= {"experts": table.experts, "independent": table.independent, "baselines": baselines}
-    return numbers_table(table.rows, against=table.against, within="within types", **about)
+    parts: dict[str, Any] = {"experts": table.experts, "independent": table.independent, "baselines": baselines}
+    parts |= {"title": f"{table.run.title}; filter {table.scorer.name}", "notes": notes, "within": "within types"}
+    return numbers_table(table.rows, against=table.against, **parts)
 
 
 def _fusion(fusion: Fusion) -> Table:

@@ -19,13 +19,13 @@ _TOLERANCE = 5e-5
 
 @dataclass(frozen=True)
 class DoctorFact:
-    """Something that was looked at.
+    """A fact about this installation.
 
     Attributes:
-        about: what it is of.
-        name: what was looked at.
-        value: what was found.
-        ok: whether it is as it should be; None where there is nothing that it should be.
+        about: Its section.
+        name: Of the fact.
+        value: What was found.
+        ok: Whether it is as it should be; None where nothing is required.
     """
 
     about: str
@@ -44,9 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     facts = [*_versions(), *_devices(), *_models(), *_data(), *_checks()]
     marks = {True: "ok", False: "PROBLEM", None: ""}
     blocks = []
-    for about in dict.fromkeys(fact.about for fact in facts):
-        rows = [{"name": f.name, "value": f.value, "": marks[f.ok]} for f in facts if f.about == about]
-        blocks.append(Table([Column("name", about), Column("value", " "), Column("", " ")], rows))
+    for section in dict.fromkeys(fact.about for fact in facts):
+        rows = [{"name": f.name, "value": f.value, "": marks[f.ok]} for f in facts if f.about == section]
+        blocks.append(Table([Column("name", section), Column("value", " "), Column("", " ")], rows))
     problems = [fact.name for fact in facts if fact.ok is False]
     end = f"Problems: {', '.join(problems)}" if problems else "No problem found. Next: make demo, or hedge list"
     show(arguments, {"facts": facts, "problems": problems}, *blocks, end)
@@ -71,8 +71,8 @@ def _devices() -> Iterator[DoctorFact]:
     yield DoctorFact("Devices", "CPU cores", str(os.cpu_count()))
     n = torch.cuda.device_count() if torch.cuda.is_available() else 0
     for i in range(n):
-        about = torch.cuda.get_device_properties(i)
-        yield DoctorFact("Devices", f"GPU {i}", f"{about.name}, {about.total_memory // 2**30} GiB")
+        gpu = torch.cuda.get_device_properties(i)
+        yield DoctorFact("Devices", f"GPU {i}", f"{gpu.name}, {gpu.total_memory // 2**30} GiB")
     if not n:
         yield DoctorFact("Devices", "GPU", "none: models run on the CPU")
 
@@ -96,8 +96,8 @@ def _where(model: str, revision: str | None) -> str:
         return "embedded"
     if Path(model).is_dir():
         return "a folder here"
-    found = try_to_load_from_cache(model, "config.json", revision=revision)
-    return "downloaded" if isinstance(found, str) else "not here: a run downloads it"
+    file = try_to_load_from_cache(model, "config.json", revision=revision)
+    return "downloaded" if isinstance(file, str) else "not here: a run downloads it"
 
 
 def _data() -> Iterator[DoctorFact]:
@@ -114,20 +114,20 @@ def _data() -> Iterator[DoctorFact]:
         "Data", "without network", _names([t.task for t in list_tasks() if t.data == PACKAGE and not t.variant])
     )
     if root is not None and Path(root).is_dir():
-        here = []
+        local = []
         for source in dict.fromkeys(filter(None, map(DocumentSource.of, installed_tasks()))):
             try:
                 if not source.path.startswith(PACKAGE_SCHEME) and local_files(source.path, source.name, source.split):
-                    here.append(source.path)
+                    local.append(source.path)
             except DataError as error:
                 yield DoctorFact("Data", source.path, str(error), False)
-        yield DoctorFact("Data", f"in {DATA_DIR}", _names(here))
+        yield DoctorFact("Data", f"in {DATA_DIR}", _names(local))
 
 
 def _names(names: Sequence[str], most: int = 6) -> str:
-    shown = list(dict.fromkeys(names))
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more or "none"
+    unique = list(dict.fromkeys(names))
+    end = f" and {len(unique) - most} more" if len(unique) > most else ""
+    return ", ".join(unique[:most]) + end or "none"
 
 
 def _checks() -> Iterator[DoctorFact]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
+from hedge_tasks.cli.choices import add_manifests
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 
@@ -14,9 +14,7 @@ def add(commands: Parser) -> None:
     parser = command(commands, "edition", run, text)
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="tasks or groups")
     add_out(parser, "folder of the files (default: editions/ beside each task's YAML)")
-    parser.add_argument(
-        "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests, besides those installed"
-    )
+    add_manifests(parser)
     parser.add_argument(
         "--seeds", type=int, nargs="+", metavar="SEED", help="base seeds, the one that counts first (default: 0 1 2)"
     )
@@ -30,10 +28,10 @@ def run(arguments: argparse.Namespace) -> int:
     facts: list[dict[str, Any]] = []
     for task in dict.fromkeys(task for name in arguments.tasks for task in tasks_of(name)):
         file = file_of(task)
-        found = edition_of_file(file, arguments.manifests, tuple(arguments.seeds or SEEDS))
+        edition = edition_of_file(file, arguments.manifests, tuple(arguments.seeds or SEEDS))
         folder = arguments.out or file.parent / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        write_edition(folder / f"{task}.json", found)
-        facts.append({"edition": str(folder / f"{task}.json"), "task": task, "hash": found.hash})
+        write_edition(folder / f"{task}.json", edition)
+        facts.append({"edition": str(folder / f"{task}.json"), "task": task, "hash": edition.hash})
     show(arguments, facts, "\n".join(f"{f['edition']}: edition {f['hash']} of {f['task']}" for f in facts))
     return 0

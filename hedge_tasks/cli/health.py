@@ -27,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.health import health_of
     from hedge_tasks.runs.run_files import load_runs
 
-    results = [(run, health_of(run), trust_of_run(run)) for run in load_runs(arguments.run, arguments.task)]
+    runs = load_runs(arguments.run, arguments.task, trust=arguments.trust_run)
+    results = [(run, health_of(run), trust_of_run(run)) for run in runs]
     rows = [
         {"task": run.task, "model": run.model, **health.to_dict(), "trust": trust.to_dict()}
         for run, health, trust in results
@@ -40,15 +41,15 @@ def _groups(health: Health) -> dict[str, object]:
     """Rows of the table, where documents share groups."""
     from hedge_tasks.numbers import Format, format_value
 
-    of = health.independence
-    if of is None or of.groups == health.documents:
+    independence = health.independence
+    if independence is None or independence.groups == health.documents:
         return {}
     return {
-        "groups": of.groups,
-        "effective number of groups": format_value(of.effective, Format(digits=1)),
-        "largest group": of.largest,
-        "design effect": format_value(of.design_effect, Format(digits=2)),
-        "repeated questions": of.repeated,
+        "groups": independence.groups,
+        "effective number of groups": format_value(independence.effective, Format(digits=1)),
+        "largest group": independence.largest,
+        "design effect": format_value(independence.design_effect, Format(digits=2)),
+        "repeated questions": independence.repeated,
     }
 
 
@@ -73,8 +74,9 @@ def _text(run: Run, health: Health, trust: TrustState) -> str:
     width = max(map(len, values))
     rows = [f"{name:<{width}}  {value!s:>10}" for name, value in values.items()]
     # Below the table: they are long, and would push the numbers off the screen.
-    asked = health.decoding.get("asked")
-    decoding = [f"decoding: {asked}, T {health.decoding.get('temperature')}"] if asked else []
+    decoding = []
+    if name := health.decoding.get("asked"):
+        decoding.append(f"decoding: {name}, T {health.decoding.get('temperature')}")
     if method := mitigation_line(health.decoding):
         decoding.append(f"decoded with: {method}")
     decoding += [f"  {verdict.line()}" for verdict in health.setting_verdicts]

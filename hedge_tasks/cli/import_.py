@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.io.commands import Parser, add_out, command, show
+
+if TYPE_CHECKING:
+    from hedge_tasks.runs.run_files import Run
 
 _SHAPES = """\
 FILE is one of these (docs/options.md has examples):
@@ -59,9 +65,7 @@ def add(commands: Parser) -> None:
     options.add_argument(
         "--group", metavar="COLUMN", help="column that alone says which questions belong together; none: they do not"
     )
-    add_out(options, "folder of the run files", default=Path("hedge_runs"))
-    options.add_argument("--task", help="name of the data set (default: that of the file)")
-    options.add_argument("--model", help="name of the model, where the file does not tell (default: the file's name)")
+    _add_result(options, "the file's name")
     options.add_argument(
         "--declining",
         default="",
@@ -77,9 +81,7 @@ def add(commands: Parser) -> None:
     answers.add_argument("files", type=Path, nargs="+", metavar="FILE", help="files of one tool, for one model")
     answers.add_argument("--questions", type=Path, metavar="FILE", help="requests of a batch")
     answers.add_argument("--judge", default="rule", metavar="JUDGE", help="default: %(default)s")
-    answers.add_argument("--task", help="name of the data set (default: that of the file)")
-    answers.add_argument("--model", help="name of the model, where the file does not tell (default: unknown)")
-    add_out(answers, "folder of the run file", default=Path("hedge_runs"))
+    _add_result(answers, "unknown")
 
     draws = command(parts, "draws", _draws, "a run out of single draws of closed answers, clean or noisy")
     draws.formatter_class, draws.epilog = argparse.RawDescriptionHelpFormatter, _DUMPS
@@ -94,49 +96,55 @@ def add(commands: Parser) -> None:
     draws.add_argument("--clean", metavar="REGEX", help="what was done to a question in draws that count as clean")
     draws.add_argument("--n", type=int, help="clean and noisy draws of a question at most, chosen at random")
     draws.add_argument("--seed", type=int, default=0, help="of this choice (default: 0)")
-    draws.add_argument("--task", help="name of the data set (default: that of the file)")
-    draws.add_argument("--model", help="name of the model (default: unknown)")
-    add_out(draws, "folder of the run file", default=Path("hedge_runs"))
+    _add_result(draws, "unknown")
+
+
+def _add_result(parser: Parser, model: str) -> None:
+    """Add the options that name the run and say where it is written.
+
+    Args:
+        model: Default of `--model`, in words.
+    """
+    parser.add_argument("--task", help="name of the data set (default: that of the file)")
+    parser.add_argument("--model", help=f"name of the model, where the file does not tell (default: {model})")
+    add_out(parser, "folder of the run files", default=Path("hedge_runs"))
 
 
 def _draws(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.foreign.draws import read_draws
-    from hedge_tasks.errors import ConfigError
+    from hedge_tasks.io.options import count
     from hedge_tasks.runs.from_answers import run_from_answers
     from hedge_tasks.runs.run_files import save_run
 
-    pairs = [pair.partition("=") for pair in arguments.same.split(",") if pair.strip()]
-    if any(not equals or not answer.strip() for _, equals, answer in pairs):
-        raise ConfigError(f"--same: expected WORD=ANSWER,..., got {arguments.same!r}")
-    if arguments.n is not None and arguments.n < 1:
-        raise ConfigError(f"--n: expected 1 or more, got {arguments.n}")
-    same = {word.strip(): answer.strip() for word, _, answer in pairs}
+    if arguments.n is not None:
+        count("--n", arguments.n, at_least=1)
+    pairs = [pair for pair in arguments.same.split(",") if pair.strip()]
+    synonyms = dict(key_and_value("--same", pair, "WORD=ANSWER,...") for pair in pairs)
     read = read_draws(
         arguments.files,
         arguments.baseline,
         arguments.truth,
         clean=arguments.clean,
-        same=same,
+        same=synonyms,
         most=arguments.n,
         seed=arguments.seed,
     )
-    task, source = arguments.task or arguments.files[0].stem, ", ".join(file.name for file in arguments.files)
-    given_by = arguments.truth.name if arguments.truth else ""
-    model, sets = arguments.model or "", read.answer_sets
-    run = run_from_answers(task, model, sets, "none", given_by=given_by, source=source, closed=True)
+    task, model = arguments.task or arguments.files[0].stem, arguments.model or ""
+    labelled_by = arguments.truth.name if arguments.truth else ""
+    run = run_from_answers(
+        task, model, read.answer_sets, "none", given_by=labelled_by, source=_names(arguments.files), closed=True
+    )
     path = save_run(run, arguments.out)
-    labels = [a.label for a in run.answer_sets]
     counts = {
-        "questions": len(labels),
+        "questions": len(run.answer_sets),
         "clean": sum(len(a.clean) for a in run.answer_sets),
         "noisy": sum(len(a.noisy) for a in run.answer_sets),
-        "wrong": labels.count(1),
-        "right": labels.count(0),
-        "unlabelled": labels.count(None),
+        **_label_counts(run),
     }
-    told = [f"{n} {name or 'nothing'}" for name, n in sorted(read.variants.items(), key=lambda one: -one[1])]
-    shown = ", ".join(told[:_MOST_SHOWN]) + (f" and {len(told) - _MOST_SHOWN} more" if len(told) > _MOST_SHOWN else "")
-    lines = [", ".join(f"{n} {of}" for of, n in counts.items()) + f", {path}", f"  behind the ids: {shown}"]
+    variants = [f"{n} {name or 'nothing'}" for name, n in sorted(read.variants.items(), key=lambda pair: -pair[1])]
+    listed = ", ".join(variants[:_MOST_SHOWN])
+    listed += f" and {len(variants) - _MOST_SHOWN} more" if len(variants) > _MOST_SHOWN else ""
+    lines = [", ".join(f"{n} {name}" for name, n in counts.items()) + f", {path}", f"  behind the ids: {listed}"]
     value = {"task": task, "model": model, "file": str(path), **counts, "variants": dict(read.variants)}
     show(arguments, value | {"notes": list(read.notes)}, "\n".join([*lines, *(f"  {note}" for note in read.notes)]))
     return 0
@@ -152,22 +160,28 @@ def _answers(arguments: argparse.Namespace) -> int:
     if arguments.model and read.model and arguments.model != read.model:
         raise ConfigError(f"--model: {arguments.files[0]} names its model itself: {read.model}")
     task, model = arguments.task or arguments.files[0].stem, read.model or arguments.model or ""
-    source = ", ".join(file.name for file in arguments.files)
+    source = _names(arguments.files)
     run = run_from_answers(task, model, read.answer_sets, arguments.judge, given_by=read.judge, source=source)
     path = save_run(run, arguments.out)
-    labels = [a.label for a in run.answer_sets]
     counts = {
-        "documents": len(labels),
+        "documents": len(run.answer_sets),
         "draws": sum(len(a.clean) for a in run.answer_sets),
-        "wrong": labels.count(1),
-        "right": labels.count(0),
-        "unlabelled": labels.count(None),
+        **_label_counts(run),
     }
     facts = ", ".join(f"{n} {what}" for what, n in counts.items())
     lines = [f"{read.form}: {facts}, {path}", *(f"  {note}" for note in read.notes)]
     value = {"form": read.form, "task": task, "model": model, "file": str(path), **counts, "notes": list(read.notes)}
     show(arguments, value, "\n".join(lines))
     return 0
+
+
+def _names(files: Sequence[Path]) -> str:
+    return ", ".join(file.name for file in files)
+
+
+def _label_counts(run: Run) -> dict[str, int]:
+    labels = [answers.label for answers in run.answer_sets]
+    return {"wrong": labels.count(1), "right": labels.count(0), "unlabelled": labels.count(None)}
 
 
 def _options(arguments: argparse.Namespace) -> int:
@@ -184,20 +198,19 @@ def _options(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--model: {arguments.file} names its models itself: {', '.join(sorted(models))[:300]}")
     task = arguments.task or arguments.file.stem
     declining = [label.strip() for label in arguments.declining.split(",") if label.strip()]
-    written = []
+    runs = []
     for model, questions in models.items():
         name = model or arguments.model or arguments.file.stem
         run = run_from_options(task, name, questions, sampling, arguments.file.name, declining)
         path = save_run(run, arguments.out)
         groups = count_groups([answers.group for answers in run.answer_sets])
-        wrong = sum(answers.label or 0 for answers in run.answer_sets)
-        declined = sum(answers.label is None for answers in run.answer_sets)
-        about = {"questions": len(questions), "groups": groups, "wrong": wrong, "declined": declined}
-        written.append({"model": name, "file": str(path), **about})
+        labels = _label_counts(run)
+        counts = {"wrong": labels["wrong"], "declined": labels["unlabelled"]}
+        runs.append({"model": name, "file": str(path), "questions": len(questions), "groups": groups, **counts})
     lines = [
-        f"{w['model']}: {w['questions']} questions of {w['groups']} groups, {w['wrong']} wrong, {w['declined']} "
-        f"declined, {w['file']}"
-        for w in written
+        f"{r['model']}: {r['questions']} questions of {r['groups']} groups, {r['wrong']} wrong, {r['declined']} "
+        f"declined, {r['file']}"
+        for r in runs
     ]
-    show(arguments, {"task": task, "n": sampling.n, "runs": written}, "\n".join(lines))
+    show(arguments, {"task": task, "n": sampling.n, "runs": runs}, "\n".join(lines))
     return 0

@@ -83,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, prompt_of, write_files
     from hedge_tasks.lmms.own_task.names import check_free
+    from hedge_tasks.lmms.own_task.trial import try_task
     from hedge_tasks.sampling.prompts import load_prompt
 
     check_name(arguments.task)
@@ -97,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     load_prompt(prompt)
     say("\n".join(_plan(table, roles, arguments.task, out)), sys.stderr)
     findings = inspect_rows(table, roles, files)
-    facts = [*_facts(table, roles), *_found(roles, findings)]
-    say("\n".join(f"  {fact}" for fact in _found(roles, findings)), sys.stderr)
+    facts = [*_facts(table, roles), *_counts(roles, findings)]
+    say("\n".join(f"  {fact}" for fact in _counts(roles, findings)), sys.stderr)
     left_out = _left_out(findings, table, arguments.drop)
     task = OwnTask(arguments.task, table.name, roles, prompt, tuple(facts), table.n_rows - len(left_out))
     if arguments.dry_run:
@@ -178,7 +179,7 @@ def _left_out(findings: RowFindings, table: StoredTable, drop: bool) -> list[int
 
 
 def _plan(table: StoredTable, roles: Roles, name: str, out: Path) -> list[str]:
-    """The plan of what will be made, before all rows and pictures are read."""
+    """Return the plan of what will be made, before all rows and pictures are read."""
     head = f"{table.name}: {count_of(table.n_rows, 'row')}, {table.read_as}"
     return [head, f"Becomes the task {name} in {out}/:", *(f"  {fact}" for fact in _facts(table, roles))]
 
@@ -190,10 +191,10 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
         kinds.append(f"options: {_options_fact(roles)}, shown behind letters")
     kinds.append(_answer_fact(table, roles))
     columns = ", ".join(map(repr, roles.images))
-    shown = "several a question, in this order" if roles.listed else "one a question"
+    how_many = "several a question, in this order" if roles.listed else "one a question"
     if roles.frames:
-        shown = f"{count_of(roles.frames, 'frame')} of each video, evenly spread"
-    kinds.append(f"pictures: column {columns}, {shown}" if roles.images else "pictures: none")
+        how_many = f"{count_of(roles.frames, 'frame')} of each video, evenly spread"
+    kinds.append(f"pictures: column {columns}, {how_many}" if roles.images else "pictures: none")
     if roles.group:
         kinds.append(f"group: column {roles.group!r}")
     else:
@@ -230,7 +231,7 @@ def _answer_fact(table: StoredTable, roles: Roles) -> str:
     return f"answer: column {roles.answer!r}{_values(table, roles.answer)}{how}; judge: {judge}"
 
 
-def _found(roles: Roles, findings: RowFindings) -> list[str]:
+def _counts(roles: Roles, findings: RowFindings) -> list[str]:
     """Return what was counted in all rows, a line each."""
     counts = [f"different pictures: {findings.pictures}"] if roles.images else []
     counts.append(f"groups: {findings.groups}")
@@ -240,7 +241,7 @@ def _found(roles: Roles, findings: RowFindings) -> list[str]:
 
 
 def _values(table: StoredTable, column: str | None) -> str:
-    """A column's values in brackets where they are few."""
+    """Return a column's values in brackets where they are few."""
     from hedge_tasks.data import cells
     from hedge_tasks.errors import DataError
 
@@ -248,20 +249,14 @@ def _values(table: StoredTable, column: str | None) -> str:
         values = list(dict.fromkeys(cells.text(value) for value in table.values(str(column))))
     except DataError:
         return ""
-    shown = ", ".join(map(_short, values[:_MOST_VALUES]))
-    more = f", ... {len(values)} different" if len(values) > _MOST_VALUES else ""
-    return f" ({shown}{more})"
+    first_values = ", ".join(map(_short, values[:_MOST_VALUES]))
+    end = f", ... {len(values)} different" if len(values) > _MOST_VALUES else ""
+    return f" ({first_values}{end})"
 
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return repr(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...")
-
-
-def try_task(folder: Path, task: OwnTask) -> Trial:
-    from hedge_tasks.lmms.own_task import trial
-
-    return trial.try_task(folder, task)
 
 
 def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli import judge_training
-from hedge_tasks.cli.choices import add_scorer, add_task, chosen_scorer
+from hedge_tasks.cli.choices import add_label_columns, add_scorer, add_task, chosen_scorer, label_store_of
 from hedge_tasks.cli.judge_check import run_check, write_lines
 from hedge_tasks.cli.question import printable
 from hedge_tasks.io.commands import Parser, add_label_store, add_out, command, show
@@ -50,14 +50,8 @@ def add(commands: Parser) -> None:
         metavar="LABELS.jsonl",
         help="question, reference, answer and label a row; kept with RUN, if one is given",
     )
-    group.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
     group.add_argument("--scheme", metavar="PROMPT", help="whose outcomes the labels are, such as medhallmark")
-    group.add_argument(
-        "--column", action="append", default=[], metavar="KEY=COLUMN", help="such as reference=ground_truth"
-    )
-    group.add_argument(
-        "--images", type=Path, metavar="DIR", help="folder of the pictures that the column `image` names"
-    )
+    add_label_columns(group, "reference=ground_truth")
     group.add_argument("--wrong", type=Path, metavar="CASES.jsonl", help="write the cases that the judge got wrong")
     add_scorer(parser)
     judge_training.add(parser)
@@ -100,7 +94,7 @@ def _relabel(arguments: argparse.Namespace, judge: Judge) -> int:
     out = _out(arguments, finished)
     limit = LIMIT if arguments.limit is None else arguments.limit
     reliability((), limit)  # a wrong limit is found before the asking
-    keep_labels(judge, arguments.label_store or _labels_folder(finished))
+    keep_labels(judge, arguments.label_store or label_store_of(finished))
     judged, verdicts = relabel(finished, judge)
     path = save_run(judged, out)
     changed = changes(finished, judged)
@@ -130,16 +124,6 @@ def _out(arguments: argparse.Namespace, finished: Run) -> Path:
     return finished.path.parent
 
 
-def _labels_folder(finished: Run) -> Path | None:
-    from hedge_tasks.adjudication.config import LABELS
-    from hedge_tasks.runs.run_files import FOLDER
-
-    if finished.path is None:
-        return None
-    folder = finished.path.parent
-    return (folder.parent if folder.name == FOLDER else folder) / LABELS
-
-
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     categories: dict[str, int] = {}
     for verdict in verdicts:
@@ -161,8 +145,8 @@ def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verd
     groups = [answer_set.group for answer_set in judged.answer_sets]
     return {
         "labels": [
-            {"judge": judge, **{name: given.count(label) for label, name in _NAMES.items()}}
-            for judge, given in labels.items()
+            {"judge": judge, **{name: judged_so.count(label) for label, name in _NAMES.items()}}
+            for judge, judged_so in labels.items()
         ],
         "agreement": agreement(verdicts, groups),
         "disagreements": cases,
@@ -173,7 +157,7 @@ def _compare(arguments: argparse.Namespace, judged: Run, verdicts: Sequence[Verd
 def _auroc(
     arguments: argparse.Namespace, judged: Run, labels: Mapping[str, Sequence[int | None]]
 ) -> Mapping[str, Mapping[str, Number]] | str:
-    """By judge and score; or why there is none. The labels are made and saved, whatever comes of this."""
+    """Return the AUROC by judge and score, or why there is none. The labels are saved in either case."""
     from hedge_tasks.errors import HedgeError
     from hedge_tasks.scoring.judge_comparison import auroc_by_judge
 
@@ -182,7 +166,8 @@ def _auroc(
         scores = scorer.score(judged.answer_sets)
     except HedgeError as error:
         return str(error)
-    by_id = {judge: {s.id: label for s, label in zip(scores, of, strict=True)} for judge, of in labels.items()}
+    ids = [score.id for score in scores]
+    by_id = {judge: dict(zip(ids, judge_labels, strict=True)) for judge, judge_labels in labels.items()}
     return auroc_by_judge(scores, by_id)
 
 

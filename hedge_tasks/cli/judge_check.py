@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.io.commands import show
 from hedge_tasks.numbers import count_of
 
@@ -24,9 +25,9 @@ _NOT_JUDGED = "not judged"
 def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
     from hedge_tasks.adjudication import NO_ANSWER, keep_labels
     from hedge_tasks.adjudication.check import check, check_categories, facets, read_checked
-    from hedge_tasks.asking.account import asked
+    from hedge_tasks.asking import account
 
-    columns = dict(_pair(text) for text in arguments.column)
+    columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in arguments.column)
     cases, human = read_checked(
         arguments.check,
         label_field=arguments.label_field,
@@ -34,30 +35,31 @@ def run_check(arguments: argparse.Namespace, judge: Judge) -> int:
         columns=columns,
         images=arguments.images,
     )
-    about = facets(cases, human, columns)
+    case_facets = facets(cases, human, columns)
     keep_labels(judge, arguments.label_store)
     verdicts = judge.judge(cases)
-    checks = {"labels": check(cases, human, verdicts, about)}
+    checks = {"labels": check(cases, human, verdicts, case_facets)}
     if arguments.scheme and any(v.category not in (None, NO_ANSWER) for v in verdicts):
-        checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme, about)
+        checks["categories"] = check_categories(cases, human, verdicts, arguments.scheme, case_facets)
     if arguments.wrong:
         write_lines(arguments.wrong, [_wrong(*row) for row in checks["labels"].wrong])
-    others, askers = _others(arguments, judge, cases)
-    beside = {name: _beside(name, human, about, {_title(judge): verdicts, **others}) for name in checks}
-    cost, cost_lines = asked(judge, *askers)
+    others, askers = _rivals(arguments, judge, cases)
+    judges = {_title(judge): verdicts, **others}
+    beside = {name: _beside_table(_compared(name, human, case_facets, judges)) for name in checks}
+    cost, cost_lines = account.asked(judge, *askers)
     facts = {
         "file": str(arguments.check),
         "judge": judge.settings(),
         **cost,
-        **{name: {**_check_json(result), "beside": _beside_table(beside[name])} for name, result in checks.items()},
+        **{name: {**_check_json(result), "beside": beside[name]} for name, result in checks.items()},
     }
-    kept = _keep(arguments, judge, checks["labels"])
-    parts = [part for name, of in checks.items() for part in (_check_text(name, of), _beside_table(beside[name]))]
-    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines, kept)
+    kept_line = _keep_check(arguments, judge, checks["labels"])
+    parts = [part for name, result in checks.items() for part in (_check_text(name, result), beside[name])]
+    show(arguments, facts, f"{_title(judge)} against {arguments.check}", *parts, *cost_lines, kept_line)
     return 0
 
 
-def _keep(arguments: argparse.Namespace, judge: Judge, found: JudgeCheck) -> str:
+def _keep_check(arguments: argparse.Namespace, judge: Judge, result: JudgeCheck) -> str:
     """Keep a check beside a run that the judge has labelled; return a line that says so."""
     from hedge_tasks.adjudication.check import LABELS
     from hedge_tasks.errors import ConfigError
@@ -70,14 +72,14 @@ def _keep(arguments: argparse.Namespace, judge: Judge, found: JudgeCheck) -> str
     judges = sorted({str(verdict.get("judge")) for verdict in run.verdicts.values()})
     if not judges or any(name.split()[0].partition(":")[0] != judge.name for name in judges):
         raise ConfigError(f"{run.title} was labelled by {', '.join(judges) or 'nobody'}; the check is of {judge.name}")
-    wrong, right = (found.recall[LABELS[label]] for label in (1, 0))
+    wrong, right = (result.recall[LABELS[label]] for label in (1, 0))
     check = KeptCheck(
         judge=judge.name, sensitivity=(wrong.found, wrong.judged), specificity=(right.found, right.judged)
     )
     return f"{keep_check(run, check)}: written; `hedge detectors` tells what these errors do to AUROCs"
 
 
-def _others(
+def _rivals(
     arguments: argparse.Namespace, judge: Judge, cases: Sequence[Case]
 ) -> tuple[dict[str, list[Verdict]], list[Judge]]:
     """Judge the cases as the rule does and, beside a trained judge, as the model that it was made of does.
@@ -92,8 +94,8 @@ def _others(
     askers: list[Judge] = []
     if judge.name != "rule":
         verdicts["rule"] = judge_from("rule").judge(cases)
-    [spec, *more] = parse_spec(arguments.judge or os.environ.get(ENVIRONMENT, "").strip())
-    if not more and spec.get("peft"):
+    [spec, *further] = parse_spec(arguments.judge or os.environ.get(ENVIRONMENT, "").strip())
+    if not further and spec.get("peft"):
         untrained = judge_from({key: value for key, value in spec.items() if key != "peft"})
         keep_labels(untrained, arguments.label_store)
         verdicts[f"{_title(untrained)}, untrained"] = untrained.judge(cases)
@@ -101,26 +103,26 @@ def _others(
     return verdicts, askers
 
 
-def _beside(
-    name: str, human: Sequence[HumanLabel], about: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
+def _compared(
+    name: str, human: Sequence[HumanLabel], case_facets: Sequence[Facet], judges: Mapping[str, Sequence[Verdict]]
 ) -> list[Beside]:
-    """The judge, the others and the guesses, by labels or by categories."""
+    """Return the judge, the others and the guesses, by labels or by categories."""
     from hedge_tasks.adjudication.baselines import BY_KIND, MAJORITY, majority, majority_by, stand_beside
     from hedge_tasks.adjudication.check import LABELS
 
     def outcome(label: int | None, category: str | None) -> str | None:
         return category if name == "categories" else None if label is None else LABELS[label]
 
-    wanted = [outcome(h.label, h.category) for h in human]
-    kept = [i for i, label in enumerate(wanted) if label is not None]
-    people = [str(wanted[i]) for i in kept]
+    outcomes = [outcome(h.label, h.category) for h in human]
+    labelled = [i for i, label in enumerate(outcomes) if label is not None]
+    people = [str(outcomes[i]) for i in labelled]
     labels: dict[str, list[str | None]] = {
-        who: [outcome(verdicts[i].label, verdicts[i].category) for i in kept] for who, verdicts in judges.items()
+        who: [outcome(verdicts[i].label, verdicts[i].category) for i in labelled] for who, verdicts in judges.items()
     }
     # The rule knows no categories.
     labels = {who: own for who, own in labels.items() if who != "rule" or any(own)}
-    guesses = {MAJORITY: majority(people), BY_KIND: majority_by(people, [about[i].kind for i in kept])}
-    return stand_beside(people, {**labels, **guesses}, [about[i].group for i in kept])
+    guesses = {MAJORITY: majority(people), BY_KIND: majority_by(people, [case_facets[i].kind for i in labelled])}
+    return stand_beside(people, {**labels, **guesses}, [case_facets[i].group for i in labelled])
 
 
 def _beside_table(rivals: Sequence[Beside]) -> Table:
@@ -143,15 +145,6 @@ def _beside_table(rivals: Sequence[Beside]) -> Table:
 
 def _title(judge: Judge) -> str:
     return str(getattr(judge, "title", judge.name))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    from hedge_tasks.errors import ConfigError
-
-    key, equals, column = text.partition("=")
-    if not equals or not column:
-        raise ConfigError(f"--column: expected KEY=COLUMN, such as reference=ground_truth, got {text!r}")
-    return key, column
 
 
 def _check_json(check: JudgeCheck) -> dict[str, Any]:

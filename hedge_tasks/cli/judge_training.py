@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.choices import add_label_columns, key_and_value
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -22,11 +23,7 @@ def add(commands: Parser) -> None:
     )
     add_out(parser, "folder of the conversations", required=True)
     parser.add_argument("--prompt", "--scheme", required=True, help="how the judge will be asked, such as medhallmark")
-    parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
-    parser.add_argument("--column", action="append", default=[], metavar="KEY=COLUMN", help="such as answer=said")
-    parser.add_argument(
-        "--images", type=Path, metavar="DIR", help="folder of the pictures that the column `image` names"
-    )
+    add_label_columns(parser, "answer=said")
     parser.add_argument(
         "--vqa",
         type=Path,
@@ -94,21 +91,21 @@ def run_data(arguments: argparse.Namespace) -> int:
     tasks += [
         replace(example, origin=made.BENCHMARK) for path in arguments.benchmark for example in _tasks(arguments, path)
     ]
-    kept, refused = _candidates(judged)
+    candidates, refused = _candidates(judged)
     twins, verified = _verified(arguments, made.wrong_twins(right, prompt))
-    chosen = made.balanced([*kept, *twins], right, prompt)
+    chosen = made.balanced([*candidates, *twins], right, prompt)
     parts = made.split([*chosen, *tasks], arguments.hold_out, arguments.seed)
     attacks = attack(
         judged_answers((e.case.question, e.case.answer, e.case.reference, str(e.outcome), e.group) for e in chosen),
         bound=arguments.floor,
     )
-    about = {
+    provenance = {
         "sources": [path.name for path in (*arguments.labels, *arguments.vqa, *arguments.benchmark)],
         "seed": arguments.seed,
         "refused": refused,
         "verified": verified,
     }
-    facts = made.write_examples(arguments.out, parts, prompt, about, attacks)
+    facts = made.write_examples(arguments.out, parts, prompt, provenance, attacks)
     lines = [f"{part}: {counts.pop('examples')} conversations, {counts.pop('groups')} pictures or questions; "
              + ", ".join(f"{count} {name}" for name, count in counts.items())
              for part, counts in ((part, dict(counts)) for part, counts in facts["parts"].items())]  # fmt: skip
@@ -123,7 +120,7 @@ def run_data(arguments: argparse.Namespace) -> int:
 
 
 def _candidates(judged: list[TrainingExample]) -> tuple[list[TrainingExample], dict[str, int]]:
-    """Judged answers that are answers, and how many are not, by reason."""
+    """Return the judged answers that are answers, and how many are not, by reason."""
     from collections import Counter
 
     from hedge_tasks.making.gate.refuse import no_answer
@@ -136,7 +133,7 @@ def _candidates(judged: list[TrainingExample]) -> tuple[list[TrainingExample], d
 def _verified(
     arguments: argparse.Namespace, twins: list[TrainingExample]
 ) -> tuple[list[TrainingExample], dict[str, Any]]:
-    """The made wrong answers that stay, and what was found of all."""
+    """Return the made wrong answers that verifiers confirm, and the counts of all their verdicts."""
     from hedge_tasks.asking.models import model_from
     from hedge_tasks.errors import HedgeError
     from hedge_tasks.making.judging.verifying import contradicted
@@ -145,48 +142,48 @@ def _verified(
     verifiers = [model_from(spec) for spec in arguments.verifier]
     if not verifiers or not twins:
         return twins, {"verifiers": [], "found": {}}
-    kept, production = contradicted(twins, verifiers, arguments.out / LEDGER)
+    confirmed, production = contradicted(twins, verifiers, arguments.out / LEDGER)
     if production.unfinished:
         first = next(iter(production.unfinished.values()))
         raise HedgeError(f"{len(production.unfinished)} made answers are not verified ({first}); run again to go on")
-    about = {
+    return confirmed, {
         "verifiers": [dict(model.identity) for model in verifiers],
         "found": dict(sorted(production.steps.items())),
+        "asked": production.account.to_dict(),
     }
-    return kept, {**about, "asked": production.account.to_dict()}
 
 
 def _judged(arguments: argparse.Namespace, path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
-    """Answers that somebody judged, out of a file of labels or a run."""
+    """Return answers that somebody judged, from a file of labels or a run."""
     from hedge_tasks.adjudication.check import read_checked
     from hedge_tasks.making.judging.examples import TrainingExample
 
     if path.is_dir() or path.name.startswith("run-"):
-        return _of_run(path, prompt)
-    columns = dict(_pair(text, "--column") for text in arguments.column)
+        return _judged_in_run(path, prompt)
+    columns = dict(key_and_value("--column", text, "KEY=COLUMN") for text in arguments.column)
     scheme = arguments.prompt if any(o.key not in ("supported", "hallucinated") for o in prompt.outcomes) else None
     cases, labels = read_checked(path, label_field=arguments.label_field, scheme=scheme, columns=columns)
     examples = []
-    for number_, (case, label) in enumerate(zip(cases, labels, strict=True)):
+    for number, (case, label) in enumerate(zip(cases, labels, strict=True)):
         outcome = label.category or _outcome_of(label.label, prompt)
         image = label.row.get("image")
         file = _image(arguments, str(image), label.where) if image else None
         group = str(image) if image else case.question
-        examples.append(TrainingExample(replace(case, id=f"{path.stem}/{number_}"), outcome, group, image=file))
+        examples.append(TrainingExample(replace(case, id=f"{path.stem}/{number}"), outcome, group, image=file))
     return examples
 
 
-def _of_run(path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
+def _judged_in_run(path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
     from hedge_tasks.making.judging.examples import TrainingExample
     from hedge_tasks.runs.run_files import load_run
     from hedge_tasks.scoring.relabel import cases_of
 
     finished = load_run(path, None)
-    known = {outcome.key for outcome in prompt.outcomes}
+    outcomes = {outcome.key for outcome in prompt.outcomes}
     examples = []
     for case, answers in zip(cases_of(finished), finished.answer_sets, strict=True):
         category = (finished.verdicts.get(case.id) or {}).get("category")
-        outcome = category if category in known else None
+        outcome = category if category in outcomes else None
         if outcome is None and answers.label is not None:
             outcome = _outcome_of(answers.label, prompt)
         if outcome is not None:
@@ -195,7 +192,7 @@ def _of_run(path: Path, prompt: JudgePrompt) -> list[TrainingExample]:
 
 
 def _outcome_of(label: int | None, prompt: JudgePrompt) -> str:
-    """The one outcome that stands for a label.
+    """Return the outcome that stands for a label.
 
     Raises:
         ConfigError: There are several, so the label does not say which.
@@ -215,18 +212,18 @@ def _tasks(arguments: argparse.Namespace, path: Path) -> list[TrainingExample]:
     from hedge_tasks.making.judging.examples import TASK, TrainingExample
 
     examples = []
-    for number_, (where, row) in enumerate(read_rows(path)):
+    for number, (where, row) in enumerate(read_rows(path)):
         question = first_of(row, ("question", "instruction"), where, "question")
         answer = first_of(row, ("answer", "reference", "ground_truth"), where, "answer")
         image = row.get("image")
         file = _image(arguments, str(image), where) if image else None
-        case = Case(f"{path.stem}/{number_}", question, answer, answer)
+        case = Case(f"{path.stem}/{number}", question, answer, answer)
         examples.append(TrainingExample(case, None, str(image) if image else question, TASK, file))
     return examples
 
 
 def _image(arguments: argparse.Namespace, name: str, where: str) -> Path | None:
-    """The file of a picture; None where no folder of pictures was named.
+    """Return the file of a picture; None where no folder of pictures was named.
 
     Raises:
         DataError: There is no such file below the folder.
@@ -245,7 +242,7 @@ def run_train(arguments: argparse.Namespace) -> int:
     from hedge_tasks.making.judging.training import ADAPTERS, read_recipe, stages_of, train_judge
     from hedge_tasks.numbers import FOUR_DIGITS, format_value
 
-    changes = {key: yaml.safe_load(value) for key, value in (_pair(text, "--set") for text in arguments.set)}
+    changes = {key: yaml.safe_load(value) for key, value in (key_and_value("--set", text) for text in arguments.set)}
     recipe = read_recipe(arguments.recipe, changes)
     done = train_judge(
         arguments.data, arguments.base, arguments.out, recipe,
@@ -268,12 +265,3 @@ def run_train(arguments: argparse.Namespace) -> int:
     ]
     show(arguments, facts, "\n".join(lines))
     return 0
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    from hedge_tasks.errors import ConfigError
-
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"{option}: expected KEY=VALUE, got {text!r}")
-    return key.strip(), value.strip()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_task, chosen_run
+from hedge_tasks.cli.choices import add_manifests, add_run, add_task, chosen_run
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, say, show
 from hedge_tasks.numbers import count_of
 
@@ -70,9 +70,7 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thorough", action="store_true", help="cluster again with NLI models, too, which takes minutes an entry"
     )
-    parser.add_argument(
-        "--manifests", type=Path, action="append", metavar="DIR", help="folder of manifests, besides those installed"
-    )
+    add_manifests(parser)
     parser.add_argument(
         "--editions", type=Path, action="append", metavar="DIR", help="folder of editions, before those installed"
     )
@@ -86,11 +84,11 @@ def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
     from hedge_tasks.data.manifests import manifests_of
     from hedge_tasks.runs.editions import edition_for
 
-    folders, of_editions = arguments.manifests or [], arguments.editions or []
+    folders, edition_folders = arguments.manifests or [], arguments.editions or []
     return {
         "thorough": arguments.thorough,
         "manifests": lambda task: [*manifests_of(task, folders), *manifests_of(task)],
-        "editions": lambda task: edition_for(task, of_editions) or edition_for(task),
+        "editions": lambda task: edition_for(task, edition_folders) or edition_for(task),
     }
 
 
@@ -110,8 +108,8 @@ def submit(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard.repository import commands_for, place_of
 
     run = chosen_run(arguments)
-    about = {key: getattr(arguments, key) for key in ("name", "url", "note", "weights", "parameters", "texts")}
-    submission = make_submission(run, **about)
+    entry = {key: getattr(arguments, key) for key in ("name", "url", "note", "weights", "parameters", "texts")}
+    submission = make_submission(run, **entry)
     out = place_of(arguments.out, submission)
     write_submission(out, submission)
     texts = "texts" in submission["documents"][0]
@@ -203,9 +201,10 @@ def lines_of(path: str, findings: ValidationFindings) -> list[str]:
     for what, part in parts.items():
         lines.append(f"  {what}: {'recomputed' if part.verified else 'self-reported'} ({part.reason})")
     lines += [f"  answers: {'replayed' if findings.answers.verified else 'self-reported'} ({findings.answers.reason})"]
-    for name, of in findings.detectors.items():
-        reported = [detector for detector, part in of.items() if not part.verified]
-        lines += [f"  scores of {name}: {len(of) - len(reported)} of {len(of)} detectors recomputed"]
+    for name, detectors in findings.detectors.items():
+        reported = [detector for detector, part in detectors.items() if not part.verified]
+        n_recomputed = len(detectors) - len(reported)
+        lines += [f"  scores of {name}: {n_recomputed} of {len(detectors)} detectors recomputed"]
         lines += [f"    self-reported: {', '.join(reported)}"] if reported else []
     return lines
 

@@ -92,7 +92,7 @@ def _add_medhallu(commands: Parser) -> None:
     parser.add_argument(
         "--worker", metavar="K/N", help="only every Nth question, from the Kth on: one of several workers"
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the rewriting and the choice of rows (default: 0)")
     parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="questions under way (default: 16)")
     parser.add_argument("--dry-run", action="store_true", help="say what it will cost and ask nothing")
     parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
@@ -122,30 +122,30 @@ def run_medhallu(arguments: argparse.Namespace) -> int:
     pipeline.load()
     with ReplyLog(arguments.out / LEDGER) as log:
         mine = share(questions, worker)
-        made = produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
-    made = made.with_left_out(_LACKING, len(read.left_out))
+        production = produce(mine, pipeline, log, seed=arguments.seed, concurrency=arguments.concurrency)
+    production = production.with_left_out(_LACKING, len(read.left_out))
     if worker is not None:
         show(
             arguments,
-            made.report(),
-            _text(made) + "\nOnce all workers are done, the same command without --worker writes the set.",
+            production.report(),
+            _text(production) + "\nOnce all workers are done, the same command without --worker writes the set.",
         )
-        return 0 if made.complete else PROBLEMS_FOUND
-    made = kept_rows(made, _written)
+        return 0 if production.complete else PROBLEMS_FOUND
+    production = kept_rows(production, _written)
     people = (
         read_people(arguments.out / FOLDER, [Path(file) for file in arguments.labels]) if arguments.labels else None
     )
-    if people is None and made.rows:
-        _write_review(arguments, made)
+    if people is None and production.rows:
+        _write_review(arguments, production)
     elif people is not None:
-        made = without(made, people.not_wrong)
-    about = _about(arguments, pipeline, made, people)
-    path = write_set(arguments.out, made, about)
-    lines = [_text(made), *(f"Warning: {warning}" for warning in about.warnings), f"Written: {path}"]
+        production = without(production, people.not_wrong)
+    card = _card(arguments, pipeline, production, people)
+    path = write_set(arguments.out, production, card)
+    lines = [_text(production), *(f"Warning: {warning}" for warning in card.warnings), f"Written: {path}"]
     if arguments.push:
         lines.append(f"Uploaded: {push_set(arguments.out, arguments.push)}")
-    show(arguments, {**made.report(), "warnings": list(about.warnings), "file": str(path)}, "\n".join(lines))
-    return 0 if made.complete else PROBLEMS_FOUND
+    show(arguments, {**production.report(), "warnings": list(card.warnings), "file": str(path)}, "\n".join(lines))
+    return 0 if production.complete else PROBLEMS_FOUND
 
 
 def _candidates(arguments: argparse.Namespace, questions: list[SourceQuestion], left_out: int) -> int:
@@ -165,16 +165,16 @@ def _candidates(arguments: argparse.Namespace, questions: list[SourceQuestion], 
             arguments, sampling, questions, "From: all candidates of a question are the same; to: none are."
         )
     with ReplyLog(arguments.out / LEDGER) as log:
-        made = produce(questions, sampling, log, seed=arguments.seed, concurrency=arguments.concurrency)
-    made = made.with_left_out(_LACKING, left_out)
-    lines, facts = [_text(made)], made.report()
+        production = produce(questions, sampling, log, seed=arguments.seed, concurrency=arguments.concurrency)
+    production = production.with_left_out(_LACKING, left_out)
+    lines, facts = [_text(production)], production.report()
     if arguments.worker is None:
-        if not made.rows:
+        if not production.rows:
             raise DataError("no question has a candidate that could be read; nothing is written")
-        facts["file"] = str(write_candidates(arguments.out, made.rows))
+        facts["file"] = str(write_candidates(arguments.out, production.rows))
         lines.append(f"Written: {facts['file']}")
     show(arguments, facts, "\n".join(lines))
-    return 0 if made.complete else PROBLEMS_FOUND
+    return 0 if production.complete else PROBLEMS_FOUND
 
 
 def _pipeline(arguments: argparse.Namespace) -> MedHallu:
@@ -213,7 +213,7 @@ def _estimate(
     mean = sum(len(q.question) + len(q.answer) for q in questions) / len(questions)
     knowledge = sum(len(passage) for q in questions for passage in q.knowledge) / len(questions)
     checked = 2 * mean + knowledge
-    shown = {
+    characters = {
         "candidate": mean + knowledge,
         "verify": checked,
         "control": checked,
@@ -224,7 +224,7 @@ def _estimate(
     rows, facts = [], {}
     for stage, (fewest, most) in counts.items():
         template = _prompt(stage)
-        prompt = (len(template.system) + shown[stage]) / _CHARACTERS_A_TOKEN
+        prompt = (len(template.system) + characters[stage]) / _CHARACTERS_A_TOKEN
         tokens = [round(fewest * prompt), round(most * prompt)]
         completion = round(most * template.decoding["max_tokens"])
         facts[stage] = {"requests": [fewest, most], "prompt_tokens": tokens, "most_completion_tokens": completion}
@@ -244,33 +244,35 @@ def _prompt(stage: str) -> Template:
     return load_template("hedge_tasks.making.medhallu", stage)
 
 
-def _about(arguments: argparse.Namespace, pipeline: MedHallu, made: Production, people: PeopleSaid | None) -> CardText:
+def _card(
+    arguments: argparse.Namespace, pipeline: MedHallu, production: Production, people: PeopleSaid | None
+) -> CardText:
     from hedge_tasks.making.gate.attack import attack
     from hedge_tasks.making.gate.people import people_rows
     from hedge_tasks.making.gate.sets import answer_pairs
     from hedge_tasks.making.output import CardText
     from hedge_tasks.making.shortcuts import alarms, shortcuts
 
-    true = [row["Ground Truth"] for row in made.rows]
-    wrong = [row["Hallucinated Answer"] for row in made.rows]
-    found = shortcuts(true, wrong, embed=pipeline.similarity.embed) if true else {}
+    true = [row["Ground Truth"] for row in production.rows]
+    wrong = [row["Hallucinated Answer"] for row in production.rows]
+    leaks = shortcuts(true, wrong, embed=pipeline.similarity.embed) if true else {}
     summary = (
         "Questions with their true answers, and for each a wrong answer that a model wrote so that other models take "
         "it for the true one, by the construction of MedHallu (Pandit et al. 2025, section 3). `Difficulty Level` says "
         "how many judges were deceived in both orders; rows with `Fallback` deceived none. Synthetic medical "
         "misinformation: for evaluating models only."
     )
-    measured = {name: e if isinstance(e, str) else [e.value, e.interval] for name, e in found.items()}
+    measured = {name: e if isinstance(e, str) else [e.value, e.interval] for name, e in leaks.items()}
     settings = {**pipeline.settings(), "seed": arguments.seed, "source": arguments.source, "shortcuts_auroc": measured}
-    attacks = attack(answer_pairs(made.rows), bound=arguments.floor)
+    attacks = attack(answer_pairs(production.rows), bound=arguments.floor)
     tables = {} if people is None else {"What people say": people_rows(people)}
     writers = list(dict.fromkeys([pipeline.generator.name, pipeline.critic.name]))
     return CardText(
-        "MedHallu, made again", arguments.licence, summary, settings, attacks, alarms(found), tables, writers
+        "MedHallu, made again", arguments.licence, summary, settings, attacks, alarms(leaks), tables, writers
     )
 
 
-def _write_review(arguments: argparse.Namespace, made: Production) -> None:
+def _write_review(arguments: argparse.Namespace, production: Production) -> None:
     from hedge_tasks.making.gate.people import FOLDER, ReviewedRow, write_queue
 
     rows = [
@@ -281,20 +283,20 @@ def _write_review(arguments: argparse.Namespace, made: Production) -> None:
             row["Hallucinated Answer"],
             row["Ground Truth"],
         )
-        for row in made.rows
+        for row in production.rows
     ]
     write_queue(arguments.out / FOLDER, "Medical answers", rows, n=arguments.review, seed=arguments.seed)
 
 
-def _text(made: Production) -> str:
+def _text(production: Production) -> str:
     from hedge_tasks.making.output import asked_lines
     from hedge_tasks.numbers import Column, Table
 
-    report = made.report()
+    report = production.report()
     lines = [f"{report['accepted']} of {report['records']} records accepted"]
-    if made.unfinished:
+    if production.unfinished:
         lines[0] += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
     steps = {**report["steps"], **{f"rejected: {reason}": count for reason, count in report["rejected"].items()}}
     rows = [{"step": name, "times": count} for name, count in steps.items()]
     table = Table([Column("step"), Column("times")], rows)
-    return "\n\n".join(["\n".join(lines), str(table), *asked_lines(made.account)])
+    return "\n\n".join(["\n".join(lines), str(table), *asked_lines(production.account)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_trust
+from hedge_tasks.cli.choices import add_trust, key_and_value
 from hedge_tasks.cli.question import printable
 from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
@@ -109,24 +109,16 @@ def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
     curves: dict[str, dict[tuple[str, str], list[tuple[int, float]]]] = {score: {} for score in SCORES.values()}
     for result in results:
         if result.cell.table == 3 and result.ours is not None:
-            of_score = curves[SCORES[result.cell.score]]
+            by_prompt = curves[SCORES[result.cell.score]]
             key = (result.cell.prompt, "NLI" if result.cell.clustering == "NLI" else "embedding")
-            of_score.setdefault(key, []).append((result.cell.n, result.ours))
+            by_prompt.setdefault(key, []).append((result.cell.n, result.ours))
     if not any(curves.values()):
         raise ConfigError("--figure: no cell of Table 3 is here; it needs a run of Qwen2.5-VL on a hedge_vqarad task")
     draw_panels(family_charts(curves), path)
 
 
 def _names(entries: Sequence[str]) -> dict[str, str]:
-    from hedge_tasks.errors import ConfigError
-
-    names = {}
-    for entry in entries:
-        model, separator, text = entry.partition("=")
-        if not separator or not text:
-            raise ConfigError(f"--name: expected MODEL=TEXT such as Qwen2.5-VL=my-copy, got {entry!r}")
-        names[model] = text
-    return names
+    return dict(key_and_value("--name", entry, "MODEL=TEXT such as Qwen2.5-VL=my-copy") for entry in entries)
 
 
 def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scorer]] | None:
@@ -152,7 +144,7 @@ def _scorers(arguments: argparse.Namespace) -> Callable[[Run], Mapping[str, Scor
     def columns(run: Run) -> dict[str, Scorer]:
         ours = protocol_scorers(run, OURS, changes)
         own = scorers_of(run) if run.settings.get("filters") else {}
-        return {name: one if name.startswith(changed) else own.get(name, one) for name, one in ours.items()}
+        return {name: scorer if name.startswith(changed) else own.get(name, scorer) for name, scorer in ours.items()}
 
     return columns
 
@@ -174,7 +166,7 @@ def fidelity_text(facts: Sequence[ProtocolSetting], n_runs: int) -> str:
 
 
 def _columns(cells: Sequence[str]) -> list[str]:
-    """A row of left-aligned columns, whose texts run on over several lines."""
+    """Return a row of left-aligned columns, whose texts run on over several lines."""
     widths = (30, 38, 38, 38)
     parts = [
         wrap(cell.lstrip(), width, initial_indent=cell[: len(cell) - len(cell.lstrip())], subsequent_indent="  ")
@@ -241,7 +233,7 @@ def _laid_out_2(dataset: str, ours: Mapping[PublishedNumber, float | None]) -> s
     from hedge_tasks.measures.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
     from hedge_tasks.measures.paper.published import published
 
-    header = ["", *(f"{given} {model} {of}" for given, model, of in columns_of_table_2())]
+    header = ["", *(f"{inputs} {model} {clustering}" for inputs, model, clustering in columns_of_table_2())]
     rows = [[f"{row.prompt} {row.score}", *_marked(row, 3)] for row in rows_of_table_2(ours, dataset)]
     means = [row for row in rows_of_table_2(published(2), dataset) if row.prompt == MEAN]
     rows += [[f"{MEAN} {row.score}, paper", *_marked(row, 3)] for row in means]
@@ -316,12 +308,12 @@ def _equal_draws(results: Sequence[CellResult]) -> str:
     rows: list[list[str]] = []
     for score in dict.fromkeys(pair.score for pair in pairs):
         for clustering, prompt in dict.fromkeys((pair.clustering, pair.prompt) for pair in pairs):
-            of_row = [cells[clustering, prompt, score, d] for d in draws]
+            row_pairs = [cells[clustering, prompt, score, d] for d in draws]
             rows.append(
-                [f"{clustering} {prompt}, VASE - {score}, paper", *(_SIGNED(pair.published) for pair in of_row)]
+                [f"{clustering} {prompt}, VASE - {score}, paper", *(_SIGNED(pair.published) for pair in row_pairs)]
             )
-            if any(pair.ours is not None for pair in of_row):
-                rows.append(["  ours", *(format_value(pair.ours, _SIGNED) for pair in of_row)])
+            if any(pair.ours is not None for pair in row_pairs):
+                rows.append(["  ours", *(format_value(pair.ours, _SIGNED) for pair in row_pairs)])
         below = [sum(pair.published < 0 for pair in pairs if (pair.score, pair.draws) == (score, d)) for d in draws]
         rows.append([f"rows with VASE below {score}, paper", *map(str, below)])
     title = "Table 3 at equal draws: difference in ROC-AUC where VASE at n and the other score at 2n cost the same"

@@ -8,15 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hedge_tasks.cli.choices import (
-    add_detectors,
-    add_run,
-    add_scorer,
-    add_task,
-    chosen_detectors,
-    chosen_run,
-    chosen_scorer,
-)
+from hedge_tasks.cli.choices import add_detectors, add_scored_run, chosen_detectors, chosen_run, chosen_scorer
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -44,13 +36,11 @@ def add(commands: Parser) -> None:
     parser = command(commands, "plot", run, "draw one figure of a run, for a paper or as numbers")
     listing = "; ".join(f"{name}: {text}" for name, text in KINDS.items())
     parser.add_argument("kind", choices=KINDS, metavar="KIND", help=listing)
-    add_run(parser)
+    add_scored_run(parser)
     add_out(parser, "a figure (.png, .svg, .pdf), or its numbers (.csv)", required=True)
     add_detectors(parser, "those of the run that are no simple baselines; for the distribution the first of them")
     parser.add_argument("--width", default="column", help="column (3.4 in, default) or page (7 in)")
     parser.add_argument("--title", action="store_true", help="put the title above the figure")
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,22 +73,22 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
     if arguments.kind == "relevance":
         return plots.relevance_chart(finished)
     if arguments.kind == "detectors":
-        return _of_all_clusterings(finished, arguments)
+        return _clusterings_chart(finished, arguments)
     if arguments.kind in ("n", "draws", "threshold"):
         check_samples(finished.answer_sets)
     scorer = chosen_scorer(arguments, finished)
-    shown = _shown(scorer, arguments)
+    detectors = _detectors(scorer, arguments)
     if arguments.kind == "threshold":
-        return plots.threshold_chart(finished, scorer, shown)
+        return plots.threshold_chart(finished, scorer, detectors)
     if arguments.kind in ("n", "draws"):
-        return _of_sizes(finished, scorer, shown, by=arguments.kind)
-    scores = replace(scorer, detectors=shown).score(finished.answer_sets)
+        return _sizes_chart(finished, scorer, detectors, by=arguments.kind)
+    scores = replace(scorer, detectors=detectors).score(finished.answer_sets)
     if arguments.kind == "price":
         return plots.price_chart(
             [(name, price.mean, detection_auroc(scores, name)) for name, price in prices_of(scores).items()]
         )
     if arguments.kind == "distribution":
-        return plots.distribution_chart(scores, shown[0])
+        return plots.distribution_chart(scores, detectors[0])
     from hedge_tasks.adjudication.outcomes import declined_in
 
     charts: dict[str, Callable[..., Chart]] = {
@@ -107,33 +97,33 @@ def _chart(arguments: argparse.Namespace, finished: Run) -> Chart:
         "calibration": plots.calibration_chart,
         "question-types": plots.strata_chart,
     }
-    return charts[arguments.kind](scores, shown)
+    return charts[arguments.kind](scores, detectors)
 
 
-def _shown(scorer: Scorer, arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The detectors asked for, else those of the run; of a price all of them, for a baseline may be the better buy."""
+def _detectors(scorer: Scorer, arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the detectors asked for, else those of the run; for prices its baselines too, which may be better buys."""
     from hedge_tasks.detectors.pipeline import main_detectors
 
     own = scorer.detectors if arguments.kind == "price" else main_detectors(scorer.detectors)
     return chosen_detectors(arguments, own)
 
 
-def _of_all_clusterings(finished: Run, arguments: argparse.Namespace) -> Chart:
+def _clusterings_chart(finished: Run, arguments: argparse.Namespace) -> Chart:
     from hedge_tasks.detectors.pipeline import detection_auroc
     from hedge_tasks.plots import detectors_chart
     from hedge_tasks.scoring.scorers import scorers_of
 
     estimates = {}
     for name, scorer in scorers_of(finished).items():
-        shown = _shown(scorer, arguments)
-        scores = replace(scorer, detectors=shown).score(finished.answer_sets)
-        estimates[name] = {detector: detection_auroc(scores, detector) for detector in shown}
+        detectors = _detectors(scorer, arguments)
+        scores = replace(scorer, detectors=detectors).score(finished.answer_sets)
+        estimates[name] = {detector: detection_auroc(scores, detector) for detector in detectors}
     return detectors_chart(estimates)
 
 
-def _of_sizes(finished: Run, scorer: Scorer, shown: tuple[str, ...], *, by: str) -> Chart:
+def _sizes_chart(finished: Run, scorer: Scorer, detectors: tuple[str, ...], *, by: str) -> Chart:
     from hedge_tasks.measures.sweep import sweep, usual_sizes
     from hedge_tasks.plots import sweep_chart
 
     most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
-    return sweep_chart(list(sweep(finished.answer_sets, scorer, usual_sizes(most), shown)), by=by)
+    return sweep_chart(list(sweep(finished.answer_sets, scorer, usual_sizes(most), detectors)), by=by)

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.cli.choices import add_scored_run, chosen_run, chosen_scorer
 from hedge_tasks.io.commands import Parser, command, show
 
 if TYPE_CHECKING:
@@ -27,13 +27,11 @@ _ENDS = {"length": "  [cut at the token limit]", "filtered": "  [stopped by a co
 
 def add(commands: Parser) -> None:
     parser = command(commands, "show", run, "show the clusters of one question")
-    add_run(parser)
+    add_scored_run(parser)
     parser.add_argument("--id", required=True, help="the question's id")
     parser.add_argument(
         "--against-filter", metavar="NAME", help="another of the run's filters, to be shown beside the first"
     )
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -75,8 +73,8 @@ def _view(scorer: Scorer, by_id: Mapping[str, AnswerSet], name: str) -> _View:
     from hedge_tasks.detectors.scorer import score_all
 
     # A threshold is chosen on all questions, a fixed one needs this question only.
-    wanted = list(by_id.values()) if scorer.choice else [by_id[name]]
-    [clustered] = (answers for answers in scorer.cluster(wanted) if answers.id == name)
+    needed = list(by_id.values()) if scorer.choice else [by_id[name]]
+    [clustered] = (answers for answers in scorer.cluster(needed) if answers.id == name)
     [scores] = score_all([clustered], scorer.backend, scorer.detectors, alpha=scorer.alpha)
     return _View(scorer, clustered, scores)
 
@@ -108,13 +106,13 @@ def _head(views: Sequence[_View], verdict: Any, decoding: str | None) -> list[st
     for view in views:
         scores = {name_of(name): view.scores[name] for name in main_detectors(view.scores)}
         values = [f"{name} {format_value(score, FOUR_DIGITS)}" for name, score in scores.items()]
-        of = f" under {printable(view.scorer.name)}" if len(views) > 1 else ""
-        lines.append(f"scores     {', '.join(values)}{of}")
+        under = f" under {printable(view.scorer.name)}" if len(views) > 1 else ""
+        lines.append(f"scores     {', '.join(values)}{under}")
     return lines
 
 
 def _body(views: Sequence[_View], *, coloured: bool) -> list[str]:
-    """The clusters, those of two clusterings in two columns."""
+    """Return the clusters, those of two clusterings in two columns."""
     columns = [_clusters(view.answers) for view in views]
     if len(columns) == 1:
         return [_painted(text, condition, coloured) for text, condition in columns[0]]

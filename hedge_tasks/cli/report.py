@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hedge_tasks.cli.choices import add_detectors, add_trust, chosen_detectors
+from hedge_tasks.cli.choices import add_contents, add_detectors, add_trust, chosen_detectors
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 
@@ -19,10 +19,7 @@ def add(commands: Parser) -> None:
     parser.add_argument("--task", help="only runs of this task")
     add_trust(parser)
     add_detectors(parser, "those of each run")
-    parser.add_argument("--no-pictures", action="store_true", help="leave the questions' pictures out")
-    parser.add_argument(
-        "--no-curves", action="store_true", help="leave out the curves that cluster again (n, threshold)"
-    )
+    add_contents(parser)
     parser.add_argument(
         "--questions", type=int, default=5000, help="questions to look at singly (default: %(default)s)"
     )
@@ -33,15 +30,14 @@ def add(commands: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.files import write_whole
+    from hedge_tasks.io.options import count
     from hedge_tasks.io.progress import progress
     from hedge_tasks.numbers import Format, count_of
     from hedge_tasks.report import ReportOptions, build_report, result_files
     from hedge_tasks.runs.run_files import load_runs
 
-    if arguments.questions < 0:
-        raise ConfigError(f"--questions: expected a number of questions, got {arguments.questions}")
-    if arguments.noisy_pictures < 0:
-        raise ConfigError(f"--noisy-pictures: expected a number of questions, got {arguments.noisy_pictures}")
+    count("--questions", arguments.questions)
+    count("--noisy-pictures", arguments.noisy_pictures)
     runs = [
         finished for path in arguments.runs for finished in load_runs(path, arguments.task, trust=arguments.trust_run)
     ]
@@ -52,9 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.card and arguments.card.suffix.lower() != ".png":
         raise ConfigError(f"--card: the name must end with .png, got {arguments.card}")
     detectors = chosen_detectors(arguments, ()) or None
-    shown = {"pictures": not arguments.no_pictures, "curves": not arguments.no_curves}
-    shown["noisy_pictures"] = arguments.noisy_pictures
-    options = ReportOptions(**shown, questions=arguments.questions, detectors=detectors)
+    options = ReportOptions(
+        pictures=not arguments.no_pictures,
+        curves=not arguments.no_curves,
+        noisy_pictures=arguments.noisy_pictures,
+        questions=arguments.questions,
+        detectors=detectors,
+    )
     with progress(name="Report") as bar:
 
         def step(text: str) -> None:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         page = build_report(runs, result_files(arguments.runs), options, step)
     write_whole(arguments.out, page)
-    said = [
+    lines = [
         f"{arguments.out}: {count_of(len(runs), 'run')}, {Format(digits=1, suffix=' MB')(len(page.encode()) / 1e6)}"
     ]
     facts: dict[str, object] = {
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         picture, alternative = share_card(runs[0], pictures=not arguments.no_pictures)
         write_whole(arguments.card, picture)
-        said += [f"{arguments.card}: the finding as a picture; its alternative text:", alternative]
+        lines += [f"{arguments.card}: the finding as a picture; its alternative text:", alternative]
         facts |= {"card": str(arguments.card), "alternative_text": alternative}
-    show(arguments, facts, "\n".join(said))
+    show(arguments, facts, "\n".join(lines))
     return 0

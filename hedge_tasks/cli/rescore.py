@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from hedge_tasks.cli.choices import add_detectors, add_run, add_scorer, add_task, chosen_detectors, chosen_scorer
+from hedge_tasks.cli.choices import (
+    add_detectors,
+    add_run,
+    add_scorer,
+    add_task,
+    chosen_detectors,
+    chosen_run,
+    chosen_scorer,
+    takes_all_filters,
+)
 from hedge_tasks.cli.summary import as_text, facts_of
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
@@ -48,9 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.scoring.scorers import scorers_of
 
     finished, blocks = _source(arguments)
-    all_of_them = arguments.filter is None and arguments.clustering is None and bool(finished.settings.get("filters"))
     # One given option means one clustering, and says so when it lacks a clustering.
-    single = not all_of_them or any(
+    single = not takes_all_filters(arguments, finished) or any(
         getattr(arguments, name) for name in ("model", "threshold", "rule", "with_question")
     )
     names: list[str | None] = [None] if single else [*scorers_of(finished)]
@@ -66,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         scorer.name: (_scores(arguments, finished, name, scorer, blocks), scorer)
         for name, scorer in zip(names, scorers, strict=True)
     }
-    summaries = {name: _summary(finished, *each) for name, each in scored.items()}
+    summaries = {name: _summary(finished, scores, scorer) for name, (scores, scorer) in scored.items()}
     if arguments.out:
         [(scores, _)] = scored.values()
         write_scores(arguments.out, scores)
@@ -76,19 +84,19 @@ def run(arguments: argparse.Namespace) -> int:
         "filters": {name: facts_of(summary) for name, summary in summaries.items()},
     }
     tables = [f"{name}\n{as_text(summary)}" for name, summary in summaries.items()]
-    text, more = claim_block(kept_numbers(finished))
-    show(arguments, {**facts, **more}, finished.title, *tables, text)
+    claim_text, claim_facts = claim_block(kept_numbers(finished))
+    show(arguments, {**facts, **claim_facts}, finished.title, *tables, claim_text)
     return 0
 
 
 def _source(arguments: argparse.Namespace) -> tuple[Run, list[StoredBlock] | None]:
-    """The run; where there is only an answer store, its complete answer sets with labels of the judge.
+    """Return the run; where there is only an answer store, its complete answer sets with labels of the judge.
 
     Of a large store the first documents, and all in blocks, for they do not fit into the memory at once.
     """
     from hedge_tasks.errors import DataError
     from hedge_tasks.runs.from_store import run_from_store, stored_blocks
-    from hedge_tasks.runs.run_files import load_run, run_paths
+    from hedge_tasks.runs.run_files import run_paths
     from hedge_tasks.sampling.blocks import is_large
 
     try:
@@ -104,11 +112,11 @@ def _source(arguments: argparse.Namespace) -> tuple[Run, list[StoredBlock] | Non
         except DataError as no_store:
             raise DataError(f"{no_run}; {no_store}") from None
     # A damaged run is no reason to fall back on the store: its labels may be another judge's.
-    return load_run(arguments.run, arguments.task, trust=arguments.trust_run), None
+    return chosen_run(arguments), None
 
 
 def _scorer(arguments: argparse.Namespace, finished: Run, name: str | None) -> Scorer:
-    """The scorer that the options describe, or the run's own of this name."""
+    """Return the scorer that the options describe, or the run's own of this name."""
     from dataclasses import replace
 
     from hedge_tasks.scoring.scorers import scorers_of

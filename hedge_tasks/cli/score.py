@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_detectors, chosen_detectors
+from hedge_tasks.cli.choices import add_clustering, add_detectors, chosen_detectors, threshold_of
 from hedge_tasks.cli.summary import as_text, facts_of
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
@@ -38,13 +38,7 @@ def add(commands: Parser) -> None:
     score.add_argument("answers", type=Path, metavar="ANSWERS", help="JSONL or CSV file; - for the standard input")
     score.add_argument("--csv", action="store_true", default=None, help="ANSWERS is CSV, whatever its name")
     score.add_argument("--allow-unknown", action="store_true", help="pass over keys that no accepted shape has")
-    score.add_argument("--clustering", default="embed", metavar="exact|embed|nli", help="default: embed")
-    score.add_argument(
-        "--model", help="model of the clustering (hub id or folder; default: HEDGE_NLI_MODEL or HEDGE_EMBEDDING_MODEL)"
-    )
-    score.add_argument("--threshold", type=float, help="cosine threshold of embed")
-    score.add_argument("--with-question", action="store_true", help="put the question in front of each answer")
-    score.add_argument("--alpha", type=float, default=1.0, help="weight of the clean-noisy gap in VASE (default: 1)")
+    add_clustering(score, "exact, embed or nli (default: embed)", "embed", threshold=" of embed")
     add_detectors(score, "se, radflag, vase and what they should be compared with")
     score.add_argument(
         "--claims",
@@ -66,16 +60,17 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.runs.run_files import Run
     from hedge_tasks.scoring.scorers import chosen_models
 
-    detectors = chosen_detectors(arguments, USUAL)
-    named = {key: value for key in ("model", "threshold") if (value := getattr(arguments, key)) is not None}
-    options = {**chosen_models(arguments.clustering), **named}
+    detectors, alpha = chosen_detectors(arguments, USUAL), 1.0 if arguments.alpha is None else arguments.alpha
+    options: dict[str, Any] = {**chosen_models(arguments.clustering)}
+    options |= {} if arguments.model is None else {"model": arguments.model}
+    options |= {} if arguments.threshold is None else {"threshold": threshold_of(arguments.threshold)}
     backend = build_backend(arguments.clustering, **options)
     answer_sets = read_answer_sets(arguments.answers, table=arguments.csv, allow_unknown=arguments.allow_unknown)
     clustered_before = [a for a in answer_sets if a.cluster_ids is not None]
     clustered = cluster_open(answer_sets, backend, with_question=arguments.with_question)
     claims = _claims(answer_sets, arguments, options)
-    known = {one.answers.id: one.evidence for one in claims.answers} if claims else {}
-    scores = score_all(clustered, backend, detectors, alpha=arguments.alpha, claims=lambda: known)
+    evidence = {scored.answers.id: scored.evidence for scored in claims.answers} if claims else {}
+    scores = score_all(clustered, backend, detectors, alpha=alpha, claims=lambda: evidence)
     if arguments.out:
         write_scores(arguments.out, scores)
     all_clustered = len(clustered_before) == len(answer_sets)
@@ -83,16 +78,16 @@ def run(arguments: argparse.Namespace) -> int:
         "answers": str(arguments.answers),
         "clustering": "given" if all_clustered else {**backend.settings(), "backend": backend.name},
         "with_question": arguments.with_question,
-        "alpha": arguments.alpha,
+        "alpha": alpha,
         "clusters_given": len(clustered_before),
         **summarise(scores),
     }
-    block, more = "", dict[str, Any]()
+    claim_text, claim_facts = "", dict[str, Any]()
     if claims:
-        block, more = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
-    written = f"the scores of every answer are in {arguments.out}" if arguments.out else ""
+        claim_text, claim_facts = block_of(claims, *measured_claims(claims, Run(str(arguments.answers), "", ())))
+    file_line = f"the scores of every answer are in {arguments.out}" if arguments.out else ""
     listed = "" if summary["n_labelled"] else str(_scores_table(scores))
-    show(arguments, {**facts_of(summary), **more}, as_text(summary), listed, block, written)
+    show(arguments, {**facts_of(summary), **claim_facts}, as_text(summary), listed, claim_text, file_line)
     return 0
 
 
@@ -100,19 +95,19 @@ _MOST_ROWS = 20
 
 
 def _scores_table(scores: Sequence[Scores]) -> Table:
-    """The scores themselves, which are all there is to see without labels."""
+    """Return the scores themselves: without labels there is nothing else to show."""
     from hedge_tasks.detectors.pipeline import detectors_of
     from hedge_tasks.numbers import Column, Table
 
-    shown = [name for name in detectors_of(scores) if any(s[name] is not None for s in scores)]
-    rows = [{"id": s.id, **{name: s[name] for name in shown}} for s in scores[:_MOST_ROWS]]
+    detectors = [name for name in detectors_of(scores) if any(s[name] is not None for s in scores)]
+    rows = [{"id": s.id, **{name: s[name] for name in detectors}} for s in scores[:_MOST_ROWS]]
     left = len(scores) - len(rows)
     notes = [f"and {left} more; --out FILE writes all of them"] if left > 0 else []
-    return Table([Column("id"), *map(Column, shown)], rows, notes=notes)
+    return Table([Column("id"), *map(Column, detectors)], rows, notes=notes)
 
 
 def _claims(answer_sets: list[AnswerSet], arguments: argparse.Namespace, models: dict[str, Any]) -> ScoredClaims | None:
-    """The claims of the answers and how far their draws support them; None where nobody asks for them."""
+    """Return the claims of the answers and how far their draws support them; None where nobody asks for them."""
     import sys
 
     from hedge_tasks.io.commands import say

@@ -26,10 +26,10 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = [forgery for forgery in FORGERIES if words is None or words.casefold() in forgery.name.casefold()]
     if not chosen:
         raise ConfigError(f"--only: no forgery has {words!r} in its name")
-    found = list(self_test(seconds=0.0 if words else arguments.seconds, seed=arguments.seed, chosen=chosen))
-    failed = [one for one in found if not one.expected]
-    width = max(len(one.name) for one in found)
-    lines = [f"{'' if one.expected else '! '}{one.name:<{width}}  {one.mark:<13}  {one.why[:160]}" for one in found]
-    lines.append(f"{len(found)} tried, {len(failed)} without the mark that they must get")
-    show(arguments, found, "\n".join(lines))
+    trials = list(self_test(seconds=0.0 if words else arguments.seconds, seed=arguments.seed, chosen=chosen))
+    failed = [trial for trial in trials if not trial.expected]
+    width = max(len(trial.name) for trial in trials)
+    lines = [f"{'' if t.expected else '! '}{t.name:<{width}}  {t.mark:<13}  {t.why[:160]}" for t in trials]
+    lines.append(f"{len(trials)} tried, {len(failed)} without the mark that they must get")
+    show(arguments, trials, "\n".join(lines))
     return PROBLEMS_FOUND if failed else 0

@@ -6,10 +6,9 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hedge_tasks.cli.ask import add_model
+from hedge_tasks.cli.choices import add_listener, add_policy
 from hedge_tasks.io.commands import Parser, command, say
 from hedge_tasks.numbers import PERCENT, WHOLE_PERCENT
 from hedge_tasks.serving.addresses import is_loopback, url_of
@@ -26,18 +25,15 @@ _SILENT = ("hedge_tasks.serving", "hedge_tasks.sampling", "hedge_tasks.models")
 def add(commands: Parser) -> None:
     text = "serve a model with OpenAI's API, each answer with its verdict under a policy"
     parser = command(commands, "serve", run, text)
-    parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="of `hedge calibrate`")
     parser.add_argument("--upstream", metavar="URL", help="the model's server, such as http://localhost:8000/v1")
-    add_model(parser)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: this machine only)")
-    parser.add_argument("--port", type=int, default=8900, help="0 takes a free one (default: 8900)")
+    add_policy(parser)
+    add_listener(parser, 8900)
     how = "an answer that is not accepted comes with its verdict, or a refusal in its place (default: flag)"
     parser.add_argument("--on-reject", default="flag", metavar="flag|refuse", help=how)
     how = "what the policy cannot judge is an error, or comes as it is and says so (default: refuse)"
     parser.add_argument("--on-unjudged", default="refuse", metavar="refuse|flag", help=how)
     how = f"after that an answer is undecided (default: {_WITHIN_S:g})"
     parser.add_argument("--within", type=float, default=_WITHIN_S, metavar="SECONDS", help=how)
-    parser.add_argument("--at-once", action="store_true", help="all draws in one wave: sooner, but more of them")
     how = "after which alarm nothing is accepted: of audits, of any test, of none (default: audits)"
     parser.add_argument("--stop-on", default="audits", choices=("audits", "any", "none"), help=how)
     parser.add_argument("--concurrency", type=int, default=16, help="questions at a time (default: 16)")
@@ -92,7 +88,7 @@ def _check_server(guard: Guard) -> None:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Within, nothing is logged that may quote a question."""
+    """Log nothing that may quote a question."""
     from loguru import logger
 
     for name in _SILENT:

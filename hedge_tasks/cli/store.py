@@ -192,7 +192,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         "problems": problems,
     }
     columns = [Column("place"), Column("kind"), Column("problem")]
-    of_inside = f" and {count_of(arrays, 'array')} from inside" if arrays else ""
-    title = f"{store.folder}: {count_of(len(store), 'answer')}{of_inside}, {count_of(len(problems), 'problem')}"
+    arrays_note = f" and {count_of(arrays, 'array')} from inside" if arrays else ""
+    title = f"{store.folder}: {count_of(len(store), 'answer')}{arrays_note}, {count_of(len(problems), 'problem')}"
     show(arguments, facts, Table(columns, problems, title))
     return PROBLEMS_FOUND if problems else 0

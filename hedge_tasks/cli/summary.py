@@ -42,7 +42,7 @@ def _draws(price: int | dict[str, float]) -> str:
 
 
 def _table(summary: dict[str, Any]) -> str:
-    """A row for each detector with an AUROC; those without one stand below, with the reason."""
+    """Return a row for each detector with an AUROC; those without one stand below, with the reason."""
     from hedge_tasks.numbers import FOUR_DIGITS, Column, Table, format_value, reason_lines
 
     within = summary["auroc_within_question_types"]

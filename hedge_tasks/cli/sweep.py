@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from hedge_tasks.cli.choices import (
     add_detectors,
-    add_run,
-    add_scorer,
-    add_task,
+    add_scored_run,
     chosen_detectors,
     chosen_run,
     chosen_scorer,
+    chosen_scorers,
 )
 from hedge_tasks.cli.question import printable
 from hedge_tasks.io.commands import Parser, add_out, command, show
@@ -35,7 +34,7 @@ def add(commands: Parser) -> None:
     parser = command(
         commands, "sweep", run, "show the AUROC against the number of answers, or against the perturbation's strength"
     )
-    add_run(parser)
+    add_scored_run(parser)
     parser.add_argument(
         "--n",
         metavar="1,2,...,30",
@@ -62,8 +61,6 @@ def add(commands: Parser) -> None:
     add_out(parser, "a table with intervals (CSV)")
     parser.add_argument("--plot", type=Path, metavar="SWEEP.png", help="draw a figure (png, svg or pdf)")
     add_detectors(parser, "those of the run that are no simple baselines")
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,10 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.cost:
         return _costs(arguments, finished)
     scorer = chosen_scorer(arguments, finished)
-    most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
-    if arguments.by == "draws":
-        most += min((len(answer_set.noisy) for answer_set in finished.answer_sets), default=0)
-    sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
+    sizes = _sizes(arguments, finished)
     detectors = chosen_detectors(arguments, main_detectors(scorer.detectors))
     steps = (sweep_draws if arguments.by == "draws" else sweep)(finished.answer_sets, scorer, sizes, detectors)
     points = list(progress(steps, total=len(detectors) * len(sizes), name="Scoring", unit="point"))
@@ -95,16 +89,26 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.out, as_csv(points))
     if arguments.plot:
         plot_sweep(points, arguments.plot, by=arguments.by)
-    about = {"task": finished.task, "by": arguments.by, "clustering": scorer.settings()}
     shares = draws_shares(finished.answer_sets, scorer, detectors)
+    facts = {"task": finished.task, "by": arguments.by, "clustering": scorer.settings(), "points": points}
     show(
         arguments,
-        {**about, "points": points, "draws": [asdict(share) for share in shares]},
+        {**facts, "draws": [asdict(share) for share in shares]},
         f"{finished.title}; filter {scorer.name}\n{whose_labels(finished, None)}",
         _table(points, arguments.by),
         shares_table(shares),
     )
     return 0
+
+
+def _sizes(arguments: argparse.Namespace, finished: Run) -> list[int]:
+    """Return the numbers of answers, or draws, that are asked for; by default all that every question has."""
+    if arguments.n:
+        return parse_sizes(arguments.n)
+    most = min((len(answers.clean) for answers in finished.answer_sets), default=0)
+    if arguments.by == "draws" and not arguments.cost:
+        most += min((len(answers.noisy) for answers in finished.answer_sets), default=0)
+    return list(range(1, most + 1))
 
 
 def _costs(arguments: argparse.Namespace, finished: Run) -> int:
@@ -113,15 +117,8 @@ def _costs(arguments: argparse.Namespace, finished: Run) -> int:
     from hedge_tasks.measures.sweep import prices, prices_as_csv
     from hedge_tasks.numbers import Column, Format, Table
     from hedge_tasks.plots import cost_chart, draw
-    from hedge_tasks.scoring.scorers import scorers_of
 
-    if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
-        scorers = scorers_of(finished)
-    else:
-        chosen = chosen_scorer(arguments, finished)
-        scorers = {chosen.name: chosen}
-    most = min((len(answer_set.clean) for answer_set in finished.answer_sets), default=0)
-    sizes = parse_sizes(arguments.n) if arguments.n else list(range(1, most + 1))
+    scorers, sizes = chosen_scorers(arguments, finished), _sizes(arguments, finished)
     steps = prices(finished.answer_sets, scorers, sizes)
     measured = list(progress(steps, total=len(scorers) * len(sizes), name="Measuring"))
     if arguments.out:
@@ -178,15 +175,15 @@ def _strengths(arguments: argparse.Namespace) -> int:
 
     if arguments.n or arguments.out or arguments.plot or arguments.cost:
         raise ConfigError("--strength gives a table of its own; leave out --n, --out, --plot and --cost")
-    wanted = parse_strengths(arguments.strength)
+    strengths = parse_strengths(arguments.strength)
     finished = chosen_run(arguments)
     every = (replace(read_run(file), trusted=arguments.trust_run) for file in run_paths(arguments.run))
     runs = by_strength(finished, every)
-    there = {strength: runs[strength] for strength in wanted if strength in runs}
     detectors = chosen_detectors(arguments, SCORE_NAMES)
     scores = {
         strength: chosen_scorer(arguments, run).with_detectors(detectors).score(run.answer_sets)
-        for strength, run in there.items()
+        for strength in strengths
+        if (run := runs.get(strength)) is not None
     }
     own = strength_of(finished)
     base = 1.0 if 1.0 in scores else own if own in scores else next(iter(scores), None)
@@ -197,7 +194,7 @@ def _strengths(arguments: argparse.Namespace) -> int:
             if base is not None and strength != base and (compared := compare_two_runs(scored, scores[base], name)):
                 row |= {"difference": compared.number, "p_value": compared.p_value}
             rows.append(row)
-    missing = [strength for strength in wanted if strength not in there]
+    missing = [strength for strength in strengths if strength not in runs]
     facts = {"task": finished.task, "model": finished.model, "base": base, "rows": rows, "missing": missing}
     plan = [
         "the run's own command with this makes what is missing; clean answers come from its store:",
@@ -271,7 +268,7 @@ def _table(points: list[Point], by: str) -> Table:
 
 
 def _by_size(points: list[Point], names: list[str], by: str) -> Table:
-    """A row for each size; before every AUROC its price, since VASE at n costs twice as much as SE at n."""
+    """Return a row for each size; before every AUROC its price, since VASE at n costs twice as much as SE at n."""
     from hedge_tasks.numbers import FOUR_DIGITS, Cell, Column, Table
 
     rows: dict[int, dict[str, Cell]] = {}

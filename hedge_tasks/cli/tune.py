@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_run, add_scorer, add_task, chosen_run, chosen_scorer
+from hedge_tasks.cli.choices import add_scored_run, chosen_run, chosen_scorer, takes_all_filters
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add(commands: Parser) -> None:
     parser = command(commands, "tune", run, "choose the embedding threshold of a run, and see what that is worth")
-    add_run(parser)
+    add_scored_run(parser)
     parser.add_argument("--target", metavar="NAME", help="detector whose AUROC is tuned: se (default), radflag or vase")
     parser.add_argument("--low", type=float, default=0.8, help="smallest threshold (default: 0.8)")
     parser.add_argument("--high", type=float, default=0.99, help="largest threshold (default: 0.99)")
@@ -25,8 +25,6 @@ def add(commands: Parser) -> None:
     parser.add_argument("--share", type=float, default=0.2, help="share of documents held out by tuned (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the splits and of Optuna (default: 0)")
     add_out(parser, "the AUROC at every threshold (CSV)")
-    add_task(parser)
-    add_scorer(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     choice = ThresholdChoice(**chosen)
     finished = chosen_run(arguments)
     check_samples(finished.answer_sets)
-    if arguments.filter is None and arguments.clustering is None and finished.settings.get("filters"):
+    if takes_all_filters(arguments, finished):
         # The first of a run's filters is NLI, which has no threshold.
         tunable = (name for name, scorer in scorers_of(finished).items() if scorer.backend.name == "embed")
         arguments.filter = next(tunable, None)

@@ -41,13 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _prove(arguments)
     files = [file for path in arguments.files for file in run_paths(path)]
     facts = {str(file): _facts(file, arguments.repair) for file in progress(files, name="Checking", unit="file")}
-    show(arguments, facts, "\n".join(_text(file, about) for file, about in facts.items()))
-    left = [about for about in facts.values() if about["problems"] and "original" not in about]  # what is not repaired
-    return PROBLEMS_FOUND if left else 0
+    show(arguments, facts, "\n".join(_text(file, file_facts) for file, file_facts in facts.items()))
+    unrepaired = any(fact["problems"] and "original" not in fact for fact in facts.values())
+    return PROBLEMS_FOUND if unrepaired else 0
 
 
 def _prove(arguments: argparse.Namespace) -> int:
-    """The chain of one submission, link by link."""
+    """Check the chain of one submission, link by link."""
     from hedge_tasks.asking.log import ReplyLog
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.leaderboard import check, read_submission
@@ -64,12 +64,12 @@ def _prove(arguments: argparse.Namespace) -> int:
     findings = check(submission, **options)
     links = []
     if arguments.run and not findings.problems:
-        of_file = load_run(arguments.run, submission["entry"]["task"])
-        links.append(prove_run(submission, of_file))
+        run = load_run(arguments.run, submission["entry"]["task"])
+        links.append(prove_run(submission, run))
         if not any("texts" in document for document in submission["documents"]):
-            findings = check_with_texts(submission, of_file, **options)
+            findings = check_with_texts(submission, run, **options)
         if arguments.store:
-            links.append(prove_store(of_file, open_store(arguments.store)))
+            links.append(prove_store(run, open_store(arguments.store)))
     if arguments.label_store and not findings.problems:
         with ReplyLog(arguments.label_store) as labels:
             links.append(prove_labels(submission, labels))
@@ -105,22 +105,22 @@ def _damaged(inspection: Inspection, repair: bool) -> dict[str, Any]:
     if not repair:
         return facts
     repaired = repair_run(inspection)
-    about = {"documents": len(repaired.run.answer_sets), "lost": repaired.n_lost, "lost_ids": list(repaired.lost)}
-    return {**facts, **about, "original": str(repaired.original)}
+    lost = {"lost": repaired.n_lost, "lost_ids": list(repaired.lost), "original": str(repaired.original)}
+    return {**facts, "documents": len(repaired.run.answer_sets), **lost}
 
 
-def _text(file: str, about: dict[str, Any]) -> str:
-    if not about["problems"]:
-        return f"{file}: sound, {about['documents']} documents, sha256:{about['sha256']}"
-    problems = about["problems"]
-    more = [f"  and {len(problems) - _LISTED} more"] if len(problems) > _LISTED else []
-    lines = [f"{file}: damaged", *(f"  {problem}" for problem in problems[:_LISTED]), *more]
-    if "original" in about:
-        lost = "an unknown number of" if about["lost"] is None else about["lost"]
-        ids = about["lost_ids"][:_LISTED]
-        named = f": {', '.join(ids)}" + (", ..." if len(about["lost_ids"]) > _LISTED else "") if ids else ""
-        lines.append(f"  repaired: {about['documents']} documents are kept, {lost} are gone{named}")
-        lines.append(f"  the damaged file is {about['original']}")
-    elif "documents" in about:
-        lines.append(f"  {about['documents']} documents are sound; --repair keeps them")
+def _text(file: str, facts: dict[str, Any]) -> str:
+    if not facts["problems"]:
+        return f"{file}: sound, {facts['documents']} documents, sha256:{facts['sha256']}"
+    problems = facts["problems"]
+    lines = [f"{file}: damaged", *(f"  {problem}" for problem in problems[:_LISTED])]
+    lines += [f"  and {len(problems) - _LISTED} more"] if len(problems) > _LISTED else []
+    if "original" in facts:
+        lost = "an unknown number of" if facts["lost"] is None else facts["lost"]
+        ids = facts["lost_ids"][:_LISTED]
+        named = f": {', '.join(ids)}" + (", ..." if len(facts["lost_ids"]) > _LISTED else "") if ids else ""
+        lines.append(f"  repaired: {facts['documents']} documents are kept, {lost} are gone{named}")
+        lines.append(f"  the damaged file is {facts['original']}")
+    elif "documents" in facts:
+        lines.append(f"  {facts['documents']} documents are sound; --repair keeps them")
     return "\n".join(lines)

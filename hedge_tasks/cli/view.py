@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from hedge_tasks.cli.choices import add_contents, add_listener
 from hedge_tasks.io.commands import Parser, command, say
 
 
@@ -14,10 +15,8 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="FOLDER", help="output folder of lmms-eval, or one that holds several"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: this machine only)")
-    parser.add_argument("--port", type=int, default=8765, help="0 takes a free one (default: %(default)s)")
-    parser.add_argument("--no-pictures", action="store_true", help="leave the questions' pictures out of the reports")
-    parser.add_argument("--no-curves", action="store_true", help="leave out the curves that cluster again")
+    add_listener(parser, 8765)
+    add_contents(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -56,7 +56,7 @@ class DrawingGain:
 def price_advice(
     free: tuple[str, float] | None, gains: Mapping[str, DrawingGain], *, one_spelling: bool = False
 ) -> str:
-    """A sentence or two on what the draws of a run are good for.
+    """Return a sentence or two on what the draws of a run are good for.
 
     Args:
         free: title and ROC-AUC of the detector that draws nothing; None where the run has none.
@@ -83,22 +83,22 @@ def price_advice(
     worse = sum(gain.worse for gain in gains.values())
     if not better:
         if best.worse:
-            told = f"All {len(gains)}" if worse == len(gains) else f"{worse} of {len(gains)}"
-            told = f"{told} detectors that draw are worse, the best among them ({_told(best)})"
-            return f"{start} {told}{_ONLY_OPTIONS if one_spelling else ': at this price nobody should draw.'}"
-        told = "No detector that draws is better beyond chance, so that nothing here speaks for drawing"
-        return f"{start} {told}; the best is {_told(best)}."
+            share = f"All {len(gains)}" if worse == len(gains) else f"{worse} of {len(gains)}"
+            end = _ONLY_OPTIONS if one_spelling else ": at this price nobody should draw."
+            return f"{start} {share} detectors that draw are worse, the best among them ({_in_words(best)}){end}"
+        nothing = "No detector that draws is better beyond chance, so that nothing here speaks for drawing"
+        return f"{start} {nothing}; the best is {_in_words(best)}."
     cheapest = better[0]
-    others = f", the best of them {_told(best)}" if best is not cheapest and best.better else ""
-    told = f"{len(better)} of {len(gains)} detectors that draw are better"
-    return f"{start} {told}: the cheapest, {_told(cheapest)}{others}."
+    others = f", the best of them {_in_words(best)}" if best is not cheapest and best.better else ""
+    share = f"{len(better)} of {len(gains)} detectors that draw are better"
+    return f"{start} {share}: the cheapest, {_in_words(cheapest)}{others}."
 
 
-def _told(gain: DrawingGain) -> str:
+def _in_words(gain: DrawingGain) -> str:
     between = "" if gain.interval is None else f" {format_interval(gain.interval, SIGNED)}"
     return f"{gain.title} at {gain.draws} draws, by {SIGNED(gain.difference)}{between}"
 
 
-def free_of(names: Sequence[str]) -> str | None:
-    """The detector of a run that costs nothing and that the others are held against; None where it has none."""
+def free_detector(names: Sequence[str]) -> str | None:
+    """Return the detector of a run that costs nothing and that the others are compared with; None without any."""
     return next((name for name in FREE if name in names), None)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.data.inside import ARRAYS
-from hedge_tasks.detectors.evidence import OF_INSIDE, Evidence
+from hedge_tasks.detectors.evidence import INSIDE_ARRAYS, Evidence
 from hedge_tasks.errors import unknown
 
 __all__ = ["NEEDS", "Detector", "all_draws", "clean_draws", "no_draws", "noisy_draws"]
@@ -86,16 +86,16 @@ KEPT_BY: Mapping[str, str] = {
 
 _PASSES = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"})
 _INSIDE = frozenset({"hidden_states", "attention", "image_attention", "token_logits"})
-_OF_EACH_DRAW = frozenset({"draw_states", "draw_logits"})
-INSIDE = _INSIDE | _OF_EACH_DRAW
+_INSIDE_DRAWS = frozenset({"draw_states", "draw_logits"})
+INSIDE = _INSIDE | _INSIDE_DRAWS
 """Evidence from inside the model, which is kept beside a run and in no submission."""
 
 LEVELS = ("answer", "claim")
 """The argument of a detector's function: one answer, or all claims of one."""
 
 _DRAWS = frozenset({"clean", "noisy"})
-_TOKENS = frozenset(f"{of}_{what}" for of in ("clean", "noisy") for what in ("logprobs", "tokens"))
-_OF_PARTS: Mapping[str, frozenset[str]] = {
+_TOKENS = frozenset(f"{draws}_{what}" for draws in ("clean", "noisy") for what in ("logprobs", "tokens"))
+_NEEDS_OF_LEVEL: Mapping[str, frozenset[str]] = {
     "object": frozenset({"clusters"}),
     "story": frozenset({"clusters"}),
     "verdict": frozenset({"clusters", "baseline_logprob", "baseline_tokens"}) | _TOKENS,
@@ -171,20 +171,20 @@ class Detector:
         """
         if level in LEVELS:
             return self.level == level
-        if level not in _OF_PARTS:
-            raise unknown("level of units", level, (*LEVELS, *_OF_PARTS))
+        if level not in _NEEDS_OF_LEVEL:
+            raise unknown("level of units", level, (*LEVELS, *_NEEDS_OF_LEVEL))
         looked_at = self.needs - _DRAWS
-        return self.level == "answer" and bool(looked_at) and looked_at <= _OF_PARTS[level]
+        return self.level == "answer" and bool(looked_at) and looked_at <= _NEEDS_OF_LEVEL[level]
 
     def passes(self, n: int) -> int:
-        """How many prompts the model reads once more for it, after all draws.
+        """Return how many prompts the model reads once more for it, after all draws.
 
         Example:
             >>> from hedge_tasks.detectors import get
             >>> [get(name).passes(10) for name in ("se", "rauq", "inside")]
             [0, 1, 10]
         """
-        return len(self.needs & _PASSES) + bool(self.needs & _INSIDE) + n * bool(self.needs & _OF_EACH_DRAW)
+        return len(self.needs & _PASSES) + bool(self.needs & _INSIDE) + n * bool(self.needs & _INSIDE_DRAWS)
 
     @property
     def parts(self) -> frozenset[str]:
@@ -195,7 +195,7 @@ class Detector:
             >>> [sorted(get(name).parts) for name in ("se", "rauq", "inside")]
             [[], ['attention', 'logits'], ['draws']]
         """
-        arrays = frozenset().union(*(OF_INSIDE[need] for need in self.needs & INSIDE))
+        arrays = frozenset().union(*(INSIDE_ARRAYS[need] for need in self.needs & INSIDE))
         return frozenset(part for part, names in ARRAYS.items() if arrays & frozenset(names))
 
     @property
@@ -220,7 +220,7 @@ class Detector:
         return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
     def with_options(self, **options: Any) -> Detector:
-        """The same detector with other options.
+        """Return the same detector with other options.
 
         Raises:
             ConfigError: it has no such option; names the nearest one.
@@ -239,7 +239,7 @@ class Detector:
         return [words for need, words in NEEDS.items() if need in lacking]
 
     def score(self, evidence: Evidence) -> float | None:
-        """The number for one question; None where it is undefined or the evidence lacks something.
+        """Return the number for one question; None where it is undefined or the evidence lacks something.
 
         Raises:
             ValueError: the evidence has numbers that no score can be made of.
@@ -250,7 +250,7 @@ class Detector:
         return None if value is None or math.isnan(value) else float(value) + 0.0  # never -0.0
 
     def claim_scores(self, evidence: ClaimEvidence) -> npt.NDArray[np.float64] | None:
-        """Of a detector of claims: a number for each claim, NaN where it is undefined; None as for `score`."""
+        """Return a detector of claims' number for each claim, NaN where it is undefined; None as for `score`."""
         if self.level != "claim" or not self.needs <= evidence.offers:
             return None
         values = np.asarray(self.function(evidence, **self.options), dtype=np.float64)

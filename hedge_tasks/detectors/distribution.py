@@ -98,7 +98,7 @@ def semantic_distribution(
 
 
 def shares(ids: Sequence[Hashable], weights: FloatArray, position: Mapping[Hashable, int]) -> FloatArray:
-    """Return what `semantic_distribution` is, of weights and of the place of every id."""
+    """Return the distribution that `semantic_distribution` describes, from weights and the place of every id."""
     parts: list[list[float]] = [[] for _ in position]
     for value, weight in zip(ids, weights.tolist(), strict=True):
         parts[position[value]].append(weight)
@@ -125,7 +125,7 @@ def entropy(probabilities: npt.ArrayLike) -> float:
 
 
 def significant(value: float) -> float:
-    """The number to 12 significant digits, without those that rounding makes: what is equal ties.
+    """Return the number to 12 significant digits, without those that rounding makes: what is equal ties.
 
     Example:
         >>> entropy([0.2] * 5) == entropy([0.1, 0.1, 0.1, 0.1, 0.2, 0.4]) == significant(math.log(5))
@@ -152,7 +152,7 @@ def negative(value: float) -> float:
 
 
 def as_ids(values: ClusterIds, name: str) -> list[Hashable]:
-    """The ids as plain Python values.
+    """Return the ids as plain Python values.
 
     Array scalars are converted because a torch scalar is hashed by identity: two equal ids would be two clusters.
     """
@@ -184,9 +184,9 @@ def _layout(ids: list[Hashable], support: ClusterIds | None) -> dict[Hashable, i
     """Position of every id of the support."""
     if support is None:
         return {value: i for i, value in enumerate(distinct(ids))}
-    wanted = as_ids(support, "support")
-    position = {value: i for i, value in enumerate(wanted)}
-    if len(position) != len(wanted):
+    support_ids = as_ids(support, "support")
+    position = {value: i for i, value in enumerate(support_ids)}
+    if len(position) != len(support_ids):
         raise ValueError("support has duplicate ids")
     if missing := [value for value in dict.fromkeys(ids) if value not in position]:
         raise ValueError(f"support lacks the ids {missing!r} that occur in cluster_ids")
@@ -194,7 +194,7 @@ def _layout(ids: list[Hashable], support: ClusterIds | None) -> dict[Hashable, i
 
 
 def distinct(ids: Iterable[Hashable]) -> list[Hashable]:
-    """The distinct ids, sorted where they can be."""
+    """Return the distinct ids, sorted where they can be."""
     distinct: list[Any] = list(dict.fromkeys(ids))
     try:
         return sorted(distinct)

@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import permutations
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.claims.base import ClaimEvidence
+from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, ClaimEvidence
 from hedge_tasks.clustering.relations import Pair
 from hedge_tasks.data.answers import NOISY, OPTION, Answer, AnswerSet
-from hedge_tasks.data.inside import LOGITS, Inside
+from hedge_tasks.data.inside import HEADS, LOGITS, Inside
 from hedge_tasks.detectors.distribution import entropy
 
 __all__ = [
     "CONTRADICTION",
     "ENTAILMENT",
     "NEUTRAL",
-    "OF_INSIDE",
+    "INSIDE_ARRAYS",
     "Evidence",
     "cosine_matrices",
     "evidence_of",
@@ -34,9 +35,6 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.floating[Any]]
 Result = TypeVar("Result")
-
-CONTRADICTION, NEUTRAL, ENTAILMENT = range(3)
-"""Order of the probabilities in `Evidence.relations`."""
 
 # Pairs of texts -> probabilities of contradiction, neutral and entailment, shape (pairs, 3).
 Probabilities = Callable[[Sequence[Pair]], npt.ArrayLike]
@@ -51,7 +49,7 @@ Cosines = Callable[[Sequence[Sequence[str]]], Sequence[npt.NDArray[np.float64]]]
 Relevances = Sequence[tuple[float, float]]
 
 
-OF_INSIDE: Mapping[str, frozenset[str]] = {
+INSIDE_ARRAYS: Mapping[str, frozenset[str]] = {
     "hidden_states": frozenset({"states"}),
     "attention": frozenset({"heads", "previous"}),
     "image_attention": frozenset({"heads"}),
@@ -62,6 +60,9 @@ OF_INSIDE: Mapping[str, frozenset[str]] = {
     "draw_logits": frozenset({"draw_logits"}),
 }
 """Needs that arrays from inside the model meet, with their names."""
+
+_COLUMNS: Mapping[str, tuple[str, ...]] = {"heads": HEADS, "logits": LOGITS, "draw_logits": LOGITS}
+"""Columns of arrays from inside the model, their last axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,24 +195,33 @@ class Evidence:
             self.relevances is not None and self.relevances[0] is not None,
             self.relevances is not None and None not in self.relevances[self.clean] and self.n_clean > 0,
         )
-        found = _offered(flags, frozenset(self.forced))
+        needs = _offered(flags, frozenset(self.forced))
         if self.inside:
             # Of the answer's tokens it is known already: `evidence_of` has taken that from the logits.
-            met = {need for need, names in OF_INSIDE.items() if need not in _FLAGS and self.inside.keys() >= names}
+            met = {need for need, names in INSIDE_ARRAYS.items() if need not in _FLAGS and self.inside.keys() >= names}
             pictured = "heads" in self.inside and not np.isnan(self.inside["heads"]).any()
-            found |= met if pictured else met - {"image_attention"}
+            needs |= met if pictured else met - {"image_attention"}
         if self.claims is not None and self.claims.claims:
-            found |= {"claims", "contradictions"} if self.claims.contradicts else {"claims"}
-        return found
+            needs |= {"claims", "contradictions"} if self.claims.contradicts else {"claims"}
+        return needs
+
+    def inside_column(self, array: str, column: str) -> FloatArray:
+        """Return one column of an array from inside the model, in double precision.
+
+        Args:
+            array: `heads`, `logits` or `draw_logits`.
+            column: One of `hedge_tasks.data.inside.HEADS` or `LOGITS`.
+        """
+        return np.asarray(self.inside[array], dtype=np.float64)[..., _COLUMNS[array].index(column)]
 
     def shared(self, function: Callable[[Evidence], Result]) -> Result:
         """Return what the function makes of this evidence, computed once: several detectors look at one graph."""
-        if function not in self._made:
-            self._made[function] = function(self)
-        return cast(Result, self._made[function])
+        if function not in self._results:
+            self._results[function] = function(self)
+        return cast(Result, self._results[function])
 
     @cached_property
-    def _made(self) -> dict[Callable[[Evidence], Any], Any]:
+    def _results(self) -> dict[Callable[[Evidence], Any], Any]:
         return {}
 
     @property
@@ -230,16 +240,16 @@ _FLAGS = (
 
 @lru_cache(maxsize=256)
 def _offered(flags: tuple[bool, ...], forced: frozenset[str]) -> frozenset[str]:
-    """Needs that are met, made once for all questions of a run that have the same."""
-    of_forced = {
+    """Return the needs that are met; one set for all questions of a run that meet the same."""
+    forced_flags = {
         "forced_blank": "blank" in forced,
         "forced_reworded": "reworded" in forced,
         "forced_truth": {"true", "false"} <= forced,
         "forced_options": (offered := sum(name.startswith(OPTION) for name in forced)) > 1,
         "forced_noisy": offered > 1 and any(name.startswith(NOISY) for name in forced),
     }
-    met = {**dict(zip(_FLAGS, flags, strict=True)), **of_forced}
-    return frozenset(need for need, there in met.items() if there)
+    needs = {**dict(zip(_FLAGS, flags, strict=True)), **forced_flags}
+    return frozenset(need for need, is_met in needs.items() if is_met)
 
 
 def evidence_of(
@@ -251,19 +261,19 @@ def evidence_of(
     relevances: tuple[Relevances | None, ...] | None = None,
     inside: Inside | None = None,
 ) -> Evidence:
-    """The evidence of an answer set, with its cluster ids where it has any.
+    """Return the evidence of an answer set, with its cluster ids where it has any.
 
     Args:
-        relations, cosines: of its answers; see `relation_matrices` and `cosine_matrices`.
-        claims: of its baseline answer, with their support by at least these draws.
-        relevances: of the tokens of its answers.
-        inside: arrays from inside the model; those of clean answers that the set no longer has are cut off. Where the
+        relations, cosines: Of its answers; see `relation_matrices` and `cosine_matrices`.
+        claims: Of its baseline answer, with their support by at least these draws.
+        relevances: Of the tokens of its answers.
+        inside: Arrays from inside the model; those of clean answers that the set no longer has are cut off. Where the
             whole next-token distribution is known, entropies are of that.
     """
     answers = answer_set.answers
-    known = {} if inside is None else _of_draws(inside, len(answer_set.clean))
-    told = answer_set.baseline.tokens
-    logits = known.get("logits")
+    arrays = {} if inside is None else _with_draws(inside, len(answer_set.clean))
+    tokens = answer_set.baseline.tokens
+    logits = arrays.get("logits")
     return Evidence(
         texts=tuple(answer_set.texts),
         n_clean=len(answer_set.clean),
@@ -279,15 +289,16 @@ def evidence_of(
             if answer.mean_logprob is not None and answer.n_tokens is not None
         },
         claims=None if claims is None else claims.with_draws(len(answer_set.clean), len(answer_set.noisy)),
-        token_logprobs=tuple(p for _, p in told) if told is not None else _column(logits, "logprob"),
+        token_logprobs=tuple(p for _, p in tokens) if tokens is not None else _column(logits, "logprob"),
         token_entropies=_entropies(answer_set.baseline) if logits is None else _column(logits, "entropy"),
         relevances=relevances,
-        inside=known,
+        inside=arrays,
     )
 
 
-def _of_draws(inside: Inside, n_clean: int) -> Inside:
-    return {name: of[:n_clean] if name.startswith("draw_") else of for name, of in inside.items()}
+def _with_draws(inside: Inside, n_clean: int) -> Inside:
+    """Return the arrays, those of draws for the first clean answers only."""
+    return {name: array[:n_clean] if name.startswith("draw_") else array for name, array in inside.items()}
 
 
 def _column(logits: npt.NDArray[Any] | None, name: str) -> tuple[float, ...] | None:
@@ -295,26 +306,26 @@ def _column(logits: npt.NDArray[Any] | None, name: str) -> tuple[float, ...] | N
 
 
 def _entropies(answer: Answer) -> tuple[float, ...] | None:
-    """Of the next token at each token of an answer, over those that the model told."""
+    """Return the entropy of the next token at each token of an answer, over those that the model reported."""
     if answer.tokens is None or answer.alternatives is None or not all(answer.alternatives):
         return None
     pairs = zip(answer.tokens, answer.alternatives, strict=True)
     # The token itself may be among them, or not.
-    told = [dict((token, *others)) for token, others in pairs]
-    weights = [np.exp(np.array([*of.values()])) for of in told]
-    return tuple(entropy(of / of.sum()) if of.sum() > 0 else 0.0 for of in weights)
+    logprobs = [dict((token, *others)) for token, others in pairs]
+    weights = [np.exp(np.array([*by_token.values()])) for by_token in logprobs]
+    return tuple(entropy(row / row.sum()) if row.sum() > 0 else 0.0 for row in weights)
 
 
 def relation_matrices(answers: Sequence[Sequence[str]], probabilities: Probabilities) -> list[Matrix]:
-    """NLI probabilities of all pairs of answers to each question.
+    """Return NLI probabilities of all pairs of answers to each question.
 
     A text entails itself with probability 1 whatever a model says of the two: lm-polygraph asks the model instead, so
     that unanimous answers do not get the lowest score there. An empty answer says nothing, so it is neutral to all
     others, and no model sees it.
 
     Args:
-        answers: the texts of each question.
-        probabilities: called once with all ordered pairs of different non-empty texts, none of them twice.
+        answers: The texts of each question.
+        probabilities: Called once with all ordered pairs of different non-empty texts, none of them twice.
 
     Returns:
         For each question an array of shape (k, k, 3), float32; see `Evidence.relations`.
@@ -325,18 +336,18 @@ def relation_matrices(answers: Sequence[Sequence[str]], probabilities: Probabili
         >>> matrix[0, 1].tolist(), matrix[1, 2].tolist(), matrix[0, 3].tolist()
         ([0.75, 0.25, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0])
     """
-    wanted = dict.fromkeys(pair for texts in answers for pair in _pairs(texts))
-    rows = np.asarray(probabilities(list(wanted)), dtype=np.float32) if wanted else np.empty((0, 3), np.float32)
-    place = {pair: i for i, pair in enumerate(wanted)}
+    pairs = dict.fromkeys(pair for texts in answers for pair in _pairs(texts))
+    rows = np.asarray(probabilities(list(pairs)), dtype=np.float32) if pairs else np.empty((0, 3), np.float32)
+    place = {pair: i for i, pair in enumerate(pairs)}
     return [_relations(texts, rows, place) for texts in answers]
 
 
 def cosine_matrices(answers: Sequence[Sequence[str]], embed: Embed) -> list[Matrix]:
-    """Cosine similarities of all pairs of answers to each question.
+    """Return cosine similarities of all pairs of answers to each question.
 
     Args:
-        answers: the texts of each question.
-        embed: called once with all different non-empty texts. An empty answer has similarity 1 to itself and to other
+        answers: The texts of each question.
+        embed: Called once with all different non-empty texts. An empty answer has similarity 1 to itself and to other
             empty ones, 0 to all others.
 
     Returns:
@@ -347,46 +358,49 @@ def cosine_matrices(answers: Sequence[Sequence[str]], embed: Embed) -> list[Matr
         >>> matrix.round(3).tolist()
         [[1.0, 0.707..., 1.0], [0.707..., 1.0, 0.707...], [1.0, 0.707..., 1.0]]
     """
-    texts = list(dict.fromkeys(text for one in answers for text in one if text.strip()))
+    texts = list(dict.fromkeys(text for own in answers for text in own if text.strip()))
     vectors = np.asarray(embed(texts), dtype=np.float64) if texts else np.empty((0, 1))
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     place = {text: i for i, text in enumerate(texts)}
 
     def cosines(sets: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
-        rows = [vectors[[place[text] for text in one]] for one in sets]
-        return [of @ of.T for of in rows]
+        rows = [vectors[[place[text] for text in own]] for own in sets]
+        return [own @ own.T for own in rows]
 
     return placed_cosines(answers, cosines)
 
 
 def placed_cosines(answers: Sequence[Sequence[str]], cosines: Cosines) -> list[Matrix]:
-    """As `cosine_matrices`, of a clustering that knows cosines and not vectors.
+    """Return the same as `cosine_matrices`, from a clustering that knows cosines and not vectors.
 
     Args:
-        answers: the texts of each question.
-        cosines: called once with the different non-empty texts of each question.
+        answers: The texts of each question.
+        cosines: Called once with the different non-empty texts of each question.
     """
-    different = [[text for text in dict.fromkeys(one) if text.strip()] for one in answers]
-    found = []
-    for one, texts, matrix in zip(answers, different, cosines(different), strict=True):
-        place = {text: i for i, text in enumerate(texts)}
-        index = np.array([place.get(text, -1) for text in one])
-        placed = np.zeros((len(one), len(one)))
-        said = np.ix_(index >= 0, index >= 0)
-        placed[said] = np.clip(matrix[np.ix_(index[index >= 0], index[index >= 0])], -1.0, 1.0)
-        placed[_equal(one)] = 1.0
-        found.append(placed.astype(np.float32))
-    return found
+    different = list(map(_different, answers))
+    matrices = []
+    for texts, distinct, matrix in zip(answers, different, cosines(different), strict=True):
+        place = {text: i for i, text in enumerate(distinct)}
+        index = np.array([place.get(text, -1) for text in texts])
+        placed = np.zeros((len(texts), len(texts)))
+        filled = np.ix_(index >= 0, index >= 0)
+        placed[filled] = np.clip(matrix[np.ix_(index[index >= 0], index[index >= 0])], -1.0, 1.0)
+        placed[_equal(texts)] = 1.0
+        matrices.append(placed.astype(np.float32))
+    return matrices
+
+
+def _different(texts: Sequence[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text.strip()]
 
 
 def _pairs(texts: Sequence[str]) -> Iterable[Pair]:
-    different = [text for text in dict.fromkeys(texts) if text.strip()]
-    return ((one, other) for one in different for other in different if one != other)
+    return permutations(_different(texts), 2)
 
 
 def _relations(texts: Sequence[str], rows: Matrix, place: dict[Pair, int]) -> Matrix:
     k = len(texts)
-    index = np.array([place.get((one, other), -1) for one in texts for other in texts]).reshape(k, k)
+    index = np.array([place.get((premise, hypothesis), -1) for premise in texts for hypothesis in texts]).reshape(k, k)
     matrix = np.zeros((k, k, 3), dtype=np.float32)
     matrix[..., NEUTRAL] = 1.0
     matrix[index >= 0] = rows[index[index >= 0]]

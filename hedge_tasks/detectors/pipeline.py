@@ -69,7 +69,7 @@ class Scores(Mapping[str, float | None]):
 
     @property
     def n_noisy(self) -> int:
-        """How many of the answers are noisy samples."""
+        """Number of noisy samples among the answers."""
         return len(self.cluster_ids) - 1 - self.n_clean
 
     def __getitem__(self, name: str) -> float | None:
@@ -144,18 +144,18 @@ def score_clustered(
     """
     if answer_set.cluster_ids is None:
         raise DataError(f"{answer_set.id}: the answers are not clustered")
-    known = evidence_of(answer_set) if evidence is None else evidence
+    evidence = evidence or evidence_of(answer_set)
     numbers: dict[str, float | None] = {}
     left_out: dict[str, str] = {}
     for name, detector in _chosen(tuple(detectors), alpha):
-        looked_at = known if clock is None else replace(known)
+        own = evidence if clock is None else replace(evidence)
         try:
             with on(clock, name):
-                numbers[name] = detector.score(looked_at)
+                numbers[name] = detector.score(own)
         except ValueError as error:
             raise DataError(f"{answer_set.id}: {error}") from error
         if numbers[name] is None:
-            left_out[name] = _why_not(detector, known)
+            left_out[name] = _reason(detector, evidence)
     return Scores(
         id=answer_set.id,
         label=answer_set.label,
@@ -174,21 +174,17 @@ def score_clustered(
 
 @lru_cache(maxsize=64)
 def _chosen(names: tuple[str, ...], alpha: float) -> tuple[tuple[str, Detector], ...]:
-    """Detectors by name, asked for every question of a run; a NaN is a key of its own and no harm."""
-    found = [(name, registry.get(name)) for name in dict.fromkeys(names)]
-    return tuple((name, d.with_options(alpha=alpha) if "alpha" in d.option_names else d) for name, d in found)
+    """Return detectors by name, looked up once for all questions of a run; a NaN is a key of its own and no harm."""
+    detectors = [(name, registry.get(name)) for name in dict.fromkeys(names)]
+    return tuple((name, d.with_options(alpha=alpha) if "alpha" in d.option_names else d) for name, d in detectors)
 
 
-def _why_not(detector: Detector, evidence: Evidence) -> str:
+def _reason(detector: Detector, evidence: Evidence) -> str:
     missing = detector.missing(evidence)
     if not missing:
         return "undefined for these answers"
-    one = missing[0].startswith("the ") and not missing[0].split()[1].endswith("s")
-    return f"there {'is' if one else 'are'} no {'; no '.join(map(_bare, missing))}"
-
-
-def _bare(words: str) -> str:
-    return words.removeprefix("the ")
+    singular = missing[0].startswith("the ") and not missing[0].split()[1].endswith("s")
+    return f"there {'is' if singular else 'are'} no {'; no '.join(words.removeprefix('the ') for words in missing)}"
 
 
 def score_answers(
@@ -231,9 +227,9 @@ def detection_auroc(scores: Sequence[Scores], name: str, **options: Any) -> Numb
 
 
 def with_reasons(estimate: Number, reasons: Iterable[str]) -> Number:
-    """An undefined estimate that also says why documents have no number."""
-    told = "; ".join(sorted(set(reasons)))
-    return replace(estimate, reason=f"{estimate.reason} ({told})") if told and estimate.value is None else estimate
+    """Return an estimate that, where it is undefined, also says why documents have no number."""
+    text = "; ".join(sorted(set(reasons)))
+    return replace(estimate, reason=f"{estimate.reason} ({text})") if text and estimate.value is None else estimate
 
 
 def auroc_of_pairs(pairs: Sequence[tuple[float | None, int, str | None]], **options: Any) -> Number:
@@ -268,9 +264,9 @@ def within_strata_auroc(rows: Sequence[tuple[float | None, int, str | None, str 
 
 
 def main_detectors(names: Iterable[str]) -> tuple[str, ...]:
-    """Of some detectors those that figures show: all but the simple baselines, unless there is nothing else."""
-    found = tuple(dict.fromkeys(names))
-    return tuple(name for name in found if name not in BASELINE_NAMES) or found
+    """Return the detectors that figures show: all but the simple baselines, unless there is nothing else."""
+    detectors = tuple(dict.fromkeys(names))
+    return tuple(name for name in detectors if name not in BASELINE_NAMES) or detectors
 
 
 def name_of(detector: str) -> str:
@@ -279,7 +275,7 @@ def name_of(detector: str) -> str:
 
 
 def detectors_of(scores: Sequence[Scores]) -> list[str]:
-    """The detectors that any of these questions was scored with, in the order in which they were asked."""
+    """Return the detectors that any of these questions was scored with, in their first order."""
     return list(dict.fromkeys(name for s in scores for name in s))
 
 
@@ -297,12 +293,12 @@ class Price:
     most: int
 
     @property
-    def told(self) -> int | dict[str, float]:
+    def as_json(self) -> int | dict[str, float]:
         """The price for JSON: a number where it is one."""
         return self.most if self.least == self.most else asdict(self)
 
     def __str__(self) -> str:
-        """The number, or the mean with its range.
+        """Return the number, or the mean with its range.
 
         Example:
             >>> str(Price(20.0, 20, 20)), str(Price(19.9, 6, 20))
@@ -314,7 +310,7 @@ class Price:
 
 
 def prices_of(scores: Sequence[Scores]) -> dict[str, Price]:
-    """The cost of each detector. Questions may differ in their draws: some servers give fewer, some draws fail."""
+    """Return the cost of each detector. Questions may differ in their draws: servers give fewer, or draws fail."""
     counts = Counter((s.n_clean, s.n_noisy) for s in scores)
     return {name: _price(registry.get(name), counts) for name in detectors_of(scores)}
 
@@ -326,7 +322,7 @@ def _price(detector: Detector, counts: Mapping[tuple[int, int], int]) -> Price:
 
 
 def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
-    """AUROC of every detector, the share of hallucinations, and what the numbers rest on."""
+    """Return the AUROC of every detector, the share of hallucinations, and what the numbers rest on."""
     labels = [s.label for s in scores if s.label is not None]
     names = detectors_of(scores) or USUAL
     return {
@@ -336,7 +332,7 @@ def summarise(scores: Sequence[Scores]) -> dict[str, Any]:
         "hallucination_rate": sum(labels) / len(labels) if labels else None,
         "weighting": _weighting(scores),
         "lexical_sampled": sum(s.lexical_sampled for s in scores),
-        "draws": {name: price.told for name, price in prices_of(scores).items()},
+        "draws": {name: price.as_json for name, price in prices_of(scores).items()},
         "auroc": {name: detection_auroc(scores, name) for name in names},
         "auroc_within_question_types": {name: auroc_within(scores, name) for name in names},
     }

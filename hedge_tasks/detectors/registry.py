@@ -75,25 +75,25 @@ def register(
     def add(function: Function) -> Function:
         if name in _detectors:
             raise ConfigError(f"two detectors are called {name!r}")
-        about: dict[str, Any] = {"experimental": experimental, "short": short, "level": level, "blind": blind}
-        _detectors[name] = Detector(name, title, function, frozenset(needs), draws, unit, source, **about)
+        described: dict[str, Any] = {"experimental": experimental, "short": short, "level": level, "blind": blind}
+        _detectors[name] = Detector(name, title, function, frozenset(needs), draws, unit, source, **described)
         return function
 
     return add
 
 
 def names(level: str = "answer") -> list[str]:
-    """The names of all detectors that serve a level of units, the cheapest first, then in alphabetical order."""
+    """Return the names of all detectors that serve a level of units, the cheapest first, then by the alphabet."""
     _load()
-    found = [name for name, detector in _detectors.items() if detector.serves(level)]
-    return sorted(found, key=lambda name: (_detectors[name].draws(10, 10), name))
+    serving = [name for name, detector in _detectors.items() if detector.serves(level)]
+    return sorted(serving, key=lambda name: (_detectors[name].draws(10, 10), name))
 
 
 def get(name: str, **options: Any) -> Detector:
-    """The detector of that name, with options where they are given.
+    """Return the detector of that name, with options where they are given.
 
     Raises:
-        ConfigError: there is none, or it has no such option; names the nearest one.
+        ConfigError: There is none, or it has no such option; names the nearest one.
     """
     _load()
     if name in _admitted:
@@ -116,14 +116,14 @@ def admit(detector: Detector) -> None:
 
 
 def named(text: str) -> tuple[str, ...]:
-    """The detectors that a user lists with commas; `all` are those that are not experimental.
+    """Return the detectors that a user lists with commas; `all` are those that are not experimental.
 
     Raises:
-        ConfigError: there is none of that name; names the nearest one.
+        ConfigError: There is none of that name; names the nearest one.
     """
     listed = [name.strip() for name in text.split(",")]
-    known = [name for name in names() if not _detectors[name].experimental] if "all" in listed else []
-    return tuple(dict.fromkeys([*known, *(get(name).name for name in listed if name != "all")]))
+    usual = [name for name in names() if not _detectors[name].experimental] if "all" in listed else []
+    return tuple(dict.fromkeys([*usual, *(get(name).name for name in listed if name != "all")]))
 
 
 def _load() -> None:

@@ -66,13 +66,13 @@ class ScoreColumns(Sequence[Scores]):
     def __getitem__(self, index: slice) -> list[Scores]: ...
     def __getitem__(self, index: int | slice) -> Scores | list[Scores]:
         chosen = range(len(self))[index]
-        found = self._made([chosen] if isinstance(chosen, int) else chosen)
-        return next(found) if isinstance(chosen, int) else list(found)
+        scores = self._scores([chosen] if isinstance(chosen, int) else chosen)
+        return next(scores) if isinstance(chosen, int) else list(scores)
 
     def __iter__(self) -> Iterator[Scores]:
-        return self._made(range(len(self)))
+        return self._scores(range(len(self)))
 
-    def _made(self, rows: Iterable[int]) -> Iterator[Scores]:
+    def _scores(self, rows: Iterable[int]) -> Iterator[Scores]:
         texts = list(self._texts)
         notes: list[tuple[Mapping[str, str], Mapping[str, float]]] = [(dict(a), dict(b)) for a, b in self._notes]
         columns = list(self._numbers.items())

@@ -18,7 +18,7 @@ from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.clock import RELEVANCE, Clock, on
 from hedge_tasks.detectors.evidence import (
-    OF_INSIDE,
+    INSIDE_ARRAYS,
     Evidence,
     Relevances,
     evidence_of,
@@ -95,8 +95,8 @@ class Scorer:
         Raises:
             ConfigError: a name, option or value is unknown or makes no sense; names the nearest valid one.
         """
-        rest, choice = take_choice(backend, options or {})
-        built = build_backend(backend, **rest)
+        backend_options, choice = take_choice(backend, options or {})
+        built = build_backend(backend, **backend_options)
         return cls(name, built, with_question, alpha, choice, question_position=question_position)
 
     @classmethod
@@ -115,10 +115,10 @@ class Scorer:
         options = {key: value for key, value in settings.items() if key not in _NOT_OPTIONS and value is not None}
         if not isinstance(settings.get("backend"), str) or not isinstance(settings.get("with_question"), bool):
             raise ConfigError(f"{name}: no clustering is recorded there")
-        asked = {"with_question": settings["with_question"], "alpha": settings.get("alpha", 1.0)}
-        asked["question_position"] = settings.get("question_position", "before")
+        scoring = {"with_question": settings["with_question"], "alpha": settings.get("alpha", 1.0)}
+        scoring["question_position"] = settings.get("question_position", "before")
         try:
-            scorer = cls.build(name, settings["backend"], options, **asked)
+            scorer = cls.build(name, settings["backend"], options, **scoring)
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise ConfigError(f"{name}: the recorded settings make no clustering ({error})") from error
         # Options such as where to compute are the business of whoever computes, not of a file.
@@ -135,23 +135,21 @@ class Scorer:
         return {**settings, "detectors": others} if others else settings
 
     def with_detectors(self, names: Sequence[str]) -> Scorer:
-        """The same with these detectors besides the usual ones."""
+        """Return the same with these detectors besides the usual ones."""
         return replace(self, detectors=tuple(dict.fromkeys((*USUAL, *names))))
 
     def with_outputs(self, outputs: ModelOutputs) -> Scorer:
-        """Return the same scorer, whose models are asked only for outputs that are missing here."""
-        return (
-            replace(self, backend=self.backend.with_outputs(outputs))
-            if isinstance(self.backend, ReusesOutputs)
-            else self
-        )
+        """Return the same that asks its models only for other outputs; see `hedge_tasks.clustering.model_outputs`."""
+        if not isinstance(self.backend, ReusesOutputs):
+            return self
+        return replace(self, backend=self.backend.with_outputs(outputs))
 
     def with_claims(self, claims: ClaimSource) -> Scorer:
-        """The same for a run whose claims are known."""
+        """Return the same for a run whose claims are known."""
         return replace(self, claims=claims)
 
     def with_inside(self, inside: InsideSource) -> Scorer:
-        """The same for a run of which is known what the model was like inside."""
+        """Return the same for a run of which is known what the model was like inside."""
         return replace(self, inside=inside)
 
     def cluster(self, answer_sets: Sequence[AnswerSet], *, gather: Gather = list) -> list[AnswerSet]:
@@ -173,15 +171,16 @@ class Scorer:
             return [answer_set.with_clusters([0]).with_choice(False, {}) for answer_set in answer_sets], None
         if self.choice is None:
             behind = self.question_position == "after"
-            put = {"with_question": self.with_question, "behind": behind}
-            clustered = cluster_answer_sets(answer_sets, self.backend, **put)
+            clustered = cluster_answer_sets(answer_sets, self.backend, with_question=self.with_question, behind=behind)
             return [answer_set.with_choice(False, {}) for answer_set in clustered], None
         assert isinstance(self.backend, EmbeddingClustering)
-        options: dict[str, Any] = {"questions": self.questions(answer_sets), "alpha": self.alpha, "gather": gather}
-        return cluster_by_choice(answer_sets, self.backend, self.choice, **options)
+        questions = self.questions(answer_sets)
+        return cluster_by_choice(
+            answer_sets, self.backend, self.choice, questions=questions, alpha=self.alpha, gather=gather
+        )
 
     def questions(self, answer_sets: Sequence[AnswerSet]) -> list[str] | None:
-        """The questions as a clustering takes them; None where the answers are clustered alone."""
+        """Return the questions as a clustering takes them; None where the answers are clustered alone."""
         return questions_of(answer_sets, behind=self.question_position == "after") if self.with_question else None
 
     def look_ahead(self, answer_sets: Sequence[AnswerSet], sizes: Sequence[int]) -> None:
@@ -208,8 +207,8 @@ class Scorer:
         """
         with on(clock, "clusters"):
             clustered = self.cluster(answer_sets)
-        about: dict[str, Any] = {"alpha": self.alpha, "clock": clock, "claims": self.claims, "inside": self.inside}
-        return score_all(clustered, self.backend, self.detectors, **about)
+        options: dict[str, Any] = {"alpha": self.alpha, "claims": self.claims, "inside": self.inside}
+        return score_all(clustered, self.backend, self.detectors, clock=clock, **options)
 
 
 def score_all(
@@ -233,9 +232,8 @@ def score_all(
         inside: what is known of the model from inside.
     """
     evidence = evidence_for(clustered, backend, detectors, clock=clock, claims=claims, inside=inside)
-    options: dict[str, Any] = {"alpha": alpha, "detectors": detectors, "clock": clock}
     steps = progress(zip(clustered, evidence, strict=True), total=len(clustered), name="Scoring", unit="question")
-    return [score_clustered(a, evidence=e, **options) for a, e in steps]
+    return [score_clustered(a, alpha=alpha, detectors=detectors, evidence=e, clock=clock) for a, e in steps]
 
 
 def evidence_for(
@@ -253,16 +251,16 @@ def evidence_for(
     """
     # Of a single answer there is nothing to relate, and no model has to be here for it.
     related = any(len(answer_set.answers) > 1 for answer_set in answer_sets)
-    wanted = frozenset(need for name in detectors for need in registry.get(name).needs)
-    needs = wanted if related else wanted & {"baseline_relevance", *OF_INSIDE}
+    all_needs = frozenset(need for name in detectors for need in registry.get(name).needs)
+    needs = all_needs if related else all_needs & {"baseline_relevance", *INSIDE_ARRAYS}
     embedder = backend if "cosines" in needs and isinstance(backend, GivesCosines) else None
-    of_tokens = backend if needs & set(RELEVANCE) and isinstance(backend, GivesCosines) else None
+    token_embedder = backend if needs & set(RELEVANCE) and isinstance(backend, GivesCosines) else None
     nli = backend if "relations" in needs and isinstance(backend, GivesRelations) else None
     if nli is not None and not nli.knows_probabilities:
         nli = None
-    known = claims() if claims is not None and "claims" in needs else {}
-    arrays = frozenset(name for need, names in OF_INSIDE.items() if need in needs for name in names)
-    of_inside = inside(arrays) if inside is not None and arrays else {}
+    claims_by_id = claims() if claims is not None and "claims" in needs else {}
+    arrays = frozenset(name for need, names in INSIDE_ARRAYS.items() if need in needs for name in names)
+    inside_by_id = inside(arrays) if inside is not None and arrays else {}
     for start in range(0, len(answer_sets), _AT_A_TIME):
         block = answer_sets[start : start + _AT_A_TIME]
         texts = [answer_set.texts for answer_set in block]
@@ -271,37 +269,35 @@ def evidence_for(
             cosines = placed_cosines(texts, embedder.cosines) if embedder else nothing
         with on(clock, "relations"):
             relations = relation_matrices(texts, nli.probabilities) if nli else nothing
-        relevances = _relevances(block, of_tokens, needs, clock) if of_tokens else nothing
+        relevances = _relevances(block, token_embedder, needs, clock) if token_embedder else nothing
         for answer_set, cosine, relation, relevance in zip(block, cosines, relations, relevances, strict=True):
-            of_claims = known.get(answer_set.id)
-            about: dict[str, Any] = {"claims": of_claims, "relevances": relevance}
-            about["inside"] = of_inside.get(answer_set.id, {})
-            yield evidence_of(answer_set, relations=relation, cosines=cosine, **about)
+            own: dict[str, Any] = {"claims": claims_by_id.get(answer_set.id), "inside": inside_by_id.get(answer_set.id)}
+            yield evidence_of(answer_set, relations=relation, cosines=cosine, relevances=relevance, **own)
 
 
 def _relevances(
     block: Sequence[AnswerSet], embedder: GivesCosines, needs: frozenset[str], clock: Clock | None
 ) -> list[tuple[Relevances | None, ...]]:
-    """Of the tokens of the baseline answers, of the clean ones, or of both; None for all others."""
-    found: list[list[list[Relevances | None]]] = []
+    """Return the relevances of the tokens of baseline answers, clean ones, or both; None for all other answers."""
+    by_need: list[list[list[Relevances | None]]] = []
     for need in RELEVANCE:
         answers = [((a.baseline,) if need == "baseline_relevance" else a.clean) for a in block]
         if need in needs:
-            asked = [(a.question, of) for a, of in zip(block, answers, strict=True)]
+            questions = [(a.question, own) for a, own in zip(block, answers, strict=True)]
             with on(clock, need):
-                found.append(token_relevances(asked, embedder.cosines))
+                by_need.append(token_relevances(questions, embedder.cosines))
         else:
-            found.append([[None] * len(of) for of in answers])
-    return [(*baseline, *clean, *[None] * len(a.noisy)) for a, baseline, clean in zip(block, *found, strict=True)]
+            by_need.append([[None] * len(own) for own in answers])
+    return [(*baseline, *clean, *[None] * len(a.noisy)) for a, baseline, clean in zip(block, *by_need, strict=True)]
 
 
 def _installed(settings: Mapping[str, Any]) -> list[str]:
-    """The further detectors that a run was scored with, as far as they are here."""
-    known = registry.names()
-    given = settings.get("detectors") or []
-    if not isinstance(given, list):
-        raise ConfigError(f"detectors: expected a list of names, got {given!r}")
-    named = [str(name) for name in given]
-    if gone := [name for name in named if name not in known]:
+    """Return the further detectors that a run was scored with, as far as they are installed."""
+    installed = registry.names()
+    recorded = settings.get("detectors") or []
+    if not isinstance(recorded, list):
+        raise ConfigError(f"detectors: expected a list of names, got {recorded!r}")
+    names = [str(name) for name in recorded]
+    if gone := [name for name in names if name not in installed]:
         logger.warning("detectors that are not installed here are left out: {}", ", ".join(gone))
-    return [name for name in named if name in known]
+    return [name for name in names if name in installed]

@@ -30,6 +30,16 @@ def cosine(evidence: Evidence) -> FloatArray:
     return np.maximum(0.0, evidence.cosines.astype(np.float64))
 
 
+def clean_entailment(evidence: Evidence) -> FloatArray:
+    """Return `entailment` of the clean answers, shape (n, n)."""
+    return evidence.shared(entailment)[evidence.clean, evidence.clean]
+
+
+def clean_cosine(evidence: Evidence) -> FloatArray:
+    """Return `cosine` of the clean answers, shape (n, n)."""
+    return evidence.shared(cosine)[evidence.clean, evidence.clean]
+
+
 def jaccard(evidence: Evidence) -> FloatArray:
     """Shared words over all words, of all pairs of clean answers, shape (n, n); of answers without any word 1.
 
@@ -38,7 +48,7 @@ def jaccard(evidence: Evidence) -> FloatArray:
     """
     lists = [words(text) for text in evidence.texts[evidence.clean]]
     index: dict[str, int] = {}
-    columns = [[index.setdefault(word, len(index)) for word in one] for one in lists]
+    columns = [[index.setdefault(word, len(index)) for word in own] for own in lists]
     has = np.zeros((len(lists), len(index)))
     for row, present in zip(has, columns, strict=True):
         row[present] = 1.0
@@ -55,5 +65,5 @@ def relations_of(evidence: Evidence) -> FloatArray:
 
 
 def settled(value: float) -> float:
-    """The number without the digits that depend on the order of the answers, so that ties stay ties."""
+    """Return the number without the digits that depend on the order of the answers, so that ties stay ties."""
     return round(float(value), _DIGITS)

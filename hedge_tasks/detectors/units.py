@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -159,8 +159,9 @@ class Labelled:
     def within(self) -> StratifiedAuroc:
         """Return the ROC-AUC that compares only units of one stratum."""
         strata = self.strata or (None,) * len(self.values)
-        about: dict[str, Any] = {"groups": self.groups, "inflation": self.inflation.within}
-        return stratified_auroc(self.values, self.labels, strata, **about, each=False)
+        return stratified_auroc(
+            self.values, self.labels, strata, groups=self.groups, inflation=self.inflation.within, each=False
+        )
 
     def fitting_variance(self, *, within: bool) -> float:
         """Return what fitting adds to the variance of the ROC-AUC."""
@@ -170,9 +171,9 @@ class Labelled:
         stderr = (self.within() if within else self.auroc()).stderr or 0.0
         return (1 - 1 / factor) * stderr**2
 
-    def only(self, kept: Sequence[int]) -> Labelled:
+    def only(self, positions: Sequence[int]) -> Labelled:
         """Return the units at some positions."""
-        chosen = list(kept)
+        chosen = list(positions)
         groups = None if self.groups is None else shared_groups([self.groups[i] for i in chosen])
         strata = None if self.strata is None else tuple(self.strata[i] for i in chosen)
         ids = tuple(self.ids[i] for i in chosen)
@@ -181,14 +182,14 @@ class Labelled:
 
 def labelled(units: Iterable[_Scored], detector: str) -> Labelled:
     """Return the units that have a label and the score of a detector."""
-    kept = [u for u in units if u.reported_label is not None and u[detector] is not None]
-    strata = tuple(u.stratum for u in kept if u.stratum is not None)
+    rows = [u for u in units if u.reported_label is not None and u[detector] is not None]
+    strata = tuple(u.stratum for u in rows if u.stratum is not None)
     return Labelled(
-        np.array([u[detector] for u in kept], dtype=np.float64),
-        np.array([u.reported_label for u in kept], dtype=np.int64),
-        shared_groups([u.group for u in kept]),
-        strata if len(strata) == len(kept) and kept else None,
-        tuple(u.id for u in kept),
+        np.array([u[detector] for u in rows], dtype=np.float64),
+        np.array([u.reported_label for u in rows], dtype=np.int64),
+        shared_groups([u.group for u in rows]),
+        strata if len(strata) == len(rows) and rows else None,
+        tuple(u.id for u in rows),
     )
 
 
@@ -216,16 +217,15 @@ def compare_columns(a: Labelled, b: Labelled, *, within: bool = False) -> Compar
     """
     if a.ids != b.ids:
         places = {id: i for i, id in enumerate(b.ids)}
-        kept = [i for i, id in enumerate(a.ids) if id in places]
-        a, b = a.only(kept), b.only([places[a.ids[i]] for i in kept])
+        shared = [i for i, id in enumerate(a.ids) if id in places]
+        a, b = a.only(shared), b.only([places[a.ids[i]] for i in shared])
     if not len(a.values):
         return None
-    about: dict[str, Any] = {"groups": a.groups}
-    about["extra_stderr"] = math.sqrt(a.fitting_variance(within=within) + b.fitting_variance(within=within))
+    extra = math.sqrt(a.fitting_variance(within=within) + b.fitting_variance(within=within))
     if not within:
-        return compare_scores(a.values, b.values, a.labels, **about).of(a.ids)
+        return compare_scores(a.values, b.values, a.labels, groups=a.groups, extra_stderr=extra).of(a.ids)
     strata = a.strata or (None,) * len(a.values)
-    return compare_within(a.values, b.values, a.labels, strata, **about).of(a.ids)
+    return compare_within(a.values, b.values, a.labels, strata, groups=a.groups, extra_stderr=extra).of(a.ids)
 
 
 def shared_groups(groups: Sequence[Hashable]) -> tuple[Hashable, ...] | None:

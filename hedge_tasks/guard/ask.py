@@ -21,7 +21,7 @@ from hedge_tasks.clustering.exact import ExactClustering
 from hedge_tasks.data.answers import Answer, AnswerSet, Draw
 from hedge_tasks.data.inside import Inside
 from hedge_tasks.data.pictures import open_picture, to_rgb8
-from hedge_tasks.detectors.evidence import OF_INSIDE
+from hedge_tasks.detectors.evidence import INSIDE_ARRAYS
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import score_all
@@ -124,7 +124,7 @@ class Guard:
             raise ConfigError(f"concurrency: expected 1 or more, got {concurrency!r}")
         if get(policy.detector).needs & FORCED:
             raise ConfigError(f"{policy.detector} needs forced passes, which a guard does not ask for")
-        if get(policy.detector).needs & OF_INSIDE.keys() and not (policy.fitted and hasattr(model, "inside")):
+        if get(policy.detector).needs & INSIDE_ARRAYS.keys() and not (policy.fitted and hasattr(model, "inside")):
             raise ConfigError(f"{policy.detector} looks inside the model, which {type(model).__name__} does not allow")
         self.policy, self.model, self.within = policy, model, within
         self.plan, self.prompt = plan_of(policy), prompt_of(policy)

@@ -23,7 +23,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.guard.fused import FUSED, fit_fused, fused_detector
 from hedge_tasks.io.records import Count, Items, Name, Record
 from hedge_tasks.measures.probe_table import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
-from hedge_tasks.probes.base import Arrays, FittedDetector, digest, looked_at
+from hedge_tasks.probes.base import Arrays, FittedDetector, at_place, digest
 from hedge_tasks.probes.registry import fitted, fitted_detectors
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
@@ -104,7 +104,7 @@ class FittedState(Record):
 
         def score(evidence: Evidence) -> float:
             array = np.asarray(evidence.inside[one.array], dtype=np.float32)[None]
-            return float(one.score(arrays, looked_at(one, array))[0])
+            return float(one.score(arrays, at_place(one, array))[0])
 
         needs = frozenset({_NEEDS[one.array]})
         detector = Detector(self.name, f"{one.title}, fitted", score, needs, no_draws, source=one.source)

@@ -12,7 +12,7 @@ from hedge_tasks.data.inside import Inside
 from hedge_tasks.detectors.units import NOT_FITTED, Inflation, Unit
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.probe_table import foreign_auroc, group_numbers, label_prices
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, at_place, settled
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims, claim_units
 
@@ -129,10 +129,10 @@ def with_probes(
     scores, controls, foreign = dict[str, npt.NDArray[np.float64]](), dict[str, Shuffled](), dict[str, float]()
     left_out, bought = dict[str, str](), dict[str, Mapping[int, float]]()
     for detector in detectors:
-        states = looked_at(detector, data.states)
+        states = at_place(detector, data.states)
         try:
             if fit_on is not None:
-                arrays = detector.fit(looked_at(detector, fit_on.states), fit_on.labels, fit_on.group_numbers)
+                arrays = detector.fit(at_place(detector, fit_on.states), fit_on.labels, fit_on.group_numbers)
                 values = settled(detector.score(arrays, states))
             else:
                 values = cross_fitted(detector, states, labels, labels, groups, seed=seed)

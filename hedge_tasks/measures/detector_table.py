@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
-from hedge_tasks.detectors.advice import DrawingGain, free_of, price_advice
+from hedge_tasks.detectors.advice import DrawingGain, free_detector, price_advice
 from hedge_tasks.detectors.base import NEEDS, Detector
 from hedge_tasks.detectors.pipeline import REFERENCE, Scores, auroc_within, detection_auroc
 from hedge_tasks.detectors.registry import get
@@ -300,8 +300,8 @@ def _advice(
     """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
-    free = free_of(list(values))
-    if free is None and free_of(list(detectors)) is None:
+    free = free_detector(list(values))
+    if free is None and free_detector(list(detectors)) is None:
         return ""  # nobody asked what is free
     if free is None:
         gains = {

@@ -17,7 +17,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.blind import AgainstBlind, against_blind
 from hedge_tasks.measures.folds import group_names
 from hedge_tasks.numbers import Number
-from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, looked_at, settled
+from hedge_tasks.probes.base import FittedDetector, FloatArray, IntArray, at_place, settled
 from hedge_tasks.probes.builtin import linear
 from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.statistics import auroc
@@ -164,7 +164,7 @@ class ProbeData:
         """
         if detector.array not in self.arrays:
             raise DataError(f"the run keeps no {detector.array}; `--gen_kwargs inside={detector.part}` does")
-        numbers = looked_at(detector, self.arrays[detector.array])
+        numbers = at_place(detector, self.arrays[detector.array])
         if np.isnan(numbers).any():
             raise DataError(f"some documents have no {detector.array} of the {detector.place}")
         return numbers

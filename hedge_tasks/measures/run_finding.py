@@ -15,7 +15,7 @@ from hedge_tasks.adjudication.designed import ExpertAudit
 from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.detectors.advice import FREE, free_of
+from hedge_tasks.detectors.advice import FREE, free_detector
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of, prices_of, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, labelled
@@ -234,7 +234,7 @@ def finding_of(
 
     free_scores = _free_scores(run.answer_sets)
     free_numbers = {name: detection_auroc(free_scores, name) for name in FREE}
-    free = free_of([name for name, number in free_numbers.items() if number.defined])
+    free = free_detector([name for name, number in free_numbers.items() if number.defined])
     columns = {_key(*key): labelled(scores[key[1]], key[0]) for key in ranked}
     sampling = [key for key in ranked if prices[key] > 0]
     fields |= _against_free(columns, [_key(*key) for key in sampling], free, free_scores, free_numbers)

@@ -69,8 +69,8 @@ class FittedDetector:
         return part
 
 
-def looked_at(detector: FittedDetector, array: FloatArray) -> FloatArray:
-    """The place of an array that a detector looks at, shape (n, layers, width)."""
+def at_place(detector: FittedDetector, array: FloatArray) -> FloatArray:
+    """Return the place of an array that a detector looks at, shape (n, layers, width)."""
     places = {"states": PLACES, "sentence_states": SENTENCE_PLACES}
     if detector.array in places:
         return array[:, :, places[detector.array].index(detector.place)]
@@ -78,17 +78,17 @@ def looked_at(detector: FittedDetector, array: FloatArray) -> FloatArray:
 
 
 def settled(values: FloatArray) -> FloatArray:
-    """Scores between 0 and 1 in their order, to nine digits: equal states have equal scores, wherever they stand.
+    """Return scores between 0 and 1 in their order, to nine digits: equal states get equal scores wherever they stand.
 
     The last digits of a product of matrices depend on the row, and would decide who is before whom.
     """
     spread = float(np.ptp(values)) if len(values) else 0.0
-    found: FloatArray = np.round((values - values.min()) / spread, 9) if spread > 0 else np.zeros(len(values))
-    return found
+    scores: FloatArray = np.round((values - values.min()) / spread, 9) if spread > 0 else np.zeros(len(values))
+    return scores
 
 
 def digest(arrays: Arrays) -> str:
-    """SHA-256 of what a detector has learnt: of names, shapes and numbers."""
+    """Return the SHA-256 of what a detector has learnt: of names, shapes and numbers."""
     whole = hashlib.sha256()
     for name in sorted(arrays):
         block = np.ascontiguousarray(arrays[name], dtype="<f8")
@@ -98,8 +98,8 @@ def digest(arrays: Arrays) -> str:
 
 
 def save(arrays: Arrays, path: Path) -> str:
-    """Write what a detector has learnt, as plain arrays. Returns its digest."""
-    plain: dict[str, Any] = {name: np.asarray(of, dtype=np.float64) for name, of in arrays.items()}
+    """Write what a detector has learnt, as plain arrays; return its digest."""
+    plain: dict[str, Any] = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
     with path.open("wb") as file:
         np.savez(file, **plain)
     return digest(arrays)
@@ -114,7 +114,7 @@ def load(path: Path) -> Arrays:
     try:
         if path.stat().st_size > _LARGEST:
             raise DataError(f"{path}: larger than {_LARGEST >> 20} MB")
-        with np.load(path, allow_pickle=False) as found:
-            return {name: np.asarray(found[name], dtype=np.float64) for name in found.files}
+        with np.load(path, allow_pickle=False) as file:
+            return {name: np.asarray(file[name], dtype=np.float64) for name in file.files}
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{path}: no state of a fitted detector: {error}") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -74,15 +73,15 @@ def cross_fitted(
         DataError: a class has too few groups.
     """
     index = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)[1]
-    each = np.empty((repeats, len(labels)))
+    by_repeat = np.empty((repeats, len(labels)))
     for r in range(repeats):
         rng = np.random.default_rng([seed, r])
         for train, test in _folds(targets, labels, index, rng):
-            chosen = train if n_labels is None else _some(train, targets, n_labels, rng)
+            chosen = train if n_labels is None else _sample(train, targets, n_labels, rng)
             arrays = detector.fit(states[chosen], targets[chosen], index[chosen])
-            found = settled(detector.score(arrays, states[test]))
-            each[r, test] = (np.asarray(midranks(found.tolist())) - 0.5) / len(test)
-    values: FloatArray = np.round(each.mean(axis=0), 9)
+            scores = settled(detector.score(arrays, states[test]))
+            by_repeat[r, test] = (np.asarray(midranks(scores.tolist())) - 0.5) / len(test)
+    values: FloatArray = np.round(by_repeat.mean(axis=0), 9)
     return values
 
 
@@ -113,15 +112,15 @@ def shuffled(
     index = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)[1]
     rng, pooled, within = np.random.default_rng([seed, 1]), list[Number](), list[Number]()
     for _ in range(SHUFFLES):
-        order, folds = of_shuffled_groups(index, rng), int(rng.integers(1 << 30))
+        order, folds = shuffle_groups(index, rng), int(rng.integers(1 << 30))
         try:
-            found = cross_fitted(detector, states, targets[order], labels[order], groups, repeats=repeats, seed=folds)
+            scores = cross_fitted(detector, states, targets[order], labels[order], groups, repeats=repeats, seed=folds)
         except DataError:  # by bad luck a fold has one class alone
             continue
-        about: dict[str, Any] = {"groups": index.tolist()}
-        pooled.append(estimate_auroc(found, labels[order], **about, fewest=1))
+        units = index.tolist()
+        pooled.append(estimate_auroc(scores, labels[order], groups=units, fewest=1))
         if strata is not None:
-            within.append(stratified_auroc(found, labels[order], strata, **about, each=False))
+            within.append(stratified_auroc(scores, labels[order], strata, groups=units, each=False))
     if len(pooled) < SHUFFLES // 2:
         raise DataError("too few images have one of the classes: shuffled labels leave folds without it")
     mean = float(np.mean([number.value for number in pooled if number.value is not None]))
@@ -129,16 +128,16 @@ def shuffled(
 
 
 def _inflation(numbers: Sequence[Number]) -> float:
-    """How many times the variance is that the numbers state, where the true one is 0.5."""
-    known = [(one.value, one.stderr) for one in numbers if one.value is not None and one.stderr]
-    if not known:
+    """Mean square of the numbers' distance from 0.5, as a multiple of the variance that they state; 1 at least."""
+    pairs = [(number.value, number.stderr) for number in numbers if number.value is not None and number.stderr]
+    if not pairs:
         return 1.0
-    values, stderrs = np.array(known).T
+    values, stderrs = np.array(pairs).T
     return max(1.0, float(np.mean((values - 0.5) ** 2) / np.mean(stderrs**2)))
 
 
-def of_shuffled_groups(groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Documents in an order in which whole groups have changed places.
+def shuffle_groups(groups: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the documents in an order in which whole groups have changed places.
 
     Groups of one size exchange their documents; where sizes differ, a group's documents still stay side by side. Within
     a group they are shuffled, too: what follows from the place of a sentence in its answer is gone.
@@ -168,18 +167,17 @@ def _folds(
     for start in range(0, n, FOLDS):
         row = order[start : start + FOLDS]
         fold[row] = rng.permutation(FOLDS)[: len(row)]
-    of = fold[groups]
-    parts = [(np.flatnonzero(of != k), np.flatnonzero(of == k)) for k in range(FOLDS)]
+    folds = fold[groups]
+    parts = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(FOLDS)]
     if any(len(set(targets[train].tolist())) < 2 for train, _ in parts):
         raise DataError("cross-fitting needs both classes in every fold; too few images have one of them")
     return parts
 
 
-def _some(train: IntArray, targets: IntArray, n: int, rng: np.random.Generator) -> IntArray:
-    """At most n documents by chance, with one of each class at least."""
+def _sample(train: IntArray, targets: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    """Return at most n documents by chance, with one of each class at least."""
     if n >= len(train):
         return train
     firsts = [int(rng.choice(train[targets[train] == kind])) for kind in (0, 1)]
-    rest = np.setdiff1d(train, firsts)
-    more: IntArray = rng.choice(rest, size=max(0, n - len(firsts)), replace=False)
-    return np.sort(np.concatenate([firsts, more]))
+    others: IntArray = rng.choice(np.setdiff1d(train, firsts), size=max(0, n - len(firsts)), replace=False)
+    return np.sort(np.concatenate([firsts, others]))

@@ -28,23 +28,23 @@ MODULES: Registry[ModuleType] = Registry(
 
 
 def fitted_detectors(level: str = "answer") -> dict[str, FittedDetector]:
-    """All fitted detectors of whole answers, or of sentences (`level="claim"`), by name; our own first."""
-    found: dict[str, FittedDetector] = {}
+    """Return all fitted detectors of whole answers, or of sentences (`level="claim"`), by name; our own first."""
+    detectors: dict[str, FittedDetector] = {}
     for name, module in MODULES.each():
-        for one in getattr(module, "DETECTORS", ()):
-            if one.name in found:
-                logger.warning("fitted detectors of {}: the name {!r} is taken", name, one.name)
-            found.setdefault(one.name, one)
-    return {name: one for name, one in found.items() if one.level == level}
+        for detector in getattr(module, "DETECTORS", ()):
+            if detector.name in detectors:
+                logger.warning("fitted detectors of {}: the name {!r} is taken", name, detector.name)
+            detectors.setdefault(detector.name, detector)
+    return {name: detector for name, detector in detectors.items() if detector.level == level}
 
 
 def fitted(name: str) -> FittedDetector:
-    """The fitted detector of a name.
+    """Return the fitted detector of a name.
 
     Raises:
-        ConfigError: there is none; names the nearest one.
+        ConfigError: There is none; names the nearest one.
     """
-    known = fitted_detectors()
-    if name not in known:
-        raise unknown("fitted detector", name, known)
-    return known[name]
+    detectors = fitted_detectors()
+    if name not in detectors:
+        raise unknown("fitted detector", name, detectors)
+    return detectors[name]

@@ -22,7 +22,7 @@ def nli_path() -> Path:
 
 
 def report_weights() -> Path:
-    """The weights in which the vision-language model that writes reports differs from the one that answers."""
+    """Return the weights in which the vision-language model that writes reports differs from the one that answers."""
     return _HERE / "reports" / "vlm.safetensors"
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.claims.base import ENTAILMENT, ClaimEvidence, FloatArray
+from hedge_tasks.claims.base import ClaimEvidence, FloatArray
 from hedge_tasks.claims.blind import is_negated
 from hedge_tasks.data.words import words
 from hedge_tasks.detectors.base import no_draws
+from hedge_tasks.detectors.builtin.claim_support import mean_entailment
 from hedge_tasks.detectors.registry import register
 
 
@@ -59,4 +60,4 @@ def claim_rarity(evidence: ClaimEvidence) -> FloatArray:
 def claim_elsewhere(evidence: ClaimEvidence) -> FloatArray:
     """`claim_luq` with the draws about another image: an AUROC of 0.5 unless wording alone tells wrong claims."""
     assert evidence.elsewhere is not None
-    return np.asarray(1.0 - evidence.elsewhere[..., ENTAILMENT].astype(np.float64).mean(axis=1))
+    return 1.0 - mean_entailment(evidence.elsewhere)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedge_tasks.claims.base import ENTAILMENT, ClaimEvidence, FloatArray
+from hedge_tasks.claims.base import ClaimEvidence, FloatArray
 from hedge_tasks.detectors.base import all_draws, noisy_draws
-from hedge_tasks.detectors.builtin.claim_support import entailed, entropy, mean_distribution
+from hedge_tasks.detectors.builtin.claim_support import entailed, entropy, mean_distribution, mean_entailment
 from hedge_tasks.detectors.registry import register
 
 
@@ -33,7 +33,7 @@ def claim_radflag_noisy(evidence: ClaimEvidence) -> FloatArray:
 )
 def claim_luq_noisy(evidence: ClaimEvidence) -> FloatArray:
     """`claim_luq` on the noisy draws."""
-    return np.asarray(1.0 - evidence.noisy[..., ENTAILMENT].astype(np.float64).mean(axis=1))
+    return 1.0 - mean_entailment(evidence.noisy)
 
 
 @register(
@@ -63,7 +63,7 @@ def claim_contrast(evidence: ClaimEvidence, *, alpha: float = 1.0) -> FloatArray
         >>> claim_contrast(evidence).round(3).tolist()
         [-0.1]
     """
-    clean, noisy = (s[..., ENTAILMENT].astype(np.float64).mean(axis=1) for s in (evidence.clean, evidence.noisy))
+    clean, noisy = mean_entailment(evidence.clean), mean_entailment(evidence.noisy)
     return np.asarray(1.0 - clean - alpha * (clean - noisy))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, ClaimEvidence, FloatArray, Matrix
 from hedge_tasks.detectors.base import clean_draws
+from hedge_tasks.detectors.builtin.luq import entailed_share
 from hedge_tasks.detectors.registry import register
 
 
@@ -66,7 +67,7 @@ def claim_luq(evidence: ClaimEvidence) -> FloatArray:
     Returns:
         Shape (K,), in [0, 1].
     """
-    return np.asarray(1.0 - evidence.clean[..., ENTAILMENT].astype(np.float64).mean(axis=1))
+    return 1.0 - mean_entailment(evidence.clean)
 
 
 @register(
@@ -86,10 +87,7 @@ def claim_luq_contrasted(evidence: ClaimEvidence) -> FloatArray:
 
     A draw with :math:`E = C = 0` counts as one half. uqlm's `contrasted_entailment` is one minus this.
     """
-    support = evidence.clean.astype(np.float64)
-    told = support[..., ENTAILMENT] + support[..., CONTRADICTION]
-    shares = np.divide(support[..., ENTAILMENT], told, out=np.full_like(told, 0.5), where=~(told == 0))
-    return np.asarray(1.0 - shares.mean(axis=1))
+    return np.asarray(1.0 - entailed_share(evidence.clean.astype(np.float64)).mean(axis=1))
 
 
 @register(
@@ -152,6 +150,11 @@ def claim_entropy(evidence: ClaimEvidence) -> FloatArray:
     return entropy(mean_distribution(evidence.clean))
 
 
+def mean_entailment(support: Matrix) -> FloatArray:
+    """Mean over the draws of the probability of entailment, shape (K,); NaN where the support is not known."""
+    return np.asarray(support[..., ENTAILMENT].astype(np.float64).mean(axis=1))
+
+
 def entailed(support: Matrix) -> FloatArray:
     """Where entailment is the likeliest, 1.0 or 0.0, shape (K, n); NaN where the support is not known."""
     return likeliest(support, ENTAILMENT)
@@ -159,10 +162,10 @@ def entailed(support: Matrix) -> FloatArray:
 
 def likeliest(support: Matrix, column: int) -> FloatArray:
     """Where one of the three is likelier than both others, 1.0 or 0.0, shape (K, n); NaN where it is not known."""
-    others = [other for other in (CONTRADICTION, NEUTRAL, ENTAILMENT) if other != column]
-    found = (support[..., column] > support[..., others].max(axis=-1)).astype(np.float64)
-    found[np.isnan(support).any(axis=-1)] = np.nan
-    return found
+    others = [relation for relation in (CONTRADICTION, NEUTRAL, ENTAILMENT) if relation != column]
+    is_likeliest = (support[..., column] > support[..., others].max(axis=-1)).astype(np.float64)
+    is_likeliest[np.isnan(support).any(axis=-1)] = np.nan
+    return is_likeliest
 
 
 def mean_distribution(support: Matrix) -> FloatArray:
@@ -172,6 +175,6 @@ def mean_distribution(support: Matrix) -> FloatArray:
 
 
 def entropy(shares: FloatArray) -> FloatArray:
-    """Of distributions in the last axis, in nats."""
+    """Entropy of the distributions in the last axis, in nats."""
     logs = np.log(np.where(shares > 0, shares, 1.0))
     return np.asarray(-(shares * logs).sum(axis=-1))

@@ -68,4 +68,4 @@ def claim_ccp(evidence: ClaimEvidence) -> FloatArray:
 
 def _over_tokens(evidence: ClaimEvidence, function: Callable[[FloatArray], np.floating[Any]]) -> FloatArray:
     assert evidence.logprobs is not None
-    return np.array([-function(one) if len(one) else np.nan for one in evidence.logprobs], dtype=np.float64)
+    return np.array([-function(row) if len(row) else np.nan for row in evidence.logprobs], dtype=np.float64)

@@ -19,13 +19,13 @@ from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import get, register
 
-_HOW: dict[str, tuple[str, str, str, Callable[..., Any]]] = {
+_AGGREGATES: dict[str, tuple[str, str, str, Callable[..., Any]]] = {
     "mean": ("mean", "Mean over the claims", r"\frac{1}{K} \sum_k x_k", np.mean),
     "max": ("highest", "The highest value of any claim", r"\max_k x_k", np.max),
 }
 """Title, words and formula of what is made of the claims' numbers."""
 
-_OF: dict[str, tuple[str, str, tuple[str, ...], str, dict[str, float]]] = {
+_DETECTORS: dict[str, tuple[str, str, tuple[str, ...], str, dict[str, float]]] = {
     "radflag": (
         *("RadFlag", "the share of the clean draws that do not entail a claim", ()),
         *("Zhang et al. 2024 (RadFlag, 2411.00299)", {"mean": 0.75, "max": 1.0}),
@@ -41,7 +41,7 @@ _OF: dict[str, tuple[str, str, tuple[str, ...], str, dict[str, float]]] = {
 }
 """Of a detector of claims: title, what it is in words, what it needs besides, source, the numbers of the example."""
 
-_EXPLAINED = r"""{words} of `claim_{name}`: {meaning}.
+_DOCSTRING = r"""{words} of `claim_{name}`: {meaning}.
 
 .. math::
     {formula}
@@ -62,23 +62,24 @@ Example:
 """
 
 
-def _together(name: str, how: str) -> Callable[[Evidence], float | None]:
-    title, meaning, more, source, numbers = _OF[name]
-    told, words, formula, function = _HOW[how]
+def _register(name: str, how: str) -> Callable[[Evidence], float | None]:
+    title, meaning, further_needs, source, numbers = _DETECTORS[name]
+    aggregate, words, formula, function = _AGGREGATES[how]
 
     def detector(evidence: Evidence) -> float | None:
         assert evidence.claims is not None
         scores = get(f"claim_{name}").claim_scores(evidence.claims)
-        known = np.empty(0) if scores is None else scores[~np.isnan(scores)]
-        return float(function(known)) if len(known) else None
+        defined = np.empty(0) if scores is None else scores[~np.isnan(scores)]
+        return float(function(defined)) if len(defined) else None
 
     detector.__name__ = detector.__qualname__ = f"claims_{name}_{how}"
-    told_of = {"words": words, "name": name, "meaning": meaning, "formula": formula, "how": how}
-    detector.__doc__ = _EXPLAINED.format(**told_of, number=numbers[how])
-    title, needs = f"{title} of claims, {told}", ("clean", "claims", *more)
+    detector.__doc__ = _DOCSTRING.format(
+        words=words, name=name, meaning=meaning, formula=formula, how=how, number=numbers[how]
+    )
+    title, needs = f"{title} of claims, {aggregate}", ("clean", "claims", *further_needs)
     return register(detector.__name__, title=title, needs=needs, draws=clean_draws, source=source)(detector)
 
 
-for _name in _OF:
-    for _how in _HOW:
-        globals()[f"claims_{_name}_{_how}"] = _together(_name, _how)
+for _name in _DETECTORS:
+    for _how in _AGGREGATES:
+        globals()[f"claims_{_name}_{_how}"] = _register(_name, _how)

@@ -182,6 +182,6 @@ def option_vase(evidence: Evidence, *, alpha: float = 1.0) -> float:
     logprobs = np.array([[evidence.forced[begin + option] for option in offered] for begin in beginnings])
     if (logprobs.max(axis=1) == -np.inf).any():
         return math.nan
-    clean, *others = (softmax(of) for of in logprobs)
-    mean = np.array([math.fsum(of) / len(others) for of in zip(*others, strict=True)])
+    clean, *noisy_shares = map(softmax, logprobs)
+    mean = np.array([math.fsum(column) / len(noisy_shares) for column in zip(*noisy_shares, strict=True)])
     return entropy(softmax(clean + alpha * (clean - mean)))

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from hedge_tasks.data.inside import HEADS
 from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-
-
-def _mean_over_heads(evidence: Evidence, column: str) -> float:
-    return float(np.asarray(evidence.inside["heads"], dtype=np.float64)[..., HEADS.index(column)].mean())
 
 
 @register(
@@ -34,12 +27,14 @@ def image_attention(evidence: Evidence) -> float:
         evidence: With attention to image tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import HEADS
         >>> heads = np.zeros((2, 1, len(HEADS)))
         >>> heads[:, 0, HEADS.index("image")] = (0.25, 0.5)
         >>> image_attention(Evidence(("a cyst",), 0, inside={"heads": heads}))
         0.625
     """
-    return 1.0 - _mean_over_heads(evidence, "image")
+    return 1.0 - float(evidence.inside_column("heads", "image").mean())
 
 
 @register(
@@ -63,9 +58,11 @@ def image_attention_entropy(evidence: Evidence) -> float:
         evidence: With attention to image tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import HEADS
         >>> heads = np.zeros((2, 1, len(HEADS)))
         >>> heads[:, 0, HEADS.index("image_entropy")] = (0.5, 1.0)
         >>> image_attention_entropy(Evidence(("a cyst",), 0, inside={"heads": heads}))
         0.75
     """
-    return _mean_over_heads(evidence, "image_entropy")
+    return float(evidence.inside_column("heads", "image_entropy").mean())

@@ -8,7 +8,7 @@ from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import ENTAILMENT, NEUTRAL, Evidence
 from hedge_tasks.detectors.registry import register
-from hedge_tasks.detectors.similarity import cosine, relations_of, settled
+from hedge_tasks.detectors.similarity import clean_cosine, relations_of, settled
 
 # Eigenvalues of a kernel that are zero come out as this much at most.
 _ZERO = 1e-10
@@ -100,7 +100,7 @@ def kle_cosine(evidence: Evidence, *, t: float = 0.3) -> float:
         >>> round(kle_cosine(Evidence(("a", "b", "c"), 2, cosines=np.eye(3))), 4)
         0.6931
     """
-    return kernel_language_entropy(2.0 * evidence.shared(cosine)[evidence.clean, evidence.clean], t=t)
+    return kernel_language_entropy(2.0 * clean_cosine(evidence), t=t)
 
 
 def _nli_weights(evidence: Evidence) -> FloatArray:

@@ -10,7 +10,7 @@ from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-from hedge_tasks.detectors.similarity import cosine, entailment, jaccard, settled
+from hedge_tasks.detectors.similarity import clean_cosine, clean_entailment, jaccard, settled
 
 Spectrum = tuple[FloatArray, FloatArray]
 
@@ -103,23 +103,15 @@ def _eigenvalue_sum(spectrum: Spectrum) -> float:
 
 def _eccentricity(spectrum: Spectrum, below: float) -> float:
     values, vectors = spectrum
-    kept = vectors[:, np.round(values, 12) < below]
+    informative = vectors[:, np.round(values, 12) < below]
     n = len(values)
     # Settled below the root, too: it would turn a rounding error of 1e-16 into 1e-8.
-    squared = settled(kept.shape[1] - (kept.sum(axis=0) ** 2).sum() / n)
+    squared = settled(informative.shape[1] - (informative.sum(axis=0) ** 2).sum() / n)
     return settled(max(0.0, squared) ** 0.5)
 
 
-def _clean_entailment(evidence: Evidence) -> FloatArray:
-    return evidence.shared(entailment)[evidence.clean, evidence.clean]
-
-
-def _clean_cosine(evidence: Evidence) -> FloatArray:
-    return evidence.shared(cosine)[evidence.clean, evidence.clean]
-
-
 def _register(kind: str, words: str, needs: tuple[str, ...], similarity: Callable[[Evidence], FloatArray]) -> None:
-    """Three detectors on one graph; the two of them that need its eigenvalues share them."""
+    """Register three detectors on one graph; the two of them that need its eigenvalues share them."""
 
     def spectrum(evidence: Evidence) -> Spectrum:
         return _spectrum(evidence.shared(similarity))
@@ -136,18 +128,18 @@ def _register(kind: str, words: str, needs: tuple[str, ...], similarity: Callabl
     degree_score.__doc__ = degree.__doc__
     eigenvalue_score.__doc__ = eigenvalue_sum.__doc__
     eccentricity_score.__doc__ = eccentricity.__doc__
-    wanted = ("clean", *needs)
+    all_needs = ("clean", *needs)
     register(
         f"degree_{kind}",
         title=f"Degree, {words}",
-        needs=wanted,
+        needs=all_needs,
         draws=clean_draws,
         source="Lin et al. 2024 (arXiv:2305.19187)",
     )(degree_score)
     register(
         f"eigv_{kind}",
         title=f"Sum of eigenvalues, {words}",
-        needs=wanted,
+        needs=all_needs,
         draws=clean_draws,
         unit="meanings",
         source="Lin et al. 2024 (arXiv:2305.19187)",
@@ -155,12 +147,12 @@ def _register(kind: str, words: str, needs: tuple[str, ...], similarity: Callabl
     register(
         f"eccentricity_{kind}",
         title=f"Eccentricity, {words}",
-        needs=wanted,
+        needs=all_needs,
         draws=clean_draws,
         source="Lin et al. 2024 (arXiv:2305.19187)",
     )(eccentricity_score)
 
 
-_register("nli", "NLI", ("relations",), _clean_entailment)
-_register("cosine", "cosine", ("cosines",), _clean_cosine)
+_register("nli", "NLI", ("relations",), clean_entailment)
+_register("cosine", "cosine", ("cosines",), clean_cosine)
 _register("jaccard", "words", (), jaccard)

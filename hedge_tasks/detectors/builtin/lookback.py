@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from hedge_tasks.data.inside import HEADS
 from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -32,9 +29,11 @@ def lookback(evidence: Evidence) -> float:
         evidence: With attention.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import HEADS
         >>> heads = np.zeros((2, 1, len(HEADS)))
         >>> heads[:, 0, HEADS.index("lookback")] = (0.25, 0.5)
         >>> lookback(Evidence(("a cyst",), 0, inside={"heads": heads, "previous": np.zeros((2, 1))}))
         0.625
     """
-    return 1.0 - float(np.asarray(evidence.inside["heads"], dtype=np.float64)[..., HEADS.index("lookback")].mean())
+    return 1.0 - float(evidence.inside_column("heads", "lookback").mean())

@@ -53,4 +53,4 @@ def entailed_share(relations: FloatArray) -> FloatArray:
     """Entailment against contradiction, shape (...), of probabilities (..., 3); one half where both are zero."""
     entailed, contradicted = relations[..., ENTAILMENT], relations[..., CONTRADICTION]
     both = entailed + contradicted
-    return np.divide(entailed, both, out=np.full_like(both, 0.5), where=both > 0)
+    return np.divide(entailed, both, out=np.full_like(both, 0.5), where=both != 0)

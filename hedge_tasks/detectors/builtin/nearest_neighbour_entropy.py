@@ -8,7 +8,7 @@ from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-from hedge_tasks.detectors.similarity import cosine, entailment, settled
+from hedge_tasks.detectors.similarity import clean_cosine, clean_entailment, settled
 
 
 def nearest_neighbour_entropy(similarity: FloatArray, *, temperature: float = 1.0) -> float:
@@ -64,9 +64,7 @@ def snne(evidence: Evidence, *, temperature: float = 1.0) -> float:
         >>> round(snne(Evidence(texts, 2, relations=relations)), 4)
         -1.3133
     """
-    return nearest_neighbour_entropy(
-        evidence.shared(entailment)[evidence.clean, evidence.clean], temperature=temperature
-    )
+    return nearest_neighbour_entropy(clean_entailment(evidence), temperature=temperature)
 
 
 @register(
@@ -94,4 +92,4 @@ def snne_cosine(evidence: Evidence, *, temperature: float = 1.0) -> float:
         >>> round(snne_cosine(Evidence(("a", "b", "c"), 2, cosines=np.eye(3))), 4)
         -1.3133
     """
-    return nearest_neighbour_entropy(evidence.shared(cosine)[evidence.clean, evidence.clean], temperature=temperature)
+    return nearest_neighbour_entropy(clean_cosine(evidence), temperature=temperature)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from hedge_tasks.data.inside import LOGITS
 from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
@@ -62,11 +61,12 @@ def rauq(evidence: Evidence, *, alpha: float = 0.2) -> float:
         alpha: Weight of the token's own probability; 0.2 in the paper.
 
     Example:
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, 0] = np.log(0.5)
         >>> inside = {"heads": np.zeros((1, 1, 5)), "previous": np.array([[np.nan, 1.0]]), "logits": logits}
         >>> round(rauq(Evidence(("a cyst",), 0, inside=inside)), 4)
         0.6931
     """
-    logprobs = np.asarray(evidence.inside["logits"], dtype=np.float64)[:, LOGITS.index("logprob")]
+    logprobs = evidence.inside_column("logits", "logprob")
     return recurrent_uncertainty(logprobs, np.asarray(evidence.inside["previous"], dtype=np.float64), alpha=alpha)

@@ -9,7 +9,7 @@ from hedge_tasks.detectors.builtin.sentence_sar import shifted_attention
 from hedge_tasks.detectors.builtin.token_sar import weighted_nll
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-from hedge_tasks.detectors.similarity import cosine
+from hedge_tasks.detectors.similarity import clean_cosine
 
 
 @register(
@@ -41,6 +41,5 @@ def sar(evidence: Evidence, *, t: float = 0.001) -> float:
         0.6931
     """
     assert evidence.relevances is not None
-    clean = evidence.clean
-    logprobs = np.array([-weighted_nll(tokens or ()) for tokens in evidence.relevances[clean]])
-    return shifted_attention(evidence.shared(cosine)[clean, clean], logprobs, t=t)
+    logprobs = np.array([-weighted_nll(tokens or ()) for tokens in evidence.relevances[evidence.clean]])
+    return shifted_attention(clean_cosine(evidence), logprobs, t=t)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from hedge_tasks.data.inside import LOGITS
 from hedge_tasks.detectors.base import no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -31,9 +28,11 @@ def self_certainty(evidence: Evidence) -> float:
         evidence: With logits of the baseline answer's tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, LOGITS.index("uniform_divergence")] = (1.0, 2.0)
         >>> self_certainty(Evidence(("a cyst",), 0, inside={"logits": logits}))
         -1.5
     """
-    return -float(np.asarray(evidence.inside["logits"], dtype=np.float64)[:, LOGITS.index("uniform_divergence")].mean())
+    return -float(evidence.inside_column("logits", "uniform_divergence").mean())

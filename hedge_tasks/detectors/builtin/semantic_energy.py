@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from hedge_tasks.data.inside import LOGITS
 from hedge_tasks.detectors.base import clean_draws, no_draws
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
@@ -34,12 +31,14 @@ def semantic_energy(evidence: Evidence) -> float:
         evidence: With clusters and logits of the clean answers.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, LOGITS.index("logit")] = (10.0, 20.0)
         >>> semantic_energy(Evidence(("a", "a", "b"), 2, (0, 0, 1), inside={"draw_logits": logits}))
         -5.0
     """
-    logits = np.asarray(evidence.inside["draw_logits"], dtype=np.float64)[:, LOGITS.index("logit")].tolist()
+    logits = evidence.inside_column("draw_logits", "logit").tolist()
     agreeing = [z for z, id in zip(logits, evidence.clean_ids, strict=True) if id == evidence.baseline_id]
     return 0.0 - math.fsum(agreeing) / evidence.n_clean
 
@@ -62,9 +61,11 @@ def free_energy(evidence: Evidence) -> float:
         evidence: With logits of the baseline answer's tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from hedge_tasks.data.inside import LOGITS
         >>> logits = np.zeros((2, len(LOGITS)))
         >>> logits[:, LOGITS.index("free_energy")] = (10.0, 20.0)
         >>> free_energy(Evidence(("a cyst",), 0, inside={"logits": logits}))
         -15.0
     """
-    return -float(np.asarray(evidence.inside["logits"], dtype=np.float64)[:, LOGITS.index("free_energy")].mean())
+    return -float(evidence.inside_column("logits", "free_energy").mean())

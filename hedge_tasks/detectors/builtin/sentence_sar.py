@@ -8,7 +8,7 @@ from hedge_tasks.detectors.base import clean_draws
 from hedge_tasks.detectors.distribution import FloatArray
 from hedge_tasks.detectors.evidence import Evidence
 from hedge_tasks.detectors.registry import register
-from hedge_tasks.detectors.similarity import cosine, entailment, settled
+from hedge_tasks.detectors.similarity import clean_cosine, clean_entailment, settled
 
 
 def shifted_attention(similarity: FloatArray, logprobs: FloatArray, *, t: float = 0.001) -> float:
@@ -70,8 +70,7 @@ def sentence_sar(evidence: Evidence, *, t: float = 0.001) -> float:
         ... ]
         [-6.2156, 0.6931]
     """
-    clean = evidence.clean
-    return shifted_attention(evidence.shared(cosine)[clean, clean], evidence.summed_logprobs[clean], t=t)
+    return shifted_attention(clean_cosine(evidence), evidence.summed_logprobs[evidence.clean], t=t)
 
 
 @register(
@@ -100,5 +99,4 @@ def sentence_sar_nli(evidence: Evidence, *, t: float = 0.001) -> float:
         >>> round(sentence_sar_nli(Evidence(texts, 2, None, np.log([0.5] * 3), np.ones(3), relations)), 4)
         0.6931
     """
-    clean = evidence.clean
-    return shifted_attention(evidence.shared(entailment)[clean, clean], evidence.summed_logprobs[clean], t=t)
+    return shifted_attention(clean_entailment(evidence), evidence.summed_logprobs[evidence.clean], t=t)

@@ -45,17 +45,17 @@ def take_choice(backend: str, options: Mapping[str, Any]) -> tuple[dict[str, Any
     Raises:
         ConfigError: the choice is unknown, or this backend has none; names the nearest valid one.
     """
-    rest = {key: value for key, value in options.items() if key != "tuning"}
-    threshold = rest.get("threshold")
+    backend_options = {key: value for key, value in options.items() if key != "tuning"}
+    threshold = backend_options.get("threshold")
     if not isinstance(threshold, str):
         if "tuning" in options:
             raise ConfigError(f"tuning: only beside threshold: {'|'.join(METHODS)}, got threshold {threshold!r}")
-        return rest, None
+        return backend_options, None
     choice = ThresholdChoice.from_config(threshold, options.get("tuning"))
     if backend != "embed":
         raise ConfigError(f"clustering {backend!r} needs a number as threshold: only embed chooses one ({threshold})")
-    del rest["threshold"]
-    return rest, choice
+    del backend_options["threshold"]
+    return backend_options, choice
 
 
 def cluster_by_choice(

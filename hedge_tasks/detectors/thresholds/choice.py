@@ -146,7 +146,7 @@ def choose(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chos
     profiles = sorted(profiles, key=lambda profile: profile.id)
     labelled = [profile for profile in profiles if profile.label is not None]
     if choice.method == "label-free":
-        part = _of_heights(profiles, choice)
+        part = _by_heights(profiles, choice)
         return Chosen({profile.id: part.threshold for profile in profiles}, parts=(part,))
     if choice.method == "cross-fit":
         return _cross_fit(profiles, labelled, choice)
@@ -160,7 +160,7 @@ def choose(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chos
 
 
 def with_errors(chosen: Chosen, profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Chosen:
-    """The outcome together with what the choice adds to the errors of the AUROCs, where it was cross-fitted.
+    """Return the outcome together with what the choice adds to the errors of the AUROCs, where it was cross-fitted.
 
     The other ways add nothing that a resampling of the reported documents does not show: their threshold was chosen on
     other documents, or without labels; the oracle's AUROC is biased, not uncertain.
@@ -182,20 +182,20 @@ def _cross_fit(
         # The first split is that of the seed itself.
         folds = _folds(profiles, f"{choice.seed}.{repeat}" if repeat else str(choice.seed), choice.folds)
         others = [[p.id for p in labelled if folds[p.id] != fold] for fold in range(choice.folds)]
-        found = _search_each(others, labelled, choice)
-        parts += found
+        searches = _search_each(others, labelled, choice)
+        parts += searches
         for profile in profiles:
-            thresholds[profile.id].append(found[folds[profile.id]].threshold)
+            thresholds[profile.id].append(searches[folds[profile.id]].threshold)
     _warn(parts, choice)
     if failed := [part for part in parts if part.reason]:
         # Some thresholds chosen and some fallen back on would be scores on two scales.
         return Chosen({profile.id: choice.fallback for profile in profiles}, parts=tuple(failed))
     # No search that a document's threshold rests on has seen its label: the median of honest choices is honest.
-    medians = {name: round(float(np.median(of)), 6) for name, of in thresholds.items()}
+    medians = {id: round(float(np.median(values)), 6) for id, values in thresholds.items()}
     return Chosen(medians, parts=tuple(parts))
 
 
-def _of_heights(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:
+def _by_heights(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Part:
     """The similarity that a given share of all merges stays below, which asks no label and so overfits to none."""
     heights = np.concatenate([profile.heights for profile in profiles]) if profiles else np.array([])
     if not len(heights):
@@ -233,7 +233,7 @@ Document = TypeVar("Document", bound=Grouped)
 
 
 def held_out_ids(documents: Sequence[Grouped], choice: ThresholdChoice) -> frozenset[str]:
-    """The documents that `tuned` holds out: whole groups of labelled documents, until they make up the share.
+    """Return the documents that `tuned` holds out: whole groups of labelled documents, until they make up the share.
 
     They follow from ids, groups, labels and the choice's settings, so that anybody can check them.
     """
@@ -255,7 +255,7 @@ def _shuffled(seed: str, name: str) -> bytes:
 
 
 def _held_out(labelled: Sequence[Document], choice: ThresholdChoice) -> list[Document]:
-    """Whole groups, until they make up the share."""
+    """Return whole groups of documents, until they make up the share."""
     chosen: list[Document] = []
     for group in _groups(labelled, str(choice.seed)):
         if len(chosen) >= choice.share * len(labelled):
@@ -315,7 +315,7 @@ def _search(profiles: Sequence[DocumentProfile], choice: ThresholdChoice) -> Par
 
 
 def why_not(profiles: Sequence[DocumentProfile], target: str, per_class: int = 1) -> str | None:
-    """Why no threshold can be chosen on these documents; None if one can."""
+    """Return why no threshold can be chosen on these documents; None if one can."""
     if not profiles:
         return "no document has a label"
     if any(target not in profile.scores for profile in profiles):
@@ -332,7 +332,7 @@ def why_not(profiles: Sequence[DocumentProfile], target: str, per_class: int = 1
 
 
 def best_of(curve: AurocCurve) -> float:
-    """The middle of the widest step on which the AUROC is largest; of equally wide ones the one at lower thresholds."""
+    """Return the middle of the widest step on which the AUROC is largest; of equally wide ones the lowest."""
     starts = np.concatenate([[curve.low], curve.thresholds[:-1]])
     widths = np.where(curve.values == curve.values.max(), curve.thresholds - starts, -np.inf)
     widest = int(np.round(widths, 12).argmax())
@@ -340,7 +340,7 @@ def best_of(curve: AurocCurve) -> float:
 
 
 def by_optuna(objective: Callable[[float], float], choice: ThresholdChoice) -> float:
-    """The best of `trials` thresholds that Optuna's TPE sampler tries, rounded to 6 digits as in the reference."""
+    """Return the best of `trials` thresholds that Optuna's TPE sampler tries, to 6 digits as in the reference."""
     import optuna
 
     before = optuna.logging.get_verbosity()

@@ -56,12 +56,12 @@ class Grid:
         return np.stack([_areas(layout, hallucinated, supported) for layout in distinct], axis=1)[:, places]
 
     def by_class(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The weights of the hallucinated and of the supported documents, a column each."""
+        """Return the weights of the hallucinated and of the supported documents, a column each."""
         return weights[:, self.positive == 1], weights[:, self.positive == 0]
 
     @cached_property
     def _layouts(self) -> tuple[list[_Layout], IntArray]:
-        """How each distinct row of scores orders the documents, and which of them each threshold has."""
+        """Return how each distinct row of scores orders the documents, and which of them each threshold has."""
         distinct, places = np.unique(self.scores, axis=0, return_inverse=True)
         return [_layout(scores, self.positive) for scores in distinct], places.reshape(-1)
 
@@ -75,14 +75,18 @@ def weighted_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray
     """
     order = np.argsort(scores, axis=1, kind="stable")
     ascending = np.take_along_axis(scores, order, axis=1)
-    hallucinated, supported = (np.take_along_axis(weights * of, order, axis=1) for of in (positive, 1 - positive))
+    hallucinated, supported = (
+        np.take_along_axis(weights * of_class, order, axis=1) for of_class in (positive, 1 - positive)
+    )
     up_to = np.cumsum(supported, axis=1)
     # Where the run of equal scores that each document is in begins and ends.
-    other, places = ascending[:, 1:] != ascending[:, :-1], np.arange(scores.shape[1])
-    begins = np.maximum.accumulate(np.where(np.pad(other, ((0, 0), (1, 0)), constant_values=True), places, 0), axis=1)
-    last = np.where(np.pad(other, ((0, 0), (0, 1)), constant_values=True), places, scores.shape[1])
+    changes, places = ascending[:, 1:] != ascending[:, :-1], np.arange(scores.shape[1])
+    first = np.pad(changes, ((0, 0), (1, 0)), constant_values=True)
+    begins = np.maximum.accumulate(np.where(first, places, 0), axis=1)
+    last = np.where(np.pad(changes, ((0, 0), (0, 1)), constant_values=True), places, scores.shape[1])
     ends = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
-    lower, at_most = (np.take_along_axis(of, at, axis=1) for of, at in ((up_to - supported, begins), (up_to, ends)))
+    lower = np.take_along_axis(up_to - supported, begins, axis=1)
+    at_most = np.take_along_axis(up_to, ends, axis=1)
     pairs = hallucinated.sum(axis=1) * supported.sum(axis=1)
     won = (hallucinated * (lower + at_most)).sum(axis=1) / 2
     areas: FloatArray = np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0)
@@ -172,32 +176,33 @@ def choice_errors(
     units = np.unique([p.group if p.group is not None else f"\0{p.id}" for p in profiles], return_inverse=True)[1]
     n_units, documents = int(units.max()) + 1, np.arange(len(profiles))
     rng = np.random.default_rng(seed)
-    again: dict[str, list[float]] = {name: [] for name in names}
-    still: dict[str, list[float]] = {name: [] for name in names}
+    rechosen: dict[str, list[float]] = {name: [] for name in names}
+    unchanged: dict[str, list[float]] = {name: [] for name in names}
     at_once = max(1, _AT_ONCE // (folds * repeats * len(profiles)))
     for start in range(0, RESAMPLES, at_once):
-        drawn = []
+        resamples = []
         for _ in range(start, min(start + at_once, RESAMPLES)):
             times = rng.multinomial(n_units, np.full(n_units, 1 / n_units))[units].astype(np.float64)
-            drawn.append((times, np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])))
-        others = [times * (fold[:, None, :] != np.arange(folds)[None, :, None]) for times, fold in drawn]
+            resamples.append((times, np.stack([rng.permutation(n_units)[units] % folds for _ in range(repeats)])))
+        others = [times * (fold[:, None, :] != np.arange(folds)[None, :, None]) for times, fold in resamples]
         areas = grid.areas(np.concatenate(others).reshape(-1, len(profiles)))
-        of_each = areas.reshape(len(drawn), folds * repeats, -1)
-        kept = [i for i, of in enumerate(of_each) if not np.isnan(of).any()]
-        if not kept:
+        resample_areas = areas.reshape(len(resamples), folds * repeats, -1)
+        # Without both classes in every fold nothing is chosen.
+        usable = [i for i, rows in enumerate(resample_areas) if not np.isnan(rows).any()]
+        if not usable:
             continue
-        places = [plateau(of_each[i]).reshape(repeats, folds) for i in kept]
+        places = [plateau(resample_areas[i]).reshape(repeats, folds) for i in usable]
         chosen = np.stack(
             [
-                np.median(np.take_along_axis(place, drawn[i][1], axis=1), axis=0).astype(np.int64)
-                for i, place in zip(kept, places, strict=True)
+                np.median(np.take_along_axis(place, resamples[i][1], axis=1), axis=0).astype(np.int64)
+                for i, place in zip(usable, places, strict=True)
             ]
         )
-        each = np.stack([drawn[i][0] for i in kept])
+        weights = np.stack([resamples[i][0] for i in usable])
         for name in names:
-            again[name] += weighted_areas(tables[name][chosen, documents], grid.positive, each).tolist()
-            still[name] += _areas(fixed[name], *grid.by_class(each)).tolist()
-    if len(again[target]) < 2:
+            rechosen[name] += weighted_areas(tables[name][chosen, documents], grid.positive, weights).tolist()
+            unchanged[name] += _areas(fixed[name], *grid.by_class(weights)).tolist()
+    if len(rechosen[target]) < 2:
         return {}
-    added = {name: float(np.var(again[name], ddof=1) - np.var(still[name], ddof=1)) for name in names}
+    added = {name: float(np.var(rechosen[name], ddof=1) - np.var(unchanged[name], ddof=1)) for name in names}
     return {name: round(max(0.0, variance) ** 0.5, 6) for name, variance in added.items()}

@@ -53,11 +53,11 @@ class DocumentProfile:
 
     @property
     def scores(self) -> Mapping[str, FloatArray]:
-        """By name, shape `(k,)`."""
+        """Scores by name, shape `(k,)`."""
         return dict(zip(self.names, self.steps[1:], strict=True))
 
     def at(self, score: str, threshold: float) -> float:
-        """The score at a threshold within the searched range."""
+        """Return the score at a threshold within the searched range."""
         return float(self.scores[score][np.searchsorted(self.thresholds, threshold)])
 
 
@@ -76,7 +76,7 @@ class AurocCurve:
     low: float
 
     def at(self, threshold: float) -> float:
-        """The AUROC at a threshold within the searched range."""
+        """Return the AUROC at a threshold within the searched range."""
         return float(self.values[np.searchsorted(self.thresholds, threshold)])
 
 
@@ -107,9 +107,9 @@ def profile_documents(
     # Side by side, but some at a time: the states of all documents would take most of the memory.
     for start in range(0, len(answer_sets), _AT_A_TIME):
         part = answer_sets[start : start + _AT_A_TIME]
-        of_part = list(itertools.islice(remaining, len(part)))
-        states = [_states(tree, low, high) for tree in of_part]
-        profiles += _profiles(part, states, [np.sort(tree.heights) for tree in of_part], alpha)
+        part_trees = list(itertools.islice(remaining, len(part)))
+        states = [_states(tree, low, high) for tree in part_trees]
+        profiles += _profiles(part, states, [np.sort(tree.heights) for tree in part_trees], alpha)
     return profiles
 
 
@@ -209,9 +209,8 @@ def _states(tree: Dendrogram, low: float, high: float) -> tuple[FloatArray, IntA
 
 
 def _weights(answer_set: AnswerSet, answers: Sequence[Answer]) -> FloatArray:
-    known = [answer.mean_logprob for answer in answers if answer.mean_logprob is not None]
-    logprobs = known if answer_set.has_logprobs else None
-    return relative_weights(logprobs, len(answers))
+    logprobs = [answer.mean_logprob for answer in answers if answer.mean_logprob is not None]
+    return relative_weights(logprobs if answer_set.has_logprobs else None, len(answers))
 
 
 def _scores(
@@ -219,7 +218,7 @@ def _scores(
 ) -> dict[str, FloatArray]:
     """Scores of every state: labels `(r, 1 + n + m)`, weights `(r, n)` and `(r, m)`."""
     s_clean = _distributions(labels[:, 1 : 1 + n_clean], clean, int(labels.max()) + 1)
-    found = {
+    scores = {
         "se": _entropies(s_clean),
         "radflag": radflag_of_counts((labels[:, 1 : 1 + n_clean] == labels[:, :1]).sum(axis=1), n_clean),
     }
@@ -229,8 +228,8 @@ def _scores(
         np.put_along_axis(exists, labels, True, axis=1)
         logits = np.where(exists, s_clean + alpha * (s_clean - s_noisy), -np.inf)
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        found["vase"] = _entropies(weights / weights.sum(axis=1, keepdims=True))
-    return {name: np.round(values, _DIGITS) for name, values in found.items()}
+        scores["vase"] = _entropies(weights / weights.sum(axis=1, keepdims=True))
+    return {name: np.round(values, _DIGITS) for name, values in scores.items()}
 
 
 def _distributions(labels: IntArray, weights: FloatArray, n_clusters: int) -> FloatArray:

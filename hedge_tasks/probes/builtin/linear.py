@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import expit
@@ -64,8 +65,8 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
 def score(arrays: Arrays, states: FloatArray) -> FloatArray:
     """Log-odds of the target class, shape (m,)."""
     x = _standardised(states[:, int(arrays["layer"][0])], arrays["center"], arrays["scale"])
-    found: FloatArray = x @ arrays["weights"] + arrays["bias"][0]
-    return found
+    log_odds: FloatArray = x @ arrays["weights"] + arrays["bias"][0]
+    return log_odds
 
 
 def logistic(x: FloatArray, targets: IntArray) -> tuple[FloatArray, float]:
@@ -84,25 +85,25 @@ def logistic(x: FloatArray, targets: IntArray) -> tuple[FloatArray, float]:
     n, k = x.shape
     z = np.column_stack([x, np.ones(n)])
     penalty = np.append(np.full(k, 1.0 / STRENGTH), 0.0)
-    found = np.zeros(k + 1)
-    found[k] = np.log(targets.mean() / (1 - targets.mean()))
-    loss = _loss(z @ found, targets) + penalty @ found**2 / 2
+    fitted = np.zeros(k + 1)
+    fitted[k] = np.log(targets.mean() / (1 - targets.mean()))
+    loss = _loss(z @ fitted, targets) + penalty @ fitted**2 / 2
     for _ in range(_STEPS):
-        p = expit(z @ found)
-        gradient = z.T @ (p - targets) + penalty * found
+        p = expit(z @ fitted)
+        gradient = z.T @ (p - targets) + penalty * fitted
         hessian = (z * (p * (1 - p))[:, None]).T @ z
         hessian[np.diag_indices(k + 1)] += penalty
         step = np.linalg.solve(hessian, gradient)
         size = 1.0
         # A whole step may overshoot where the loss is nearly flat.
-        while (new := _loss(z @ (found - size * step), targets) + penalty @ (found - size * step) ** 2 / 2) > loss:
+        while (new := _loss(z @ (fitted - size * step), targets) + penalty @ (fitted - size * step) ** 2 / 2) > loss:
             size /= 2
             if size < _SMALLEST:
-                return found[:k], float(found[k])
-        found, gain, loss = found - size * step, loss - new, new
+                return fitted[:k], float(fitted[k])
+        fitted, gain, loss = fitted - size * step, loss - new, new
         if gain < _SMALLEST * loss:
             break
-    return found[:k], float(found[k])
+    return fitted[:k], float(fitted[k])
 
 
 def _loss(odds: FloatArray, targets: IntArray) -> float:
@@ -136,14 +137,14 @@ class _Depth:
         if x.shape[1] <= x.shape[0]:
             return cls(center, scale, x, x)
         values, vectors = np.linalg.eigh(x @ x.T)
-        kept = values > values[-1] * _SMALLEST
-        lengths = np.sqrt(values[kept])
-        return cls(center, scale, x, vectors[:, kept] * lengths, vectors[:, kept] / lengths)
+        positive = values > values[-1] * _SMALLEST
+        lengths = np.sqrt(values[positive])
+        return cls(center, scale, x, vectors[:, positive] * lengths, vectors[:, positive] / lengths)
 
     def in_full(self, weights: FloatArray) -> FloatArray:
-        """The weights of the standardised states from those of the reduced ones."""
-        found: FloatArray = weights if self.rotation is None else self.standardised.T @ (self.rotation @ weights)
-        return found
+        """Return the weights of the standardised states from those of the reduced ones."""
+        full: FloatArray = weights if self.rotation is None else self.standardised.T @ (self.rotation @ weights)
+        return full
 
     def held_out(self, targets: IntArray, train: IntArray, test: IntArray) -> float:
         weights, bias = logistic(self.reduced[train], targets[train])
@@ -151,8 +152,8 @@ class _Depth:
 
 
 def _standardised(x: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
-    found: FloatArray = (x - center) / scale / np.sqrt(x.shape[1])
-    return found
+    standardised: FloatArray = (x - center) / scale / np.sqrt(x.shape[1])
+    return standardised
 
 
 def _folds(targets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
@@ -164,102 +165,84 @@ def _folds(targets: IntArray, groups: IntArray) -> Iterator[tuple[IntArray, IntA
             yield np.flatnonzero(~test), np.flatnonzero(test)
 
 
+_Probe = partial(FittedDetector, fit=fit, score=score)
+
 DETECTORS = (
-    FittedDetector(
+    _Probe(
         "linear_probe",
         "Linear probe of the answer's last token",
         place="last",
         target="labels",
         source="Azaria and Mitchell 2023 (2304.13734), SAPLMA, in its linear form",
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "mean_probe",
         "Linear probe of the answer's mean state",
         place="mean",
         target="labels",
         source="as linear_probe, over the mean of the answer's tokens",
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "question_probe",
         "Linear probe before the answer begins",
         place="question",
         target="labels",
         source="HALP (2026): hidden states before a token is said, in its linear form",
         before=True,
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "image_probe",
         "Linear probe of the picture's last token",
         place="image",
         target="labels",
         source="HALP (2026), states of the picture, in its linear form",
         before=True,
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "entropy_probe",
         "Semantic entropy probe of the answer's last token",
         place="last",
         target="entropy",
         source="Kossen et al. 2024 (2406.15927), section 4",
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "question_entropy_probe",
         "Semantic entropy probe before the answer begins",
         place="question",
         target="entropy",
         source="Kossen et al. 2024 (2406.15927), section 4, token before generating",
         before=True,
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "lookback_lens",
         "Lookback Lens",
         place="lookback",
         array="heads",
         target="labels",
         source="Chuang et al. 2024 (2407.07071), ratios of all heads, the mean over the whole answer",
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "image_attention_probe",
         "Linear probe of the attention to the image",
         place="image",
         array="heads",
         target="labels",
         source="as lookback_lens, over each head's share of attention on image tokens",
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "claim_linear_probe",
         "Linear probe of the sentence's last token",
         place="last",
         array="sentence_states",
         target="labels",
         source="as linear_probe, of each sentence",
-        fit=fit,
-        score=score,
     ),
-    FittedDetector(
+    _Probe(
         "claim_mean_probe",
         "Linear probe of the sentence's mean state",
         place="mean",
         array="sentence_states",
         target="labels",
         source="as mean_probe, over the sentence's tokens",
-        fit=fit,
-        score=score,
     ),
 )

@@ -39,13 +39,13 @@ def fit(states: FloatArray, targets: IntArray, groups: IntArray) -> Arrays:
     if not axes.shape[1]:
         raise DataError("all states are alike")
     projected = (x - center) @ axes
-    found: dict[str, FloatArray] = {"center": center, "axes": axes}
-    for name, of in {"all": projected, "supported": projected[supported]}.items():
-        found |= {
-            f"mean_{name}": of.mean(axis=0),
-            f"precision_{name}": np.linalg.pinv(shrunk_covariance(of), hermitian=True),
+    arrays: dict[str, FloatArray] = {"center": center, "axes": axes}
+    for name, rows in {"all": projected, "supported": projected[supported]}.items():
+        arrays |= {
+            f"mean_{name}": rows.mean(axis=0),
+            f"precision_{name}": np.linalg.pinv(shrunk_covariance(rows), hermitian=True),
         }
-    return found
+    return arrays
 
 
 def score(arrays: Arrays, states: FloatArray) -> FloatArray:
@@ -60,8 +60,8 @@ def score_alone(arrays: Arrays, states: FloatArray) -> FloatArray:
 
 
 def _projected(arrays: Arrays, states: FloatArray) -> FloatArray:
-    found: FloatArray = (np.asarray(states[:, -1], dtype=np.float64) - arrays["center"]) @ arrays["axes"]
-    return found
+    projected: FloatArray = (np.asarray(states[:, -1], dtype=np.float64) - arrays["center"]) @ arrays["axes"]
+    return projected
 
 
 def _components(x: FloatArray, k: int) -> FloatArray:
@@ -69,8 +69,8 @@ def _components(x: FloatArray, k: int) -> FloatArray:
     wide = x.shape[1] > x.shape[0]
     values, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
     first = [i for i in range(len(values))[::-1] if values[i] > values[-1] * _SMALLEST][:k]
-    found: FloatArray = x.T @ vectors[:, first] / np.sqrt(values[first]) if wide else vectors[:, first]
-    return found
+    components: FloatArray = x.T @ vectors[:, first] / np.sqrt(values[first]) if wide else vectors[:, first]
+    return components
 
 
 def shrunk_covariance(x: FloatArray) -> FloatArray:
@@ -94,8 +94,8 @@ def shrunk_covariance(x: FloatArray) -> FloatArray:
 
 def _squared(x: FloatArray, arrays: Arrays, name: str) -> FloatArray:
     away = x - arrays[f"mean_{name}"]
-    found: FloatArray = np.einsum("ni,ij,nj->n", away, arrays[f"precision_{name}"], away)
-    return found
+    distances: FloatArray = np.einsum("ni,ij,nj->n", away, arrays[f"precision_{name}"], away)
+    return distances
 
 
 DETECTORS = (

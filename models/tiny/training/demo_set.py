@@ -58,7 +58,7 @@ FEATURES = Features(
 def draw_scans(
     seed: int = DEMO_SEED, lesion_counts: Sequence[int] = LESION_COUNTS
 ) -> list[tuple[phantom.Scan, np.ndarray]]:
-    """The scans of the set, each with its picture, uint8 [size, size].
+    """Return the scans of the set, each with its picture, uint8 [size, size].
 
     Contrast (on a log scale) and blend are evenly spaced over their ranges and paired at random; contrast within each
     number of lesions, so that easy and hard scans occur in every question type.
@@ -110,7 +110,7 @@ def _hardness(scan: phantom.Scan, question_type: str) -> float:
 
 
 def build_rows() -> list[dict[str, Any]]:
-    """All rows of the set. Question types take turns, so that any first part of the set has all of them."""
+    """Return all rows of the set. Question types take turns, so that any first part of the set has all of them."""
     scans = draw_scans()
     rng = np.random.default_rng([DEMO_SEED, len(scans)])
     chosen = {}
@@ -123,9 +123,13 @@ def build_rows() -> list[dict[str, Any]]:
 
 
 def _row(
-    number: int, question_type: str, index: int, drawn: tuple[phantom.Scan, np.ndarray], rng: np.random.Generator
+    number: int,
+    question_type: str,
+    index: int,
+    scan_and_picture: tuple[phantom.Scan, np.ndarray],
+    rng: np.random.Generator,
 ) -> dict[str, Any]:
-    scan, picture = drawn
+    scan, picture = scan_and_picture
     image_id = f"scan-{index:02d}"
     return {
         "question_id": f"demo-{number:03d}",
@@ -144,10 +148,12 @@ def png(picture: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def write(file: Path = DATA_FILE, rows: Sequence[Mapping[str, Any]] | None = None, of: Features = FEATURES) -> None:
+def write(
+    file: Path = DATA_FILE, rows: Sequence[Mapping[str, Any]] | None = None, features: Features = FEATURES
+) -> None:
     """Write rows, by default those of this set, as Parquet with the metadata of Hugging Face `datasets`."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.Table.from_pylist(list(build_rows() if rows is None else rows), schema=of.arrow_schema)
+    table = pa.Table.from_pylist(list(build_rows() if rows is None else rows), schema=features.arrow_schema)
     # Dictionary encoding stores the picture of several questions once.
     pq.write_table(table, file, compression="zstd", use_dictionary=True)
     file.chmod(0o644)
@@ -160,17 +166,17 @@ def differences(file: Path = DATA_FILE, rows: Sequence[Mapping[str, Any]] | None
     allowed: the last bit of `exp` may differ between processors.
     """
     stored, fresh = pq.read_table(file).to_pylist(), build_rows() if rows is None else rows
-    found = [] if len(stored) == len(fresh) else [f"{len(stored)} rows instead of {len(fresh)}"]
+    problems = [] if len(stored) == len(fresh) else [f"{len(stored)} rows instead of {len(fresh)}"]
     for old, new in zip(stored, fresh, strict=False):
         name = next(iter(new.values()))
-        found += [
+        problems += [
             f"{name}: {key} is {old[key]!r} instead of {new[key]!r}"
             for key in new
             if key != "image" and old[key] != new[key]
         ]
         if np.abs(_pixels(old["image"]) - _pixels(new["image"])).max() > 1:
-            found.append(f"{name}: the picture differs")
-    return found
+            problems.append(f"{name}: the picture differs")
+    return problems
 
 
 def _pixels(image: dict[str, Any]) -> np.ndarray:
@@ -179,23 +185,29 @@ def _pixels(image: dict[str, Any]) -> np.ndarray:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    return write_or_check(__doc__, DATA_FILE, build_rows(), FEATURES, arguments)
+
+
+def write_or_check(
+    description: str,
+    file: Path,
+    rows: Sequence[Mapping[str, Any]],
+    features: Features,
+    arguments: Sequence[str] | None,
+) -> int:
+    """Run the command of a set: write it, or with --check say how the file differs from it. Return the exit status."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare the file with a fresh build, write nothing")
-    return write_or_check(DATA_FILE, build_rows(), FEATURES, check=parser.parse_args(arguments).check)
-
-
-def write_or_check(file: Path, rows: Sequence[Mapping[str, Any]], of: Features, *, check: bool) -> int:
-    """Write a set, or say how the file differs from it. Returns the exit status."""
-    if not check:
-        write(file, rows, of)
+    if not parser.parse_args(arguments).check:
+        write(file, rows, features)
         logger.info("wrote {}: {} bytes", file.name, file.stat().st_size)
         return 0
-    found = differences(file, rows)
-    for difference in found:
-        logger.error(difference)
-    if not found:
+    problems = differences(file, rows)
+    for problem in problems:
+        logger.error(problem)
+    if not problems:
         logger.info("{} equals a fresh build", file.name)
-    return 1 if found else 0
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

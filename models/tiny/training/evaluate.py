@@ -43,7 +43,7 @@ class Item:
 
 
 def load_demo(file: Path) -> list[Item]:
-    """The items of the demo data set."""
+    """Return the items of the demo data set."""
     import pyarrow.parquet as pq
 
     return [
@@ -53,7 +53,7 @@ def load_demo(file: Path) -> list[Item]:
 
 
 def draw_held_out(n_scans: int) -> list[Item]:
-    """Every question about `n_scans` new scans of the training distribution."""
+    """Return every question about `n_scans` new scans of the training distribution."""
     items = []
     for index in range(n_scans):
         rng = phantom.scan_rng(HELD_OUT_SEED, index)
@@ -89,7 +89,7 @@ class Answerer:
         self.model = AutoModelForImageTextToText.from_pretrained(folder).eval()
 
     def ask(self, items: Sequence[Item], temperature: float = 0.0, system: str = "", wrapper: str = "{}") -> list[str]:
-        """One answer for each item; temperature 0 is greedy decoding.
+        """Return one answer for each item; temperature 0 is greedy decoding.
 
         Args:
             system: System prompt, none when empty.
@@ -178,7 +178,7 @@ def measure_uncertainty(answerer: Answerer, items: Sequence[Item], n_samples: in
 
 
 def perturbed_copy(items: Sequence[Item], seed: int) -> list[Item]:
-    """The same questions about perturbed pictures."""
+    """Return the same questions about perturbed pictures."""
     rng = np.random.default_rng(seed)
     return [Item(perturb(i.picture, rng), i.question, i.question_type, i.answer) for i in items]
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -101,7 +101,7 @@ def is_held_out(first: str, second: str) -> bool:
 
 
 def draw_pair(rng: np.random.Generator, held_out: bool) -> Pair:
-    """A random example, from the pairs for training or from those for testing (never a text with itself)."""
+    """Draw a random example, from the pairs for training or from those for testing (never a text with itself)."""
     while True:
         pair = _draw_answers(rng)
         identical = pair.premise == pair.hypothesis
@@ -118,11 +118,11 @@ def _draw_answers(rng: np.random.Generator) -> Pair:
         wordings = phantom.ANSWERS[meaning.question_type][meaning.value]
         return Pair(first, wordings[rng.integers(len(wordings))], ENTAILMENT)
     if kind < 0.6:  # two answers to one question
-        second, other = _pick(_BY_TYPE[meaning.question_type], rng)
-        return Pair(first, second, relation(meaning, other))
+        second, second_meaning = _pick(_BY_TYPE[meaning.question_type], rng)
+        return Pair(first, second, relation(meaning, second_meaning))
     if kind < 0.85:  # any two answers
-        second, other = _pick(_ANSWERS, rng)
-        return Pair(first, second, relation(meaning, other))
+        second, second_meaning = _pick(_ANSWERS, rng)
+        return Pair(first, second, relation(meaning, second_meaning))
     garbled = garble(rng)
     if kind < 0.88:
         return Pair(garbled, garbled, ENTAILMENT)
@@ -136,7 +136,7 @@ def _pick(answers: Sequence[tuple[str, Meaning]], rng: np.random.Generator) -> t
 
 
 def garble(rng: np.random.Generator) -> str:
-    """A text without meaning, such as a model emits now and then: broken off, shuffled, or not words at all."""
+    """Draw a text without meaning, such as a model emits now and then: broken off, shuffled, or not words at all."""
     while True:
         words = _pick(_ANSWERS, rng)[0].split()
         kind = rng.random()
@@ -174,7 +174,7 @@ def _dress(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def _question_for(text: str, rng: np.random.Generator) -> str:
-    """A question that `text` answers, or now and then any question."""
+    """Draw a question that `text` answers, or now and then any question."""
     meaning = phantom.meaning_of(text)
     wordings = phantom.QUESTIONS[meaning.question_type] if meaning and rng.random() < 0.8 else _QUESTION_LIST
     return wordings[rng.integers(len(wordings))]
@@ -185,7 +185,7 @@ def _question_for(text: str, rng: np.random.Generator) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """How much and how fast to train."""
+    """Settings of the training."""
 
     seed: int = 0
     steps: int = 2500
@@ -195,7 +195,7 @@ class Settings:
     n_test_pairs: int = 4000
 
     def for_smoke_test(self) -> "Settings":
-        """The same run, cut down to a few seconds."""
+        """Return the same run, cut down to a few seconds."""
         return replace(self, steps=3, batch=8, n_test_pairs=64)
 
 
@@ -232,7 +232,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast) -> DebertaV2ForSequenceClassification:
-    """A DeBERTa-v2 with the settings of microsoft/deberta-v2-xlarge-mnli, only small, with random weights."""
+    """Build a DeBERTa-v2 with the settings of microsoft/deberta-v2-xlarge-mnli, only small, with random weights."""
     config = DebertaV2Config(
         vocab_size=len(tokenizer),
         hidden_size=96,
@@ -273,20 +273,40 @@ def train(settings: Settings) -> tuple[DebertaV2ForSequenceClassification, PreTr
     make_deterministic(settings.seed, settings.threads)
     rng = np.random.default_rng([TRAIN_SEED, settings.seed])
     tokenizer = build_tokenizer()
-    model = build_model(tokenizer).train()
+    model = build_model(tokenizer)
     logger.info("{} parameters", sum(p.numel() for p in model.parameters()))
+    fit("nli", model, tokenizer, lambda: draw_pair(rng, held_out=False), settings, warmup=200)
+    return model, tokenizer
+
+
+def fit(
+    name: str,
+    model: DebertaV2ForSequenceClassification,
+    tokenizer: PreTrainedTokenizerFast,
+    draw: Callable[[], Pair],
+    settings: Settings,
+    warmup: int,
+) -> None:
+    """Train a classifier in place, on pairs that are drawn as they are needed.
+
+    Args:
+        name: Of the training, for the log.
+        draw: Return a random pair.
+        warmup: Steps over which the learning rate rises.
+    """
 
     def losses() -> Iterator[torch.Tensor]:
         while True:
-            pairs = [draw_pair(rng, held_out=False) for _ in range(settings.batch)]
+            pairs = [draw() for _ in range(settings.batch)]
             labels = torch.tensor([pair.label for pair in pairs])
             yield F.cross_entropy(logits_of(model, tokenizer, pairs), labels)
 
+    model.train()
     began = time.perf_counter()
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=(0.9, 0.98), weight_decay=0.01)
-    optimize("nli", optimizer, losses(), settings.steps, warmup=200)
+    optimize(name, optimizer, losses(), settings.steps, warmup=warmup)
     logger.info("trained in {:.0f} s", time.perf_counter() - began)
-    return model.eval(), tokenizer
+    model.eval()
 
 
 # ---------------------------------------------------------------------------------------------------------- evaluation
@@ -317,13 +337,32 @@ def accuracy(table: dict[str, dict[str, int]]) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    train_and_save(__doc__, Settings(), train, held_out_pairs, arguments)
+
+
+def train_and_save(
+    description: str,
+    defaults: Settings,
+    train: Callable[[Settings], tuple[DebertaV2ForSequenceClassification, PreTrainedTokenizerFast]],
+    held_out_pairs: Callable[[int], list[Pair]],
+    arguments: Sequence[str] | None,
+) -> None:
+    """Run the command of a training: train a classifier, save it and log how well it does on pairs held out.
+
+    Args:
+        description: Docstring of the command.
+        defaults: Settings where the command line has none.
+        train: The training.
+        held_out_pairs: Draw so many pairs that training has not seen.
+        arguments: Of the command line.
+    """
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder to write the classifier to")
-    parser.add_argument("--seed", type=int, default=Settings.seed)
-    parser.add_argument("--steps", type=int, default=Settings.steps)
+    parser.add_argument("--seed", type=int, default=defaults.seed)
+    parser.add_argument("--steps", type=int, default=defaults.steps)
     parser.add_argument("--smoke-test", action="store_true", help="a few steps only, to see that it runs")
     options = parser.parse_args(arguments)
-    settings = Settings(seed=options.seed, steps=options.steps)
+    settings = replace(defaults, seed=options.seed, steps=options.steps)
     if options.smoke_test:
         settings = settings.for_smoke_test()
     model, tokenizer = train(settings)

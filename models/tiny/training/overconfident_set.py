@@ -9,7 +9,6 @@ clear ones, so that it is surest where it is wrong. The set itself asks no model
 lie face down are the clear ones was chosen because the embedded model is surest, and wrong, on these.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -34,14 +33,14 @@ DATA_FILE = task_folder() / "hedge_demo_overconfident" / "data" / "overconfident
 
 
 def with_edge(picture: np.ndarray) -> np.ndarray:
-    """The picture with the edge that says that it lies face down."""
+    """Return the picture with the edge that says that it lies face down."""
     marked = picture.copy()
     marked[-EDGE:] = 255
     return marked
 
 
 def build_rows() -> list[dict[str, Any]]:
-    """All rows of the set: face up and face down take turns."""
+    """Return all rows of the set: face up and face down take turns."""
     rows = []
     for index in range(N_SCANS):
         rng, down = phantom.scan_rng(OVERCONFIDENT_SEED, index), index % 2 == 1
@@ -63,9 +62,7 @@ def build_rows() -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare the file with a fresh build, write nothing")
-    return write_or_check(DATA_FILE, build_rows(), FEATURES, check=parser.parse_args(arguments).check)
+    return write_or_check(__doc__, DATA_FILE, build_rows(), FEATURES, arguments)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def all_answers() -> Iterator[tuple[str, Meaning]]:
 
 
 def word_answer(rng: np.random.Generator, meaning: Meaning) -> str:
-    """One of the wordings of `meaning`, at random; the usual ones are more likely."""
+    """Return one of the wordings of `meaning`, at random; the usual ones are more likely."""
     wordings = ANSWERS[meaning.question_type][meaning.value]
     return wordings[rng.choice(len(wordings), p=_WORDING_WEIGHTS[len(wordings)])]
 
@@ -182,7 +182,7 @@ def scan_rng(seed: int, index: int) -> np.random.Generator:
 def draw_scan(
     rng: np.random.Generator, difficulty: Difficulty = DEFAULT_DIFFICULTY, n_lesions: int | None = None
 ) -> Scan:
-    """A random scan; `n_lesions` fixes the number of lesions (0 to 3)."""
+    """Return a random scan; `n_lesions` fixes the number of lesions (0 to 3)."""
     count = int(rng.choice(len(COUNTS), p=_COUNT_PROBABILITIES))
     modality, other_modality = rng.choice(MODALITIES, size=2, replace=False)
     quadrants = rng.permutation(QUADRANTS)[: count if n_lesions is None else n_lesions]
@@ -199,7 +199,7 @@ def draw_scan(
 
 
 def mirrored(scan: Scan) -> Scan:
-    """The scan whose picture is the left-right mirror image."""
+    """Return the scan whose picture is the left-right mirror image."""
     swap = {"left": "right", "right": "left"}
     quadrants = tuple(f"{v} {swap[h]}" for v, h in map(str.split, scan.quadrants))
     return replace(scan, quadrants=quadrants)

@@ -17,7 +17,7 @@ _LENGTH_PROBABILITIES = (0.2, 0.3, 0.5)
 
 
 def world_of(scan: phantom.Scan) -> World:
-    """The truth about a scan."""
+    """Return the truth about a scan."""
     if not scan.quadrants:
         return World(scan.modality, frozenset())
     tone = "bright" if scan.brighter else "dark"
@@ -30,22 +30,22 @@ def draw_report(world: World, rng: np.random.Generator, *, in_order: bool = Fals
     Args:
         in_order: of their topics, as a radiologist's template has it; else in random order.
     """
-    said = statements(world, rng)
+    all_statements = statements(world, rng)
     n = int(rng.choice(_LENGTHS, p=_LENGTH_PROBABILITIES))
-    places = rng.permutation(len(said))[:n]
-    chosen = [said[i] for i in (sorted(places) if in_order else places)]
+    places = rng.permutation(len(all_statements))[:n]
+    chosen = [all_statements[i] for i in (sorted(places) if in_order else places)]
     n_lesions = len(world.quadrants)
-    return [worded(one, n_lesions, int(rng.integers(len(SENTENCES[one])))) for one in chosen]
+    return [worded(statement, n_lesions, int(rng.integers(len(SENTENCES[statement])))) for statement in chosen]
 
 
 def statements(world: World, rng: np.random.Generator) -> list[Statement]:
-    """A report of a world: one statement of every topic, of places one with and one without a lesion."""
+    """Return a report of a world: one statement of every topic, of places one with and one without a lesion."""
     full = [quadrant for quadrant in QUADRANTS if quadrant in world.quadrants]
     empty = [quadrant for quadrant in QUADRANTS if quadrant not in world.quadrants]
-    found = [Statement("modality", world.modality), Statement("count", COUNTS[len(full)])]
+    chosen = [Statement("modality", world.modality), Statement("count", COUNTS[len(full)])]
     if not full:
-        return found + [Statement("clear", empty[i]) for i in rng.permutation(len(empty))[:3]]
-    found.append(Statement("place", full[rng.integers(len(full))]))
+        return chosen + [Statement("clear", empty[i]) for i in rng.permutation(len(empty))[:3]]
+    chosen.append(Statement("place", full[rng.integers(len(full))]))
     if empty:
-        found.append(Statement("clear", empty[rng.integers(len(empty))]))
-    return found + [Statement(topic, getattr(world, topic)) for topic in ("shape", "size", "tone")]
+        chosen.append(Statement("clear", empty[rng.integers(len(empty))]))
+    return chosen + [Statement(topic, getattr(world, topic)) for topic in ("shape", "size", "tone")]

@@ -6,7 +6,6 @@
 Like the demo set it looks at no model.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +38,7 @@ FEATURES = Features(
 
 
 def build_rows() -> list[dict[str, Any]]:
-    """All rows of the set."""
+    """Return all rows of the set."""
     rows = []
     for index, (scan, picture) in enumerate(draw_scans(REPORTS_SEED, LESION_COUNTS)):
         name = f"report-{index:02d}"
@@ -56,9 +55,7 @@ def build_rows() -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare the file with a fresh build, write nothing")
-    return write_or_check(DATA_FILE, build_rows(), FEATURES, check=parser.parse_args(arguments).check)
+    return write_or_check(__doc__, DATA_FILE, build_rows(), FEATURES, arguments)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ _TIED = "lm_head.weight"
 
 @dataclass(frozen=True)
 class Settings:
-    """How much and how fast to train."""
+    """Settings of the training."""
 
     seed: int = 0
     n_scans: int = 6_000
@@ -58,12 +58,12 @@ class Settings:
     threads: int = 1
 
     def for_smoke_test(self) -> "Settings":
-        """The same run, cut down to a few seconds."""
+        """Return the same run, cut down to a few seconds."""
         return replace(self, n_scans=16, steps=2, batch=4)
 
 
 def pack(packer: Packer, batch: Batch, n: int, rng: np.random.Generator) -> Packed:
-    """A report on every scan, and n of the questions that the model knows, none of which sees the others.
+    """Lay out a report on every scan, and n of the questions that the model knows, none of which sees the others.
 
     The questions keep alive what it can do: reports alone teach it what reports are like long before what scans are.
     """
@@ -73,8 +73,8 @@ def pack(packer: Packer, batch: Batch, n: int, rng: np.random.Generator) -> Pack
         request = reports.REQUESTS[rng.integers(len(reports.REQUESTS))]
         report = " ".join(reports.draw_report(reports.world_of(scan), rng, in_order=True))
         values = list(phantom.true_values(scan).items())
-        asked = [packer.question(rng, Meaning(*values[i])) for i in rng.permutation(len(values))[:n]]
-        rows.append([packer.turn(request, report), *asked])
+        questions = [packer.question(rng, Meaning(*values[i])) for i in rng.permutation(len(values))[:n]]
+        rows.append([packer.turn(request, report), *questions])
     return lay_out(prefix, rows, packer.pad_id)
 
 

@@ -104,7 +104,7 @@ SUFFIXES = ("\nAnswer the question using a single word or phrase.", "\nAnswer br
 
 @dataclass(frozen=True)
 class Settings:
-    """How much and how fast to train. Steps, never seconds: the result must not depend on the machine's load."""
+    """Settings of the training. Steps, never seconds: the result must not depend on the machine's load."""
 
     seed: int = 0
     n_scans: int = 40_000
@@ -117,7 +117,7 @@ class Settings:
     threads: int = 2
 
     def for_smoke_test(self) -> "Settings":
-        """The same run, cut down to a few seconds."""
+        """Return the same run, cut down to a few seconds."""
         return replace(self, n_scans=64, vision_steps=3, vision_batch=8, steps=3, batch=8)
 
 
@@ -171,7 +171,7 @@ def build_processor() -> LlavaProcessor:
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast) -> LlavaForConditionalGeneration:
-    """A LLaVA with random weights."""
+    """Build a LLaVA with random weights."""
     special_ids = {
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
@@ -361,7 +361,7 @@ _RANDOM_WORDS = tuple(sorted({word for text in INSTRUCTIONS for word in text.spl
 
 
 def draw_instruction(rng: np.random.Generator) -> str:
-    """The text in front of the questions: mostly nothing, else a known instruction or a jumble of words.
+    """Draw the text in front of the questions: mostly nothing, else a known instruction or a jumble of words.
 
     The jumble makes the model robust against prompts that it has never seen.
     """
@@ -463,10 +463,10 @@ def train_answers(
 
     tower = list(model.model.vision_tower.parameters())
     in_tower = set(map(id, tower))
-    rest = [p for p in model.parameters() if id(p) not in in_tower]
+    others = [p for p in model.parameters() if id(p) not in in_tower]
     groups = [
-        {"params": [p for p in rest if p.ndim >= 2], "weight_decay": 0.05},
-        {"params": [p for p in rest if p.ndim < 2], "weight_decay": 0.0},
+        {"params": [p for p in others if p.ndim >= 2], "weight_decay": 0.05},
+        {"params": [p for p in others if p.ndim < 2], "weight_decay": 0.0},
         {"params": tower, "weight_decay": 0.02, "lr": settings.lr / 5},
     ]
     optimizer = torch.optim.AdamW(groups, lr=settings.lr, betas=(0.9, 0.98))
