@@ -113,8 +113,8 @@ def _documents(task: Listed, by_name: Mapping[str, Listed]) -> int | None:
 @cache
 def _catalogue(folder: Path) -> dict[str, Any]:
     path = folder / CATALOGUE
-    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return found
+    catalogue: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return catalogue
 
 
 def _modality(folder: Path) -> str:

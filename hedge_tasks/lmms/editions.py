@@ -44,8 +44,8 @@ def edition_of_file(file: Path, folders: list[Path] | None = None, seeds: tuple[
     task = config["task"]
     with _own_settings():
         settings = _settings(config, _class_of(file))
-    known = manifests_of(task, folders)
-    return edition_of(task, settings, manifest_digest(known[0]) if len(known) == 1 else None, seeds)
+    manifests = manifests_of(task, folders)
+    return edition_of(task, settings, manifest_digest(manifests[0]) if len(manifests) == 1 else None, seeds)
 
 
 def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:

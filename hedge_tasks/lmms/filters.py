@@ -43,12 +43,12 @@ def asked_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
     Raises:
         ConfigError: it names one that the task has not.
     """
-    asked = [name.strip() for name in os.environ.get(FILTERS_VARIABLE, "").split(",") if name.strip()]
+    chosen = [name.strip() for name in os.environ.get(FILTERS_VARIABLE, "").split(",") if name.strip()]
     names = [pipeline["name"] for pipeline in filter_list]
-    for name in asked:
+    for name in chosen:
         if name not in names:
             raise unknown(f"filter in {FILTERS_VARIABLE}", name, names)
-    return [pipeline for pipeline in filter_list if not asked or pipeline["name"] in asked]
+    return [pipeline for pipeline in filter_list if not chosen or pipeline["name"] in chosen]
 
 
 def asked_detectors() -> list[str]:
@@ -57,9 +57,9 @@ def asked_detectors() -> list[str]:
     Raises:
         ConfigError: there is none of that name; names the nearest one.
     """
-    given = ",".join(name for name in os.environ.get(DETECTORS_VARIABLE, "").split(",") if name.strip())
+    names = ",".join(name for name in os.environ.get(DETECTORS_VARIABLE, "").split(",") if name.strip())
     try:
-        return list(registry.named(given)) if given else []
+        return list(registry.named(names)) if names else []
     except ConfigError as error:
         raise ConfigError(f"{DETECTORS_VARIABLE}: {error}") from None
 
@@ -92,9 +92,9 @@ class ClusterFilter:
         self._chosen: dict[str, Any] = {}
         self._keeps = False
 
-    def keep(self, said: ModelOutputs) -> None:
+    def keep(self, outputs: ModelOutputs) -> None:
         """Put what models say of the answers there, for whoever scores the run again."""
-        self.scorer, self._keeps = self.scorer.with_outputs(said), True
+        self.scorer, self._keeps = self.scorer.with_outputs(outputs), True
 
     def check(self) -> None:
         """Raise now if the backend's model cannot be had, rather than after hours of sampling."""
@@ -126,8 +126,12 @@ class ScoredAnswers:
 
     def __str__(self) -> str:
         """One line of JSON: lmms-eval writes the text of a filtered response into its sample file."""
-        told = {"scores": dict(self.scores), "weighting": self.scores.weighting, "left_out": dict(self.scores.left_out)}
-        return json.dumps({**self.answers.to_dict(), **told}, ensure_ascii=False)
+        score_facts = {
+            "scores": dict(self.scores),
+            "weighting": self.scores.weighting,
+            "left_out": dict(self.scores.left_out),
+        }
+        return json.dumps({**self.answers.to_dict(), **score_facts}, ensure_ascii=False)
 
 
 class ScoreFilter:
@@ -161,9 +165,9 @@ class ScoreFilter:
         return {"alpha": self.alpha, **({"detectors": list(self._further)} if self._further else {})}
 
     def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[ScoredAnswers]:
-        about: dict[str, Any] = {"alpha": self.alpha, "claims": lambda: self._claims}
-        about["inside"] = self._inside(resps) if self._inside else None
-        scores = score_all(resps, self._backend, (*USUAL, *self._further), **about)
+        settings: dict[str, Any] = {"alpha": self.alpha, "claims": lambda: self._claims}
+        settings["inside"] = self._inside(resps) if self._inside else None
+        scores = score_all(resps, self._backend, (*USUAL, *self._further), **settings)
         return [ScoredAnswers(*both) for both in zip(resps, scores, strict=True)]
 
 

@@ -49,8 +49,8 @@ def check_models(ensembles: Sequence[Any]) -> None:
     if not faults:
         return
     first = next(iter(faults.values()))
-    rest = [ensemble.name for ensemble in ensembles if ensemble.name not in faults]
-    hint = f" To run only the filters that can run, set {FILTERS_VARIABLE}={','.join(rest)}." if rest else ""
+    runnable = [ensemble.name for ensemble in ensembles if ensemble.name not in faults]
+    hint = f" To run only the filters that can run, set {FILTERS_VARIABLE}={','.join(runnable)}." if runnable else ""
     raise type(first)(f"{first}{hint}") from first
 
 

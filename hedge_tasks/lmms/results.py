@@ -44,14 +44,14 @@ class Results:
 
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
         """How the model behaved, as the hook saw it: decoding sent, findings of the probe, use of the picture."""
-        known = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
-        if known:
-            self.outcome["sampled"] = known[0]
+        of_all = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
+        if of_all:
+            self.outcome["sampled"] = of_all[0]
 
     def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
         """How the model has read its own replies beside the rules, over all processes; see `lmms.self_reading`."""
         ranks = gather([dict(counts)])
-        total = {name: sum((of[name] for of in ranks), type(value)()) for name, value in counts.items()}
+        total = {name: sum((of_process[name] for of_process in ranks), type(value)()) for name, value in counts.items()}
         self.outcome["self_reading"] = total
         if is_first():
             logger.info(
@@ -81,8 +81,8 @@ class Results:
             self.outcome["failed"] = self.failed
 
     def note_verdicts(self, cases: Sequence[Case], judged: Sequence[tuple[Verdict, Mapping[str, Any]]]) -> None:
-        for case, (verdict, more) in zip(cases, judged, strict=True):
-            record = {**verdict_record(case, verdict), **more}
+        for case, (verdict, facts) in zip(cases, judged, strict=True):
+            record = {**verdict_record(case, verdict), **facts}
             self.verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
 
     def note_entropies(self, ensembles: Sequence[Any], instances: Sequence[Instance]) -> None:
@@ -139,12 +139,12 @@ class Results:
 
 def keep_outputs(ensembles: Sequence[Any]) -> ModelOutputs:
     """Return what models say of the answers from here on."""
-    said = ModelOutputs()
+    outputs = ModelOutputs()
     for ensemble in ensembles:
         for step in ensemble.filters:
             if isinstance(step, ClusterFilter):
-                step.keep(said)
-    return said
+                step.keep(outputs)
+    return outputs
 
 
 def filter_settings(steps: Sequence[Any]) -> dict[str, Any]:

@@ -132,6 +132,6 @@ class DocumentSettings(Settings):
 def _pictures(document: Mapping[str, Any], column: str) -> list[Any]:
     value = document[column]
     try:
-        return [picture_of(one) for one in value] if isinstance(value, list) and value else [picture_of(value)]
+        return [picture_of(item) for item in value] if isinstance(value, list) and value else [picture_of(value)]
     except DataError as error:
         raise DataError(f"column {column!r}: {error}") from None

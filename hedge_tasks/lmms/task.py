@@ -104,17 +104,17 @@ class HedgeTask(TaskResults):
 
     def _tell_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
-        asked = [*detectors_of(self._measures.values()), *asked_detectors()]
+        detectors = [*detectors_of(self._measures.values()), *asked_detectors()]
         of_measures = [need for measure in self._measures.values() for need in measure.passes]
-        self._inside = frozenset[str]().union(*(get(name).parts for name in asked))
-        self._forced = passes_needed([*of_measures, *(need for name in asked for need in get(name).needs)])
+        self._inside = frozenset[str]().union(*(get(name).parts for name in detectors))
+        self._forced = passes_needed([*of_measures, *(need for name in detectors for need in get(name).needs)])
         for ensemble in self._filters:
             backend = None
             for step in ensemble.filters:
                 if isinstance(step, ClusterFilter):
                     backend = step.scorer.backend
                 elif isinstance(step, ScoreFilter):
-                    step.serve(asked, backend)
+                    step.serve(detectors, backend)
 
     @property
     def reasoning_tags(self) -> Tags:
@@ -292,8 +292,8 @@ class HedgeTask(TaskResults):
         return closed_choices(self.config.task, self.choices(document)) if self.plan.guided else ()
 
     def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        wanted = OPTIONS in self._forced or self.plan.self_reading
-        return tuple(self.choices(document) or ()) if wanted else ()
+        needed = OPTIONS in self._forced or self.plan.self_reading
+        return tuple(self.choices(document) or ()) if needed else ()
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned:

@@ -110,7 +110,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if passes := sum(answers.n_forced for _, answers, _ in everything):
             cost["forced"] = {"passes": passes}
         columns = self._kept_columns(instances, labelled)
-        said = self._remember()
+        outputs = self._remember()
         evidence = KeptEvidence()
         try:
             self._find_claims(labelled, everything)
@@ -122,7 +122,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
                 for instance in self._instances:
                     if id(instance) in failed:
                         instance.filtered_resps[ensemble.name] = failed[id(instance)]
-            evidence = joined(gather([keep(said, labelled)]))
+            evidence = joined(gather([keep(outputs, labelled)]))
             results.note_entropies(self._filters, instances)
         finally:
             # After the filters, for what they chose is part of the record; and also when one of them fails.
@@ -148,9 +148,9 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         """Return what models say of the answers from here on, where the run is kept."""
         if output_folder(self._args, FOLDER) is None:
             return ModelOutputs()
-        said = keep_outputs(self._filters)
+        outputs = keep_outputs(self._filters)
         self._tell_filters()
-        return said
+        return outputs
 
     def _adjudicate(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         keep_labels(self.judge, output_folder(self._args, LABELS))
@@ -176,15 +176,15 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
-            found = self._claims.found(answer_sets, run, [name for name in detectors if name != TEXT])
-            about: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
-            self._parts = units_by_answer(found.scored, text=TEXT in detectors, **about)
-        self._found_claims = found
+            scored_claims = self._claims.found(answer_sets, run, [name for name in detectors if name != TEXT])
+            labels: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
+            self._parts = units_by_answer(scored_claims.scored, text=TEXT in detectors, **labels)
+        self._found_claims = scored_claims
         self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
         for ensemble in self._filters:
             for step in ensemble.filters:
                 if isinstance(step, ScoreFilter):
-                    step.know(found.evidence)
+                    step.know(scored_claims.evidence)
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Every answer as the evaluation reads it."""
@@ -225,15 +225,15 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         """Return what the suite's own numbers and tables need to know of each document, of all processes, by id."""
         measures = sums_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for measure in measures for name in measure.columns)
-        kept = []
+        columns_of_documents = []
         for instance, answers in zip(instances, answer_sets, strict=True):
             document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
             columns = dict(self.kept(document))
             if names:
                 document = {**document, **self.facts(document, answers)}
                 columns |= {name: document[name] for name in names if name in document}
-            kept.append((answers.id, columns))
-        everything = {id: columns for id, columns in gather(kept) if columns}
+            columns_of_documents.append((answers.id, columns))
+        everything = {id: columns for id, columns in gather(columns_of_documents) if columns}
         # The answers are there by now: a number less is no reason to end the run.
         lacking = sorted(set(names).difference(*everything.values())) if everything else []
         if lacking and is_first():
@@ -311,7 +311,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             "filters": filters,
             "outcome": self._results.outcome,
             **({CLAIMS: self._claims.settings()} if self._claims is not None else {}),
-            **({"evaluation": dict(more)} if (more := self.circumstances()) else {}),
+            **({"evaluation": dict(circumstances)} if (circumstances := self.circumstances()) else {}),
             METRICS: list(self._metric_fn_list),
             **({"read_by": _name_of(type(self))} if not self._answers_are_free() else {}),
             "cost": self._results.cost,

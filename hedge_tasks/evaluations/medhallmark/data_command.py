@@ -100,20 +100,20 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
 
     items = [item for part in parts for item in read_part(arguments.json_files, part)]
     judge = judge_from(arguments.check_judge)
-    found = judge_quality(items, judge, rounds=arguments.rounds, images=None if pictures is None else load)
+    quality = judge_quality(items, judge, rounds=arguments.rounds, images=None if pictures is None else load)
     rows: list[list[Cell]] = [
         [a.name, a.judged, a.accuracy, *(a.recall[category] for category in CATEGORIES)]
-        for a in (*found.rounds, *found.baselines)
+        for a in (*quality.rounds, *quality.baselines)
     ]
     detector = {p.measure: p.value for p in read_published(_PACKAGE) if p.model == "MediHallDetector"}
     theirs = [detector[f"acc_{category}"] for category in CATEGORIES]
     rows.append(["paper: MediHallDetector", 300, None, *theirs])
     header = ["recall by category", "judged", "accuracy", *CATEGORIES]
-    title = f"{found.rounds[0].n} answers with a human category and a reference"
+    title = f"{quality.rounds[0].n} answers with a human category and a reference"
     notes = ["the paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"]
     cost, cost_lines = asked(judge)
-    figure = {"consistency": found.consistency, "seconds": seconds_a_reply(cost)}
-    rounds = f"the same category in all {len(found.rounds)} rounds"
+    figure = {"consistency": quality.consistency, "seconds": seconds_a_reply(cost)}
+    rounds = f"the same category in all {len(quality.rounds)} rounds"
     ours: list[dict[str, Cell]] = [
         {"what": rounds, "value": figure["consistency"], "paper": f"{_CONSISTENCY}, three rounds of MediHallDetector"},
         {
@@ -125,7 +125,7 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
     columns = [Column("what", " "), Column("value", interval=True), Column("n", show="n", of="value"), Column("paper")]
     beside = Table(columns, ours, title="Figure 2(b)")
     table = Table.of(header, rows, title=title, notes=[*notes, *cost_lines])
-    facts = {**asdict(found), **{name: number.to_dict() for name, number in figure.items()}}
+    facts = {**asdict(quality), **{name: number.to_dict() for name, number in figure.items()}}
     return {**facts, "paper": detector, **cost}, f"{table}\n\n{beside}"
 
 

@@ -22,7 +22,10 @@ EVALUATION = Evaluation(
     tables="hedge_tasks.evaluations.medhallu.tables:paper_tables",
     commands={
         "data": ("hedge_tasks.evaluations.medhallu.data_command:add",),
-        "paper": ("hedge_tasks.evaluations.medhallu.command:add",),
+        "paper": (
+            "hedge_tasks.evaluations.medhallu.command:add",
+            "hedge_tasks.making.medhallu.candidates_command:add",
+        ),
     },
 )
 """Its contributions to the rooms below."""

@@ -70,7 +70,9 @@ def abstentions(runs: Sequence[ReadRun]) -> list[Abstention]:
     """Of every run with "not sure" that has a run without it, all else alike."""
     by_place = {(a.run.model, a.variant): a for a in runs}
     pairs = [(a, by_place.get((a.run.model, a.variant._replace(not_sure=False)))) for a in runs if a.variant.not_sure]
-    return [made for offered, forced in pairs if forced is not None and (made := _abstention(offered, forced))]
+    return [
+        abstention for offered, forced in pairs if forced is not None and (abstention := _abstention(offered, forced))
+    ]
 
 
 def abstention_table(rows: Sequence[Abstention], runs: Sequence[ReadRun]) -> Table:
@@ -85,12 +87,12 @@ def abstention_table(rows: Sequence[Abstention], runs: Sequence[ReadRun]) -> Tab
     ]
     lines: list[dict[str, Cell]] = []
     for row in rows:
-        about: dict[str, Cell] = {"model": short[row.model], "asked": row.asked, "shown": row.given or "plain"}
-        about |= {"n": row.documents, "answered": row.coverage, "wrong": row.risk}
+        labels: dict[str, Cell] = {"model": short[row.model], "asked": row.asked, "shown": row.given or "plain"}
+        labels |= {"n": row.documents, "answered": row.coverage, "wrong": row.risk}
         lines += [
-            {**about, "score": name, "by_score": risk, "difference": difference}
+            {**labels, "score": name, "by_score": risk, "difference": difference}
             for name, (risk, difference) in row.at_coverage.items()
-        ] or [about]
+        ] or [labels]
     title = (
         'Risk (share of wrong verdicts) where "not sure" is offered, beside the same coverage without the offer: the '
         "documents are left out that a score is least sure of"
@@ -103,7 +105,7 @@ _ACCURACY = by_name(MEASURES)["accuracy"]
 
 def _abstention(offered: ReadRun, forced: ReadRun) -> Abstention | None:
     both = paired(offered, forced)
-    ours, others = (documents_of(each.run, _ACCURACY) for each in (offered, forced))
+    ours, others = (documents_of(side.run, _ACCURACY) for side in (offered, forced))
     mine, theirs = [ours[i].record for i, _ in both], [others[j].record for _, j in both]
     answered = np.array([record["said"] is not None for record in mine], dtype=bool)
     if not answered.any():
@@ -112,19 +114,19 @@ def _abstention(offered: ReadRun, forced: ReadRun) -> Abstention | None:
     rows = [str(record["row"]) for record in mine]
     weights = _weights(rows)
     readable = np.array([record["said"] is not None for record in theirs], dtype=bool)
-    drawn = np.array([_share(w, answered, wrong) for w in weights])
+    resampled = np.array([_share(w, answered, wrong) for w in weights])
     risk = _share(np.ones(len(both)), answered, wrong)
     at: dict[str, tuple[Number, Number]] = {}
     evidence = [evidence_of(_by_verdict(forced.run.answer_sets[j])) for _, j in both]
     for name in SCORES:
-        scores = [get(name).score(one) for one in evidence]
+        scores = [get(name).score(draws) for draws in evidence]
         if any(value is None for value in scores):
             continue
         # What cannot be read is left out first: it is no verdict.
         levels = _levels(np.where(readable, np.array(scores, dtype=float), np.inf))
         value = risk_at(levels, forced_wrong, np.ones(len(both)), float(answered.sum()))
         of_score = np.array([risk_at(levels, forced_wrong, w, float(w @ answered)) for w in weights])
-        at[name] = (_made(value, of_score), _made(value - risk, of_score - drawn))
+        at[name] = (_made(value, of_score), _made(value - risk, of_score - resampled))
     return Abstention(
         model=offered.run.model,
         asked=offered.variant.asked,
@@ -189,7 +191,7 @@ def _risk(answered: BoolArray, wrong: FloatArray, rows: Sequence[str]) -> Number
     return estimate_of_sums(np.stack([answered * wrong, answered], axis=1), rows, ratio)
 
 
-def _made(value: float, drawn: FloatArray) -> Number:
-    if np.isnan(drawn).all():
+def _made(value: float, resampled: FloatArray) -> Number:
+    if np.isnan(resampled).all():
         return Number(value, reason="no interval: nothing is answered in any resample")
-    return Number(value, float(np.nanstd(drawn, ddof=1)), percentile_interval(drawn, 0.95))
+    return Number(value, float(np.nanstd(resampled, ddof=1)), percentile_interval(resampled, 0.95))

@@ -39,23 +39,24 @@ def _tables(arguments: argparse.Namespace) -> int:
     from hedge_tasks.numbers import Column, Table
     from hedge_tasks.runs.run_files import load_runs
 
-    wanted = arguments.table or TABLES
-    if wrong := [n for n in wanted if n not in TABLES]:
+    table_numbers = arguments.table or TABLES
+    if wrong := [n for n in table_numbers if n not in TABLES]:
         raise ConfigError(f"--table {wrong[0]}: the paper's tables of results are {', '.join(map(str, TABLES))}")
     runs = [run for path in arguments.runs for run in load_runs(path)]
-    found = tables_of(runs, arguments.published, arguments.parsing)
-    cells = number_rows([one.tables[n] for one in found for n in wanted])
+    by_model = tables_of(runs, arguments.published, arguments.parsing)
+    cells = number_rows([one.tables[n] for one in by_model for n in table_numbers])
     if arguments.out:
         write_whole(arguments.out, cells.to_csv())
     facts = [
-        {"model": one.model, "runs": list(one.runs), "published": one.beside, "notes": list(one.notes)} for one in found
+        {"model": one.model, "runs": list(one.runs), "published": one.beside, "notes": list(one.notes)}
+        for one in by_model
     ]
     value: dict[str, Any] = {"models": facts, "cells": cells.to_records()}
-    blocks = [one.to_text(wanted) for one in found]
+    blocks = [one.to_text(table_numbers) for one in by_model]
     if arguments.scores:
-        pairs = correlations(beside(found, read_scores(arguments.scores)))
+        pairs = correlations(beside(by_model, read_scores(arguments.scores)))
         value["correlations"] = [dict(zip(("one", "other", "models", "r"), pair, strict=True)) for pair in pairs]
-        rows = [{"pair": f"{one} / {other}", "models": models, "r": r} for one, other, models, r in pairs]
+        rows = [{"pair": f"{one} / {second}", "models": models, "r": r} for one, second, models, r in pairs]
         title = "Figure 5, Pearson's r between benchmarks"
         blocks.append(Table([Column("pair", " "), Column("models"), Column("r")], rows, title=title).to_text())
     show(arguments, value, "\n\n".join(blocks))

@@ -77,11 +77,11 @@ class RightShare(OfSums):
 
     Attributes:
         among: columns of the documents and the values that they must have.
-        wanted: what these documents are called where there are none.
+        population: what these documents are called where there are none.
         read: verdict -> as it counts; None leaves the document out.
     """
 
-    wanted: str
+    population: str
     among: Mapping[str, Sequence[str]] = field(default_factory=dict)
     read: Callable[[Record], Record | None] = lambda verdict: verdict
     columns: tuple[str, ...] = ("scenario", "group")
@@ -107,7 +107,7 @@ class RightShare(OfSums):
         return of_values([record["right"] for record in records])
 
     def why_undefined(self, records: Sequence[Record]) -> str:
-        return f"no judged document is of {self.wanted}"
+        return f"no judged document is of {self.population}"
 
     def fault(self, record: Record, document: Record) -> str | None:
         return fault_of((CLEAN,), record, document)
@@ -146,8 +146,8 @@ class ResistanceRate(OfSums):
         first: dict[tuple[str, int], int] = {}
         forms = self._forms
         if self.controlled:  # without controls there is nothing that a lie could be told from
-            there = {CONTROLS[r["scenario"]] for r in records if r["scenario"] in CONTROLS}
-            forms = {name: place for name, place in forms.items() if self.scenarios[place] in there}
+            controlled = {CONTROLS[r["scenario"]] for r in records if r["scenario"] in CONTROLS}
+            forms = {name: place for name, place in forms.items() if self.scenarios[place] in controlled}
         for row, record in enumerate(records):
             place = forms.get(record["scenario"])
             if place is not None and record["right"] is not None and clean.get(record["pair"]):
@@ -158,15 +158,15 @@ class ResistanceRate(OfSums):
     @property
     def _forms(self) -> Mapping[str, int]:
         """Place of the scenario that a form of an item counts for."""
-        controls = {name: of for name, of in CONTROLS.items() if self.controlled and of in self.scenarios}
-        own = {name: place for place, name in enumerate(self.scenarios)}
-        return {**own, **{name: own[of] for name, of in controls.items()}}
+        places = {name: place for place, name in enumerate(self.scenarios)}
+        controls = CONTROLS if self.controlled else {}
+        return places | {name: places[scenario] for name, scenario in controls.items() if scenario in places}
 
     def statistic(self, sums: FloatArray) -> FloatArray:
         """Mean over the scenarios that anything was asked in; shape (m, scenarios, 2) -> (m,)."""
         rates = _rates(sums)
-        asked = (~np.isnan(rates)).sum(axis=-1)
-        return np.where(asked > 0, np.nansum(rates, axis=-1) / np.maximum(asked, 1), np.nan)
+        n_asked = (~np.isnan(rates)).sum(axis=-1)
+        return np.where(n_asked > 0, np.nansum(rates, axis=-1) / np.maximum(n_asked, 1), np.nan)
 
     def why_undefined(self, records: Sequence[Record]) -> str:
         where = self.scenarios[0] if len(self.scenarios) == 1 else "any perturbed scenario"
@@ -217,10 +217,10 @@ class Average(OfSums):
     def fault(self, record: Record, document: Record) -> str | None:
         """A clean question is of one of the types."""
         names = [part.name for part in self.parts]
-        asked = [record[name]["right"] for name in names if record[name]["right"] is not None]
-        if len(asked) > 1:
+        values = [record[name]["right"] for name in names if record[name]["right"] is not None]
+        if len(values) > 1:
             return "more than one type of question"
-        whole = {"right": asked[0] if asked else None, "group": record[names[0]]["group"]}
+        whole = {"right": values[0] if values else None, "group": record[names[0]]["group"]}
         return fault_of((CLEAN,), whole, document)
 
 
@@ -300,14 +300,14 @@ def _shares(name: str) -> list[RightShare]:
     parts = {**{aspect: (aspect,) for aspect in (*PERCEPTION, *KNOWLEDGE)}, **pooled}
     return [
         *(
-            RightShare(name=f"{name}_{s}", wanted=f"the scenario {s!r}", among={"scenario": (s,)})
+            RightShare(name=f"{name}_{s}", population=f"the scenario {s!r}", among={"scenario": (s,)})
             for s in SCENARIOS
             if s != CLEAN
         ),
         *(
             RightShare(
                 name=f"{name}_{part}",
-                wanted=f"the aspect {part!r} (clean)",
+                population=f"the aspect {part!r} (clean)",
                 among={"aspect": aspects, "scenario": (CLEAN,)},
             )
             for part, aspects in parts.items()
@@ -316,7 +316,7 @@ def _shares(name: str) -> list[RightShare]:
 
 
 def _clean_share(name: str, title: str, about: str, **declared: Any) -> RightShare:
-    declared = {"wanted": f"the scenario {CLEAN!r}", "among": {"scenario": (CLEAN,)}, **declared}
+    declared = {"population": f"the scenario {CLEAN!r}", "among": {"scenario": (CLEAN,)}, **declared}
     return RightShare(name=name, title=title, about=about, **declared)
 
 
@@ -325,7 +325,7 @@ def _average(scenario: str, **declared: Any) -> Average:
     parts = (
         RightShare(
             name=f"accuracy_{task}{ending}",
-            wanted=f"type {task!r} in {scenario!r}",
+            population=f"type {task!r} in {scenario!r}",
             among={"scenario": (scenario,), "task": (task,)},
         )
         for task in DISCRIMINATIVE
@@ -334,12 +334,12 @@ def _average(scenario: str, **declared: Any) -> Average:
 
 
 def _resistance(name: str, scenarios: Sequence[str], title: str, when: str, **declared: Any) -> ResistanceRate:
-    about = "Of the items answered rightly when clean, the share still answered rightly when {}; mean over scenarios."
+    right = "Of the items answered rightly when clean, the share still answered rightly when"
     return ResistanceRate(
         name=name,
         scenarios=tuple(scenarios),
         title=title,
-        about=about,
+        about=f"{right} {when}; mean over scenarios.",
         kept=True,
         **declared,
     )
@@ -394,7 +394,7 @@ MEASURES: tuple[Measure, ...] = (
         "accuracy_clean_read",
         "accuracy, clean and readable",
         "Share of right answers among the replies that can be read.",
-        wanted="the scenario 'clean' and readable",
+        population="the scenario 'clean' and readable",
         read=lambda verdict: None if verdict.get("category") == UNREADABLE else verdict,
     ),
     _clean_share(

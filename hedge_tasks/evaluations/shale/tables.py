@@ -81,27 +81,27 @@ class ModelTables:
     tables: Mapping[int, ModelNumbers]
     notes: tuple[str, ...]
 
-    def to_text(self, wanted: Sequence[int]) -> str:
+    def to_text(self, numbers: Sequence[int]) -> str:
         """Return the tables that are wanted."""
         blocks = [f"{self.model or 'unknown model'}:", *(f"- {title}" for title in self.runs)]
-        for n in wanted:
+        for n in numbers:
             blocks += ["", _table(n, self.tables[n], self.beside).to_text()]
         return "\n".join([*blocks, *(["", *(f"Note: {note}." for note in self.notes)] if self.notes else [])])
 
 
 def _table(n: int, table: ModelNumbers, beside: str) -> Table:
     measures = [pool.measure for pool in COLUMNS[n]]
-    there = [m for m in measures if table.numbers[m.name].n]
+    asked_measures = [m for m in measures if table.numbers[m.name].n]
     title = f"Table {n}, {TITLES[n]}"
-    if not there:
+    if not asked_measures:
         return Table([], [], title=title, notes=["  nothing of it was asked"])
-    left = [m.title for m in measures if m not in there and not m.name.startswith("rr_")]
-    undefined = {m.title: number for m in there if not (number := table.numbers[m.name]).defined}
+    left = [m.title for m in measures if m not in asked_measures and not m.name.startswith("rr_")]
+    undefined = {m.title: number for m in asked_measures if not (number := table.numbers[m.name]).defined}
     notes = [f"  {name}: {number.reason}" for name, number in undefined.items()]
     notes += [f"  not asked: {', '.join(left)}"] if left else []
-    of = ModelNumbers({}, table.numbers, table.published)
-    about = {"units": "items", "groups": "scenes", "paper": f"paper ({beside})", "notes": notes}
-    return tall_table([of], there, title=title, **about)  # type: ignore[arg-type]
+    row = ModelNumbers({}, table.numbers, table.published)
+    headings = {"units": "items", "groups": "scenes", "paper": f"paper ({beside})", "notes": notes}
+    return tall_table([row], asked_measures, title=title, **headings)  # type: ignore[arg-type]
 
 
 def title_of(name: str) -> str:
@@ -117,8 +117,10 @@ def title_of(name: str) -> str:
 
 
 def _share(task: str, scenario: str = CLEAN) -> RightShare:
-    wanted = f"type {task!r} in {scenario!r}"
-    return RightShare(name=task, title=title_of(task), wanted=wanted, among={"scenario": (scenario,), "task": (task,)})
+    population = f"type {task!r} in {scenario!r}"
+    return RightShare(
+        name=task, title=title_of(task), population=population, among={"scenario": (scenario,), "task": (task,)}
+    )
 
 
 def _mean(name: str, tasks: tuple[str, ...], scenario: str = CLEAN, *, blind: bool = False) -> Pool:
@@ -128,7 +130,7 @@ def _mean(name: str, tasks: tuple[str, ...], scenario: str = CLEAN, *, blind: bo
 
 def _aspect(name: str) -> Pool:
     among = {"scenario": (CLEAN,), "aspect": (name,)}
-    return Pool(RightShare(name=name, title=title_of(name), wanted=f"the aspect {name!r} (clean)", among=among))
+    return Pool(RightShare(name=name, title=title_of(name), population=f"the aspect {name!r} (clean)", among=among))
 
 
 def _type(task: str) -> Pool:
@@ -137,15 +139,18 @@ def _type(task: str) -> Pool:
 
 def _resistances(tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> list[Pool]:
     """RR, and ours: the resistance to each scenario, whose mean it is."""
-    each = {"rr": scenarios, **{f"rr_{scenario}": (scenario,) for scenario in scenarios}}
-    return [Pool(ResistanceRate(name=name, title=title_of(name), scenarios=of), tasks) for name, of in each.items()]
+    by_name = {"rr": scenarios, **{f"rr_{scenario}": (scenario,) for scenario in scenarios}}
+    return [
+        Pool(ResistanceRate(name=name, title=title_of(name), scenarios=pooled), tasks)
+        for name, pooled in by_name.items()
+    ]
 
 
 def _controlled(tasks: tuple[str, ...]) -> Iterator[Pool]:
     """Ours: the resistance that is one in the controls as well, and to each control alone."""
     parts = {"rr_controlled": CONTROLLED, **{f"rr_{name}_controlled": (name,) for name in CONTROLLED}}
-    for name, of in parts.items():
-        yield Pool(ResistanceRate(name=name, title=title_of(name), scenarios=of, controlled=True), tasks)
+    for name, pooled in parts.items():
+        yield Pool(ResistanceRate(name=name, title=title_of(name), scenarios=pooled, controlled=True), tasks)
     for name in CONTROLS:
         yield Pool(ResistanceRate(name=f"rr_{name}", title=title_of(f"rr_{name}"), scenarios=(name,)), tasks)
 
@@ -215,9 +220,13 @@ def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """The paper's tables of every model that answered SHALE's questions, without those that nothing was asked for."""
     if not any(map(is_shale, runs)):
         return []
-    found = tables_of(runs)
-    tables = [(one.model, _table(n, numbers, one.beside)) for one in found for n, numbers in one.tables.items()]
-    alone = len(found) == 1
+    by_model = tables_of(runs)
+    tables = [
+        (of_model.model, _table(n, numbers, of_model.beside))
+        for of_model in by_model
+        for n, numbers in of_model.tables.items()
+    ]
+    alone = len(by_model) == 1
     return [
         table if alone else replace(table, title=f"{model}: {table.title}") for model, table in tables if table.rows
     ]
@@ -227,7 +236,7 @@ def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> Mod
     taken: dict[tuple[bool, str], JudgedAnswer] = {}
     titles, notes = [], []
     for run in runs:  # the newest first
-        mine = {(one.blind, id): one for id, one in answered(run, parsing)}
+        mine = {(answer.blind, id): answer for id, answer in answered(run, parsing)}
         if taken.keys() & mine.keys():
             notes.append(f"{run.title} is left out: a newer run has the same questions")
             continue
@@ -280,24 +289,24 @@ def _right(answers: AnswerSet, verdict: Mapping[str, Any], document: Mapping[str
 
 
 def _number(pool: Pool, answers: Iterable[JudgedAnswer]) -> Number:
-    mine = [one for one in answers if one.blind == pool.blind and one.document["task"] in pool.tasks]
-    return pool.measure.estimate([pool.measure.record(None, _as_verdict(one), one.document) for one in mine])  # type: ignore[arg-type]  # no scores are read
+    mine = [answer for answer in answers if answer.blind == pool.blind and answer.document["task"] in pool.tasks]
+    return pool.measure.estimate([pool.measure.record(None, _as_verdict(answer), answer.document) for answer in mine])  # type: ignore[arg-type]  # no scores are read
 
 
-def _as_verdict(one: JudgedAnswer) -> dict[str, Any]:
-    return {"label": None if one.right is None else 1 - one.right, "category": None}
+def _as_verdict(answer: JudgedAnswer) -> dict[str, Any]:
+    return {"label": None if answer.right is None else 1 - answer.right, "category": None}
 
 
 def _lacks(pool: Sequence[JudgedAnswer]) -> Iterator[str]:
-    seen = [one for one in pool if not one.blind]
-    asked = {one.document["task"] for one in seen if one.document["scenario"] == CLEAN}
-    if asked and len(asked) < len(TASKS):
-        there = ", ".join(task for task in TASKS if task in asked)
-        yield f"Tables 6 and 7 are over {there} alone; the paper's are over all four types"
+    seen = [answer for answer in pool if not answer.blind]
+    tasks_asked = {answer.document["task"] for answer in seen if answer.document["scenario"] == CLEAN}
+    if tasks_asked and len(tasks_asked) < len(TASKS):
+        names = ", ".join(task for task in TASKS if task in tasks_asked)
+        yield f"Tables 6 and 7 are over {names} alone; the paper's are over all four types"
     for table, tasks, scenarios in ((2, DISCRIMINATIVE, NOISY_SCENARIOS), (3, GENERATIVE, IMAGE_SCENARIOS)):
-        noisy = {one.document["scenario"] for one in seen if one.document["task"] in tasks} & {*scenarios}
+        noisy = {answer.document["scenario"] for answer in seen if answer.document["task"] in tasks} & {*scenarios}
         if noisy and len(noisy) < len(scenarios):
-            there = ", ".join(scenario for scenario in scenarios if scenario in noisy)
-            yield f"the resistance rate of Table {table} is over {there} alone"
-    if silent := sum(one.right is None for one in pool):
+            names = ", ".join(scenario for scenario in scenarios if scenario in noisy)
+            yield f"the resistance rate of Table {table} is over {names} alone"
+    if silent := sum(answer.right is None for answer in pool):
         yield f"{silent} of {len(pool)} answers have no verdict and are in no share"

@@ -43,8 +43,8 @@ def read_items(path: Path) -> list[VopeImage]:
     items = []
     for number, row in enumerate(rows, 1):
         where = f"{path}, item {number}"
-        found = _Item.read(row, where)
-        items.append(VopeImage(str(found.id), found.images[0], tuple(truth_of(found.truth, where))))
+        record = _Item.read(row, where)
+        items.append(VopeImage(str(record.id), record.images[0], tuple(truth_of(record.truth, where))))
     seen: set[str] = set()
     for number, item in enumerate(items, 1):
         if item.id in seen:
@@ -62,8 +62,8 @@ def image_reader(folder: Path) -> ReadImage:
     images = ImageFolder(folder)
 
     def read(name: str) -> bytes | None:
-        found = images.read(name)
-        return images.read(name.removeprefix(_YEAR)) if found is None else found
+        content = images.read(name)
+        return images.read(name.removeprefix(_YEAR)) if content is None else content
 
     return read
 

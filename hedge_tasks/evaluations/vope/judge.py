@@ -92,8 +92,8 @@ class VopeJudge(ReplyJudge):
     def reading(self, parsing: str, case: Case) -> Reading:
         if parsing == HEDGE:
             return read_yes_no(case.answer, case.question, cut=case.cut)
-        said = official.vope(case.answer)
-        return Reading(said, OFFICIAL if said is not None else NOTHING)
+        answer = official.vope(case.answer)
+        return Reading(answer, OFFICIAL if answer is not None else NOTHING)
 
     def truth(self, case: Case) -> str:
         if case.reference not in ("yes", "no"):

@@ -80,8 +80,8 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     references = [recheck.reference or "" for recheck in answers.follow_ups]
     first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
     second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
-    records = object_records(answers, objects, [said == "yes" for said in references], judge.judge(first))
-    again = [verdict.category for verdict in judge.judge(second)]
+    records = object_records(answers, objects, [reference == "yes" for reference in references], judge.judge(first))
+    second_kinds = [verdict.category for verdict in judge.judge(second)]
     shares = [option_shares(option_logprobs(recheck.forced)) for recheck in answers.follow_ups]
     return [
         replace(
@@ -90,7 +90,7 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
             kind_forced=None if p is None or p["Yes"] == p["No"] else SETS[entry.present, p["Yes"] > p["No"]],
             p_yes=None if p is None else p["Yes"],
         )
-        for entry, kind, p in zip(records, again, shares, strict=True)
+        for entry, kind, p in zip(records, second_kinds, shares, strict=True)
     ]
 
 
@@ -123,8 +123,8 @@ def object_records(
     clean = [_categories(answer.text) for answer in answers.clean]
     noisy = [_categories(answer.text) for answer in answers.noisy]
     return [
-        _record(word, category, there, verdict, clean, noisy)
-        for (word, category), there, verdict in zip(objects, present, verdicts, strict=True)
+        _record(word, category, is_present, verdict, clean, noisy)
+        for (word, category), is_present, verdict in zip(objects, present, verdicts, strict=True)
     ]
 
 
@@ -184,5 +184,5 @@ def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> 
     if not read:
         return Verdict(None, "no reply to a recheck says yes or no", judge, version)
     wrong = [record.word for record in read if record.kind is not None and record.kind.startswith("hallucinated")]
-    said = f"wrong about {', '.join(wrong)}" if wrong else f"right about all of {len(read)} objects"
-    return Verdict(int(bool(wrong)), said, judge, version, "hallucinated" if wrong else "supported")
+    reason = f"wrong about {', '.join(wrong)}" if wrong else f"right about all of {len(read)} objects"
+    return Verdict(int(bool(wrong)), reason, judge, version, "hallucinated" if wrong else "supported")

@@ -35,10 +35,10 @@ def mitigated() -> dict[str, dict[tuple[str, str], float]]:
     return _shares("table3.csv", "method")
 
 
-def _shares(file: str, of: str) -> dict[str, dict[tuple[str, str], float]]:
+def _shares(file: str, name_column: str) -> dict[str, dict[tuple[str, str], float]]:
     table: dict[str, dict[tuple[str, str], float]] = {}
     for row in _rows(file):
-        name = row.pop(of)
+        name = row.pop(name_column)
         places = {key: key.split("/") for key in row}
         table[name] = {(task, measure): float(row[key]) / 100 for key, (task, measure) in places.items()}
     return table
@@ -58,9 +58,9 @@ def published_of(model: str | None, task: str | None) -> dict[str, Published]:
     """Everything printed of a model in a task, by the name of our measure; empty where one is not the paper's."""
     if model is None or task is None:
         return {}
-    values = {name: ("Table 1", value) for (of, name), value in shares()[model].items() if of == task}
-    for (of, kind), counts in relevance()[model].items():
-        if of == task:
+    values = {name: ("Table 1", value) for (of_task, name), value in shares()[model].items() if of_task == task}
+    for (of_task, kind), counts in relevance()[model].items():
+        if of_task == task:
             values |= {f"relevance_{kind}_{i}": ("Tables 4 to 6", float(n)) for i, n in enumerate(counts, 1)}
     return {name: Published(table, model, task, name, value) for name, (table, value) in values.items()}
 
@@ -69,7 +69,7 @@ def published_with(method: str, model: str | None, task: str | None) -> dict[str
     """The same of a model with a method of mitigation; empty where one is not Table 3's."""
     if model != MITIGATED or task is None or method not in mitigated():
         return {}
-    values = {name: value for (of, name), value in mitigated()[method].items() if of == task}
+    values = {name: value for (of_task, name), value in mitigated()[method].items() if of_task == task}
     return {name: Published("Table 3", model, task, name, value) for name, value in values.items()}
 
 

@@ -38,9 +38,9 @@ class VopeTask(HedgeTask):
         for it: one that HEDGE_JUDGE names is asked about relevance, if it can rate that.
         """
         judge = required_judge(settings.judge, VopeJudge, task)
-        if given := os.environ.get(ENVIRONMENT, "").strip():
-            if _all_rate_relevance(given):
-                judge.relevance = relevance_judges(given)
+        if spec := os.environ.get(ENVIRONMENT, "").strip():
+            if _all_rate_relevance(spec):
+                judge.relevance = relevance_judges(spec)
             else:
                 logger.info("{}: {} names no judge of relevance and is not asked", task, ENVIRONMENT)
         return judge

@@ -112,13 +112,13 @@ class DetectorMetric(evaluate.Metric):
         """
         # All options before anything is taken in: an error leaves what was added as it was.
         backend = build_backend(clustering, **options) if isinstance(clustering, str) else clustering
-        asked = {"with_question": check.flag("with_question", with_question), "alpha": check.finite("alpha", alpha)}
+        settings = {"with_question": check.flag("with_question", with_question), "alpha": check.finite("alpha", alpha)}
         if predictions is None and references is not None:
             raise DataError("references without predictions")
         if predictions is None and self.writer is None:
             raise DataError("there is nothing to score: give predictions, or add some")
         result: dict[str, Any] | None = super().compute(
-            predictions=predictions, references=references, backend=backend, **asked
+            predictions=predictions, references=references, backend=backend, **settings
         )
         return result
 

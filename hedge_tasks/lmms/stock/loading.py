@@ -26,7 +26,7 @@ _LABELS = ("task", MAPPING, "tag")
 _Tasks = dict[Any, Any]
 
 
-def match(manager: Any, asked: str | Sequence[str], original: Callable[[Any, Any], list[str]]) -> list[str]:
+def match(manager: Any, task_list: str | Sequence[str], original: Callable[[Any, Any], list[str]]) -> list[str]:
     """`TaskManager.match_tasks`: which tasks the command line means.
 
     A name comes back as it was given, or the command line takes it for unknown; a pattern as the tasks that it fits.
@@ -34,22 +34,22 @@ def match(manager: Any, asked: str | Sequence[str], original: Callable[[Any, Any
     Raises:
         ConfigError: a task behind `hedge:` is unknown (names the nearest one), or a pattern fits none.
     """
-    names = [asked] if isinstance(asked, str) else list(asked)
+    names = [task_list] if isinstance(task_list, str) else list(task_list)
     others = [name for name in names if not is_ours(name)]
-    found = list(original(manager, others)) if others else []
+    matched = list(original(manager, others)) if others else []
     parsed = {name: StockName.parse(name) for name in names if is_ours(name)}
     for name, stock in parsed.items():
         if not stock.is_pattern:
             _known(manager, stock.task)
-            found.append(name)
+            matched.append(name)
     singly = {stock.task for stock in parsed.values()}
     for stock in parsed.values():
         if stock.is_pattern:
             fitting = fnmatch.filter(manager.all_subtasks, stock.task)
             if not fitting:
                 raise ConfigError(f"{stock.shown}: no task of lmms-eval has such a name")
-            found += [name for task in fitting if task not in singly and (name := stock.of(task)) not in found]
-    return found
+            matched += [name for task in fitting if task not in singly and (name := stock.of(task)) not in matched]
+    return matched
 
 
 def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
@@ -61,8 +61,10 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
     Raises:
         ConfigError: nothing is left, or a task is asked for twice.
     """
-    asked = [StockName.parse(name).shown for name in ([names] if isinstance(names, str) else names) if is_ours(name)]
-    for name, count in Counter(asked).items():
+    stock_names = [
+        StockName.parse(name).shown for name in ([names] if isinstance(names, str) else names) if is_ours(name)
+    ]
+    for name, count in Counter(stock_names).items():
         if count > 1:
             raise ConfigError(f"{name} is asked for {count} times; {MAPPING} in a YAML gives it another name as well")
     refused: dict[str, Exception] = {}
@@ -84,12 +86,18 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
     return loaded
 
 
-def load_one(manager: Any, given: Any, task_type: str, parent: Any, update: Mapping[str, Any] | None) -> _Tasks | None:
+def load_one(
+    manager: Any, name_or_config: Any, task_type: str, parent: Any, update: Mapping[str, Any] | None
+) -> _Tasks | None:
     """`TaskManager._load_individual_task_or_group`: the task, or all of a group or tag; None for what is not ours."""
-    name = given.get("task") if isinstance(given, Mapping) else given
+    name = name_or_config.get("task") if isinstance(name_or_config, Mapping) else name_or_config
     if not isinstance(name, str):
         return None
-    own = {key: value for key, value in given.items() if key != "task"} if isinstance(given, Mapping) else {}
+    own = (
+        {key: value for key, value in name_or_config.items() if key != "task"}
+        if isinstance(name_or_config, Mapping)
+        else {}
+    )
     changes = {**own, **(update or {})}
     if is_ours(name):
         return _load_named(manager, StockName.parse(name), task_type, parent, changes)
@@ -137,7 +145,7 @@ def _prefixed(member: Any, stock: StockName) -> Any:
     inner = member["task"]
     if isinstance(inner, str):
         return {**member, "task": stock.of(inner)}
-    return {**member, "group": PREFIX + member["group"], "task": [_prefixed(one, stock) for one in inner]}
+    return {**member, "group": PREFIX + member["group"], "task": [_prefixed(nested, stock) for nested in inner]}
 
 
 def _load_members(manager: Any, names: Sequence[str], task_type: str, changes: Mapping[str, Any]) -> _Tasks:

@@ -142,9 +142,9 @@ class Numbers:
             seen[str(rule)] = numbers
         # First what told right from wrong; then what said wrong of all, for a reference need not have the form of an
         # answer. What says right of everything, also of nothing at all, is about something else.
-        for wanted in (2, 1):
+        for n_distinct in (2, 1):
             for rule, numbers in binary:
-                if len(numbers) == wanted and 0.0 in numbers:
+                if len(numbers) == n_distinct and 0.0 in numbers:
                     return rule
         raise ConfigError(self._advice(sound, seen, task))
 
@@ -177,19 +177,19 @@ class Numbers:
         return not is_graded(metric) and bool(self._stock.higher_is_better().get(metric, True))
 
     def _advice(
-        self, probes: Sequence[StockOutcome], seen: Mapping[str, Sequence[float]], task: str, asked: str | None = None
+        self, probes: Sequence[StockOutcome], seen: Mapping[str, Sequence[float]], task: str, named: str | None = None
     ) -> str:
         """Return what the metrics said, and what to give."""
-        for metric in [asked] if asked else self.metrics:
+        for metric in [named] if named else self.metrics:
             if not any(name.startswith(metric) for name in seen):
                 seen = {**seen, **self._said(probes, metric)}
-        shown = "; ".join(
+        listing = "; ".join(
             name + (f": {', '.join(f'{number:g}' for number in numbers[:6])}" if numbers else "")
             for name, numbers in seen.items()
         )
-        example = asked or self.metrics[0]
+        example = named or self.metrics[0]
         return (
-            f"{task}: no metric is 0 or 1 for every document. Of known answers they say: {shown}. Say which one tells "
+            f"{task}: no metric is 0 or 1 for every document. Of known answers they say: {listing}. Say which one tells "
             f"right from wrong, and from where on: {task}:judge={example}:at_least=0.5 (or at_most=; field=KEY for "
             f"the key of a record); or judge=none; or HEDGE_JUDGE names a judge of this package"
         )
@@ -198,21 +198,21 @@ class Numbers:
         """The numbers of a metric by how they are read, or what it gives instead of numbers."""
         if rule := next(self._rules(probes, metric, StockOptions()), None):
             return {str(rule): self._distinct(probes, rule)}
-        given = next((probe.metrics[metric] for probe in probes if metric in probe.metrics), None)
-        keys = ", ".join(map(str, given)) if isinstance(given, Mapping) else ""
+        value = next((probe.metrics[metric] for probe in probes if metric in probe.metrics), None)
+        keys = ", ".join(map(str, value)) if isinstance(value, Mapping) else ""
         return {f"{metric}: {f'records with {keys}' if keys else 'nothing that is a number'}": []}
 
-    def _number(self, metric: str, given: Any, how: str) -> float | None:
+    def _number(self, metric: str, value: Any, how: str) -> float | None:
         if how == "value":
-            return _finite(given)
+            return _finite(value)
         if how != "aggregation":
-            return _finite(given.get(how)) if isinstance(given, Mapping) else None
-        if given is None or not self._may_stand_alone(metric):
+            return _finite(value.get(how)) if isinstance(value, Mapping) else None
+        if value is None or not self._may_stand_alone(metric):
             return None
         try:
             # Some print a line a document, and some change what they are given.
             with contextlib.redirect_stdout(io.StringIO()):
-                return _finite(self._aggregations[metric]([copy.deepcopy(given)]))
+                return _finite(self._aggregations[metric]([copy.deepcopy(value)]))
         except Exception:  # task code of all kinds: then it has no number for one document
             return None
 

@@ -36,7 +36,7 @@ class ShownDocument:
     def kind(self) -> Kind:
         if not self.media:
             return "text"
-        return "pictures" if all(isinstance(one, Image.Image) for one in self.media) else "other"
+        return "pictures" if all(isinstance(item, Image.Image) for item in self.media) else "other"
 
     def media_key(self) -> str:
         """Return what tells these pictures from others; empty where there are none."""
@@ -108,7 +108,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, (bytes, bytearray)):
         return hashlib.sha256(value).hexdigest()
     if isinstance(value, np.ndarray):

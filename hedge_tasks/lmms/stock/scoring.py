@@ -75,8 +75,8 @@ class StockScoring:
             texts: one answer a document.
         """
         # lmms-eval's filters read `resps` and write `filtered_resps`.
-        about = {"task": self._stock.config.task, "repeats": 1}
-        instances = [Instance("generate_until", (), 0, {**about, "doc_id": i}, [t]) for i, t in enumerate(texts)]
+        metadata = {"task": self._stock.config.task, "repeats": 1}
+        instances = [Instance("generate_until", (), 0, {**metadata, "doc_id": i}, [t]) for i, t in enumerate(texts)]
         for ensemble in self._stock._filters:
             ensemble.apply(instances, documents)
         return {name: [instance.filtered_resps[name] for instance in instances] for name in self.filters}
@@ -118,8 +118,8 @@ class StockScoring:
 def copied(value: Any) -> Any:
     """Mappings and lists anew, whatever they hold as it is (functions, pictures)."""
     if isinstance(value, Mapping):
-        return {key: copied(one) for key, one in value.items()}
-    return [copied(one) for one in value] if isinstance(value, list) else value
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _said(error: Exception) -> str:

@@ -143,8 +143,8 @@ class StockTask(HedgeTask):
         self._probes = Probes(self._stock, self._scoring, documents, rows)
         outcomes = self._probes.outcomes(thorough=asks is None)
         rule = self._numbers.rule(outcomes, self._options, name)
-        told = {"filter": self._scoring.filters[0], **({"asks_a_model": asks} if asks else {})}
-        judge = StockJudge(rule, self._numbers, told, self._outcomes)
+        facts = {"filter": self._scoring.filters[0], **({"asks_a_model": asks} if asks else {})}
+        judge = StockJudge(rule, self._numbers, facts, self._outcomes)
         if asks:
             self._probes.check_reachable(judge, outcomes, name)
         return judge
@@ -235,10 +235,10 @@ class StockTask(HedgeTask):
 
     def choices(self, document: Mapping[str, Any]) -> tuple[str, ...] | None:
         """The letters of the question's options, where it has some and one of them is the right answer."""
-        found = {tuple(option.letter for option in lettered(text)) for text in self._presentation.texts(document)} - {
-            ()
-        }
-        letters = found.pop() if len(found) == 1 else ()
+        letter_sets = {
+            tuple(option.letter for option in lettered(text)) for text in self._presentation.texts(document)
+        } - {()}
+        letters = letter_sets.pop() if len(letter_sets) == 1 else ()
         return letters if self._right_letter(document) in letters else None
 
     def _right_letter(self, document: Mapping[str, Any]) -> str:
@@ -246,10 +246,12 @@ class StockTask(HedgeTask):
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         options = {option.letter: option.text for option in lettered(answers.question or "")}
-        said = read_option(answers.baseline.text, options, cut=answers.baseline.finish == "length") if options else None
+        reading = (
+            read_option(answers.baseline.text, options, cut=answers.baseline.finish == "length") if options else None
+        )
         return {
             **offered_facts(answers, self._right_letter(document)),
-            "option_said": None if said is None or said.soft else said.value,
+            "option_said": None if reading is None or reading.soft else reading.value,
         }
 
     def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -288,20 +290,20 @@ class StockTask(HedgeTask):
 
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
         doc = self._documents[doc_id]
-        shown, settings = self._presentation.of(doc), self._settings
-        if shown.kind == "other" and self.plan.noisy_count:
+        presented, settings = self._presentation.of(doc), self._settings
+        if presented.kind == "other" and self.plan.noisy_count:
             raise ConfigError(
                 f"{self.config.task}: document {doc_id} shows more than pictures, which nothing here perturbs; give "
                 "n_noisy=0"
             )
-        self._without_pictures += not shown.media
-        self._data.image_keys[doc_id] = media = shown.media_key()
+        self._without_pictures += not presented.media
+        self._data.image_keys[doc_id] = media = presented.media_key()
         id_ = str(doc[settings.id]) if settings.id else str(doc_id)
         self._rows[id_] = doc_id
         group = str(doc[settings.group]) if settings.group else media or f"text {text_digest(ctx)}"
         return self._sample_request(
             id=id_,
-            key=self._key(shown.key(ctx), doc_id),
+            key=self._key(presented.key(ctx), doc_id),
             question=ctx,
             load_images=self._presentation.media,
             reference=target_text(self._stock, doc),
@@ -309,8 +311,8 @@ class StockTask(HedgeTask):
             question_type=str(doc[settings.question_type]) if settings.question_type else None,
             choices=self._choices(doc),
             options=self._offered(doc),
-            conversation=shown.conversation,
-            other_media=shown.kind == "other",
+            conversation=presented.conversation,
+            other_media=presented.kind == "other",
         )
 
     def _key(self, key: str, doc_id: int) -> str:
@@ -414,9 +416,9 @@ def _check_kind(name: str, config: Mapping[str, Any]) -> None:
         raise ConfigError(f"{name}: {config.get('task')} is of type {output}; hedge: samples answers (generate_until)")
 
 
-def _limits(given: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
+def _limits(generation_kwargs: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
     """Return what of a stock task's generation settings a sampling plan takes over."""
-    settings = {key: value for key, value in (given or {}).items() if value is not None}
+    settings = {key: value for key, value in (generation_kwargs or {}).items() if value is not None}
     limits = {key: settings[key] for key in _LIMITS if key in settings}
     length = next((settings[key] for key in _LENGTHS if key in settings), None)
     if length is not None:
