@@ -15,7 +15,8 @@ import yaml
 from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data.manifests import manifests_of
 from hedge_tasks.data.splits import DATA_FILES
-from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS_VARIABLE, MODEL_VARIABLES, ClusterFilter, ScoreFilter
+from hedge_tasks.evaluation import included_file
+from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS, FILTERS_VARIABLE, MODEL_VARIABLES
 from hedge_tasks.lmms.results import filter_settings
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.runs.editions import SEEDS, Edition, edition_of, manifest_digest
@@ -25,7 +26,6 @@ from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 
 _VARIABLES = (ENVIRONMENT, VARIABLE, FILTERS_VARIABLE, DETECTORS_VARIABLE, *MODEL_VARIABLES.values())
-_STEPS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}
 
 
 def edition_of_file(file: Path, folders: list[Path] | None = None, seeds: tuple[int, ...] = SEEDS) -> Edition:
@@ -57,9 +57,9 @@ def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:
     filters = {}
     for pipeline in protocol.pipelines(config.get("filter_list") or ())[: None if plan.n else 1]:
         steps = [
-            _STEPS[step["function"]](**{key: value for key, value in step.items() if key != "function"})
+            FILTERS[step["function"]](**{key: value for key, value in step.items() if key != "function"})
             for step in pipeline["filter"]
-            if step.get("function") in _STEPS
+            if step.get("function") in FILTERS
         ]
         filters[pipeline["name"]] = filter_settings(steps)
     options = {key: value for key, value in (config.get("dataset_kwargs") or {}).items() if key != DATA_FILES}
@@ -91,8 +91,6 @@ _NamesFunctions.add_constructor("!function", lambda loader, node: loader.constru
 
 def _class_of(file: Path) -> Any:
     """The class that a task is built as, which its file or one that it includes names."""
-    from hedge_tasks.evaluation import included_file
-
     config = yaml.load(file.read_text("utf-8"), Loader=_NamesFunctions) or {}
     if "class" in config:
         module, _, name = str(config["class"]).rpartition(".")

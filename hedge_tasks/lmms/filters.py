@@ -10,11 +10,10 @@ filter_list:
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.model_outputs import ModelOutputs
@@ -24,6 +23,7 @@ from hedge_tasks.detectors.pipeline import USUAL, Scores
 from hedge_tasks.detectors.scorer import InsideSource, Scorer, score_all
 from hedge_tasks.detectors.units import UnitEvidence
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io import options as check
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.runs.processes import gather
 
@@ -37,8 +37,8 @@ FILTERS_VARIABLE = "HEDGE_FILTERS"
 """Environment variable: the names of the filter pipelines to run, with commas; all of them where it is empty."""
 
 
-def asked_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The pipelines of a task's YAML that `HEDGE_FILTERS` asks for.
+def chosen_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the pipelines of a task's YAML that `HEDGE_FILTERS` names; all where it is empty.
 
     Raises:
         ConfigError: it names one that the task has not.
@@ -51,8 +51,8 @@ def asked_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
     return [pipeline for pipeline in filter_list if not chosen or pipeline["name"] in chosen]
 
 
-def asked_detectors() -> list[str]:
-    """The detectors that `HEDGE_DETECTORS` names; `all` are those that are not experimental.
+def chosen_detectors() -> list[str]:
+    """Return the detectors that `HEDGE_DETECTORS` names; `all` are those that are not experimental.
 
     Raises:
         ConfigError: there is none of that name; names the nearest one.
@@ -62,6 +62,17 @@ def asked_detectors() -> list[str]:
         return list(registry.named(names)) if names else []
     except ConfigError as error:
         raise ConfigError(f"{DETECTORS_VARIABLE}: {error}") from None
+
+
+_Step = TypeVar("_Step")
+
+
+def steps_of(ensembles: Iterable[Any], kind: type[_Step]) -> Iterator[tuple[str, _Step]]:
+    """Return the steps of one kind in lmms-eval's filter pipelines, each with the name of its pipeline."""
+    for ensemble in ensembles:
+        for step in ensemble.filters:
+            if isinstance(step, kind):
+                yield ensemble.name, step
 
 
 class ClusterFilter:
@@ -81,8 +92,7 @@ class ClusterFilter:
     def __init__(
         self, backend: str = "", with_question: bool = False, question_position: str = "before", **options: Any
     ) -> None:
-        if not isinstance(with_question, bool):
-            raise ConfigError(f"with_question: expected true or false, got {with_question!r}")
+        check.flag("with_question", with_question)
         variable = MODEL_VARIABLES.get(backend)
         if variable and os.environ.get(variable):
             options["model"] = os.environ[variable]
@@ -140,25 +150,32 @@ class ScoreFilter:
     def __init__(self, alpha: float = 1.0, **options: Any) -> None:
         for key in options:
             raise unknown("option of hedge_score", key, ["alpha"])
-        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not math.isfinite(alpha):
-            raise ConfigError(f"alpha: expected a finite number, got {alpha!r}")
-        self.alpha = float(alpha)
+        self.alpha = check.finite("alpha", alpha)
         self._backend: ClusteringBackend | None = None
         self._further: tuple[str, ...] = ()
         self._claims: Mapping[str, UnitEvidence] = {}
         self._inside: Callable[[Sequence[AnswerSet]], InsideSource] | None = None
 
-    def know(self, claims: Mapping[str, UnitEvidence]) -> None:
-        """Say what is known of the answers' claims, by their id."""
+    def use_claims(self, claims: Mapping[str, UnitEvidence]) -> None:
+        """Score with the evidence of the answers' claims, by their id."""
         self._claims = claims
 
     def serve(self, detectors: Sequence[str], backend: ClusteringBackend | None) -> None:
-        """Say what is asked besides the usual detectors, and what the answers will have been clustered with."""
+        """Score with further detectors besides the usual ones.
+
+        Args:
+            detectors: their names.
+            backend: that the answers are clustered with.
+        """
         self._further = tuple(name for name in dict.fromkeys(detectors) if name not in USUAL)
         self._backend = backend
 
     def look_inside(self, source: Callable[[Sequence[AnswerSet]], InsideSource]) -> None:
-        """Say what was kept from inside the model, as a function of the answers."""
+        """Let detectors see what was kept from inside the model.
+
+        Args:
+            source: answers -> where their tensors are read.
+        """
         self._inside = source
 
     def settings(self) -> dict[str, Any]:

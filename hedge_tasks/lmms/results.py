@@ -14,7 +14,7 @@ from hedge_tasks.adjudication import Case, Verdict, verdict_record
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument
 from hedge_tasks.errors import DrawsFailed
-from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
+from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter, steps_of
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
 from hedge_tasks.runs.evidence import KeptEvidence
 from hedge_tasks.runs.processes import gather, is_first
@@ -44,9 +44,9 @@ class Results:
 
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
         """How the model behaved, as the hook saw it: decoding sent, findings of the probe, use of the picture."""
-        of_all = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
-        if of_all:
-            self.outcome["sampled"] = of_all[0]
+        every_report = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
+        if every_report:
+            self.outcome["sampled"] = every_report[0]
 
     def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
         """How the model has read its own replies beside the rules, over all processes; see `lmms.self_reading`."""
@@ -138,12 +138,10 @@ class Results:
 
 
 def keep_outputs(ensembles: Sequence[Any]) -> ModelOutputs:
-    """Return what models say of the answers from here on."""
+    """Let filters keep what models say of the answers, and return where they keep it."""
     outputs = ModelOutputs()
-    for ensemble in ensembles:
-        for step in ensemble.filters:
-            if isinstance(step, ClusterFilter):
-                step.keep(outputs)
+    for _, step in steps_of(ensembles, ClusterFilter):
+        step.keep(outputs)
     return outputs
 
 

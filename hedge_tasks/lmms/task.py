@@ -22,13 +22,13 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data, Manifest
 from hedge_tasks.detectors.registry import get
-from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.lmms.documents import load_documents
 from hedge_tasks.lmms.filters import (
     ClusterFilter,
     ScoreFilter,
-    asked_detectors,
-    asked_filters,
+    chosen_detectors,
+    chosen_filters,
+    steps_of,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import model_identity, store_folder
@@ -47,7 +47,7 @@ from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.scoring.task_claims import FoundClaims, TaskClaims
+from hedge_tasks.scoring.task_claims import TaskClaims
 
 
 class HedgeTask(TaskResults):
@@ -70,10 +70,6 @@ class HedgeTask(TaskResults):
     plan: SamplingPlan
     not_on_hub: ClassVar[Mapping[str, str]] = {}
 
-    _claims: TaskClaims | None = None
-    _found_claims: FoundClaims | None = None
-    _parts: Mapping[str, UnitsOfAnswer] | None = None
-
     # --- building -----------------------------------------------------------------------------------------------------
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
@@ -89,9 +85,9 @@ class HedgeTask(TaskResults):
         protocol = protocol_of(self._settings.protocol)
         framework["generation_kwargs"] = {**protocol.sampling, **(framework.get("generation_kwargs") or {})}
         if framework.get("filter_list"):
-            framework["filter_list"] = asked_filters(protocol.pipelines(framework["filter_list"]))
+            framework["filter_list"] = chosen_filters(protocol.pipelines(framework["filter_list"]))
         super().__init__(config=framework, model_name=model_name)
-        self._tell_filters()
+        self._configure_filters()
 
     def _start(
         self, settings: DocumentSettings, *, measures: Mapping[str, Measure], judge: Judge, prompt: Prompt
@@ -102,19 +98,16 @@ class HedgeTask(TaskResults):
         self._warned = False
         self._asked_at: float | None = None
 
-    def _tell_filters(self) -> None:
+    def _configure_filters(self) -> None:
         """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
-        detectors = [*detectors_of(self._measures.values()), *asked_detectors()]
+        detectors = [*detectors_of(self._measures.values()), *chosen_detectors()]
         of_measures = [need for measure in self._measures.values() for need in measure.passes]
         self._inside = frozenset[str]().union(*(get(name).parts for name in detectors))
         self._forced = passes_needed([*of_measures, *(need for name in detectors for need in get(name).needs)])
         for ensemble in self._filters:
-            backend = None
-            for step in ensemble.filters:
-                if isinstance(step, ClusterFilter):
-                    backend = step.scorer.backend
-                elif isinstance(step, ScoreFilter):
-                    step.serve(detectors, backend)
+            backends = [step.scorer.backend for _, step in steps_of([ensemble], ClusterFilter)]
+            for _, step in steps_of([ensemble], ScoreFilter):
+                step.serve(detectors, backends[-1] if backends else None)
 
     @property
     def reasoning_tags(self) -> Tags:

@@ -31,6 +31,7 @@ from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import (
     ScoredAnswers,
     ScoreFilter,
+    steps_of,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
@@ -110,7 +111,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if passes := sum(answers.n_forced for _, answers, _ in everything):
             cost["forced"] = {"passes": passes}
         columns = self._kept_columns(instances, labelled)
-        outputs = self._remember()
+        outputs = self._keep_outputs()
         evidence = KeptEvidence()
         try:
             self._find_claims(labelled, everything)
@@ -139,17 +140,15 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             keys = {a.id: inside_key(task, model, a.id, a.baseline.text) for a in answers}
             return lambda names: read_inside(at, keys, names)
 
-        for ensemble in self._filters:
-            for step in ensemble.filters:
-                if isinstance(step, ScoreFilter):
-                    step.look_inside(source)
+        for _, step in steps_of(self._filters, ScoreFilter):
+            step.look_inside(source)
 
-    def _remember(self) -> ModelOutputs:
+    def _keep_outputs(self) -> ModelOutputs:
         """Return what models say of the answers from here on, where the run is kept."""
         if output_folder(self._args, FOLDER) is None:
             return ModelOutputs()
         outputs = keep_outputs(self._filters)
-        self._tell_filters()
+        self._configure_filters()
         return outputs
 
     def _adjudicate(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
@@ -181,10 +180,8 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             self._parts = units_by_answer(scored_claims.scored, text=TEXT in detectors, **labels)
         self._found_claims = scored_claims
         self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
-        for ensemble in self._filters:
-            for step in ensemble.filters:
-                if isinstance(step, ScoreFilter):
-                    step.know(scored_claims.evidence)
+        for _, step in steps_of(self._filters, ScoreFilter):
+            step.use_claims(scored_claims.evidence)
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
         """Every answer as the evaluation reads it."""

@@ -12,14 +12,14 @@ from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.paper_tables import judge_settings, select
+from hedge_tasks.evaluations.paper_tables import judge_settings, select, with_published
 from hedge_tasks.evaluations.vope import measures, relevance
 from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, SETS, TRUE_DESCRIPTION, VopeJudge
 from hedge_tasks.evaluations.vope.measures import ObjectCount
 from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.presence import is_present
-from hedge_tasks.evaluations.vope.published import KINDS, models, published_of, published_with, task_of
+from hedge_tasks.evaluations.vope.published import KINDS, MODELS, PUBLISHED, setting_of
 from hedge_tasks.evaluations.vope.vocabulary import coco
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.paper_tables import ModelNumbers, numbers_in, tall_table, wide_table
@@ -108,17 +108,18 @@ def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None
     sets = tuple(a if presence is None else _placed(a, presence) for a in run.answer_sets)
     verdicts = {a.id: _story(run, a, judge, keep=judge.parsing == own) for a in sets}
     columns = {a.id: {"truth": a.reference or ""} for a in sets}
-    method, model, task = _method(run), plain_model(run.model), task_of(run.task)
+    method, model = _method(run), plain_model(run.model)
     read = replace(run, answer_sets=sets, verdicts=verdicts, columns=columns)
     numbers = numbers_in(read, [*SHARES, *COUNTS, *AUROCS, *RELEVANCE, *KAPPAS])
-    paper = beside or named_like(model, models())
-    theirs = published_with(str(method["name"]), paper, task) if method else published_of(paper, task)
     between = method.get("name") == CONTRAST
     alpha = float(method["alpha"]) if between else 0.0
     prompts = f"{method['prompt']}:{method['other']}" if between else ""
     decoding = f"alpha {alpha:g}" if between else mitigation_line({"method": method}) if method else PLAIN
     labels = {"model": model, "task": run.task, "decoding": decoding or PLAIN}
-    return Stories(ModelNumbers(labels, numbers, theirs, {"stories": len(sets)}), alpha, prompts)
+    row = ModelNumbers(labels, numbers, counts={"stories": len(sets)})
+    setting = setting_of(run.task, str(method.get("name", "")))
+    row = with_published(row, PUBLISHED, beside or named_like(model, MODELS), setting)
+    return Stories(row, alpha, prompts)
 
 
 def is_vope(run: Run) -> bool:

@@ -26,7 +26,7 @@ class StockJudge:
     Args:
         rule: how the metric is read.
         numbers: of the task's metrics.
-        told: what else the settings should hold.
+        facts: what else the settings should hold.
         outcomes: what `process_results` said, by the id of the case; filled when the answers are there.
     """
 
@@ -36,7 +36,7 @@ class StockJudge:
         self, rule: ReadingRule, numbers: Numbers, facts: Mapping[str, Any], outcomes: Mapping[str, StockOutcome]
     ) -> None:
         self.rule = rule
-        self._numbers, self._told, self._outcomes = numbers, dict(facts), outcomes
+        self._numbers, self._facts, self._outcomes = numbers, dict(facts), outcomes
         self._withdrawn: str | None = None
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
@@ -73,7 +73,7 @@ class StockJudge:
         rule = {"metric": self.rule.metric or "each document's own", "read": self.rule.how}
         limits = {key: getattr(self.rule, key) for key in ("at_least", "at_most")}
         thresholds = {key: value for key, value in limits.items() if value is not None}
-        return {"judge": self.name, "version": self.version, **rule, **thresholds, **self._told}
+        return {"judge": self.name, "version": self.version, **rule, **thresholds, **self._facts}
 
 
 class Probes:

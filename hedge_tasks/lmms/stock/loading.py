@@ -15,6 +15,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.lmms.stock.faults import cause_of
 from hedge_tasks.lmms.stock.names import MAPPING, PREFIX, StockName, is_ours
 from hedge_tasks.lmms.stock.options import StockOptions
 
@@ -197,16 +198,11 @@ def _guarded(manager: Any, name: str, build: Callable[[], _Tasks]) -> _Tasks:
     except HedgeError as error:
         refused[name] = error
     except Exception as error:  # task code and data sets of all kinds: the other tasks of the command must go on
-        cause = _cause(error)
+        cause = cause_of(error)
         logger.opt(exception=error).debug("where it came from")
         refused[name] = ConfigError(f"{name}: {type(cause).__name__}: {cause}")
         refused[name].__cause__ = cause
     return {}
-
-
-def _cause(error: Exception) -> BaseException:
-    attempt = getattr(error, "last_attempt", None)  # of tenacity's RetryError, which says nothing by itself
-    return (attempt.exception() if attempt is not None else None) or error
 
 
 def _known(manager: Any, task: str) -> Mapping[str, Any]:

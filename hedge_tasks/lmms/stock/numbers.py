@@ -129,7 +129,7 @@ class Numbers:
             fault = probes[0].fault if probes else "it has no documents"
             raise ConfigError(f"{task}: its scoring says nothing of its own references: {fault}")
         if options.judge is not None:
-            return self._asked(sound, options, task)
+            return self._rule_for(sound, options, task)
         shared: list[str | None] = [name for name in self.metrics if all(name in probe.metrics for probe in sound)]
         # Tasks such as mme file each document under one of several metrics, by its category.
         candidates = [name for name in shared if self._is_automatic(str(name))] if shared else [None]
@@ -148,7 +148,7 @@ class Numbers:
                     return rule
         raise ConfigError(self._advice(sound, seen, task))
 
-    def _asked(self, probes: Sequence[StockOutcome], options: StockOptions, task: str) -> ReadingRule:
+    def _rule_for(self, probes: Sequence[StockOutcome], options: StockOptions, task: str) -> ReadingRule:
         metric = str(options.judge)
         if metric not in self._aggregations:
             raise unknown(f"metric of {task}", metric, self.metrics)
@@ -182,19 +182,19 @@ class Numbers:
         """Return what the metrics said, and what to give."""
         for metric in [named] if named else self.metrics:
             if not any(name.startswith(metric) for name in seen):
-                seen = {**seen, **self._said(probes, metric)}
+                seen = {**seen, **self._readings(probes, metric)}
         listing = "; ".join(
             name + (f": {', '.join(f'{number:g}' for number in numbers[:6])}" if numbers else "")
             for name, numbers in seen.items()
         )
         example = named or self.metrics[0]
         return (
-            f"{task}: no metric is 0 or 1 for every document. Of known answers they say: {listing}. Say which one tells "
-            f"right from wrong, and from where on: {task}:judge={example}:at_least=0.5 (or at_most=; field=KEY for "
-            f"the key of a record); or judge=none; or HEDGE_JUDGE names a judge of this package"
+            f"{task}: no metric is 0 or 1 for every document. Of known answers they say: {listing}. Say which one "
+            f"tells right from wrong, and from where on: {task}:judge={example}:at_least=0.5 (or at_most=; field=KEY "
+            f"for the key of a record); or judge=none; or HEDGE_JUDGE names a judge of this package"
         )
 
-    def _said(self, probes: Sequence[StockOutcome], metric: str) -> dict[str, list[float]]:
+    def _readings(self, probes: Sequence[StockOutcome], metric: str) -> dict[str, list[float]]:
         """The numbers of a metric by how they are read, or what it gives instead of numbers."""
         if rule := next(self._rules(probes, metric, StockOptions()), None):
             return {str(rule): self._distinct(probes, rule)}

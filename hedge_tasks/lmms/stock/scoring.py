@@ -12,6 +12,7 @@ from lmms_eval.api.instance import Instance
 from loguru import logger
 
 from hedge_tasks.errors import unknown
+from hedge_tasks.lmms.stock.faults import cause_of
 from hedge_tasks.sampling.prefetch import ordered
 
 _LONGEST_FAULT = 300
@@ -91,7 +92,7 @@ class StockScoring:
             try:
                 metrics = method(self._stock, document, [filtered])
             except Exception as error:  # task code of all kinds; a document without a verdict is better than no run
-                return StockOutcome(fault=_said(error))
+                return StockOutcome(fault=_fault_of(error))
         if not isinstance(metrics, Mapping):
             return StockOutcome(fault=f"process_results gave {type(metrics).__name__} instead of metrics")
         return StockOutcome(metrics, f"its judge reported: {errors[0][:_LONGEST_FAULT]}" if errors else None)
@@ -122,9 +123,8 @@ def copied(value: Any) -> Any:
     return [copied(item) for item in value] if isinstance(value, list) else value
 
 
-def _said(error: Exception) -> str:
-    attempt = getattr(error, "last_attempt", None)  # of tenacity's RetryError, which says nothing by itself
-    cause = attempt.exception() if attempt is not None else error
+def _fault_of(error: Exception) -> str:
+    cause = cause_of(error)
     return f"process_results raised {type(cause).__name__}: {cause}"[:_LONGEST_FAULT]
 
 

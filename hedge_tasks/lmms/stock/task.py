@@ -24,8 +24,8 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.lmms.documents import Documents
-from hedge_tasks.lmms.filters import asked_filters
-from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.lmms.filters import chosen_filters
+from hedge_tasks.lmms.settings import TEXT_NOISE, DocumentSettings
 from hedge_tasks.lmms.stock.aggregations import guarded, stability_metrics, stability_records
 from hedge_tasks.lmms.stock.columns import group_column, id_column, type_column
 from hedge_tasks.lmms.stock.data import built, with_local_copy
@@ -42,9 +42,6 @@ from hedge_tasks.measures.measure import by_name
 from hedge_tasks.replies import read_option
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
-
-TEXT_NOISE = "neutral_wording"
-"""Perturbation of tasks that show nothing: the same text behind another introduction."""
 
 _LIMITS = ("max_new_tokens", "until", "top_p", "top_k")
 _LENGTHS = ("max_new_tokens", "max_gen_toks", "max_tokens")
@@ -96,7 +93,7 @@ class StockTask(HedgeTask):
         self._outcomes: dict[str, StockOutcome] = {}
         self._stock_answers: dict[tuple[str, int], StockAnswer] = {}
         self._rows: dict[str, int] = {}
-        self._keys_asked: dict[str, int] = {}
+        self._rows_by_key: dict[str, int] = {}
         self._without_pictures = 0
         self._start(
             DocumentSettings(
@@ -113,9 +110,9 @@ class StockTask(HedgeTask):
             prompt=Prompt(name=name, user="{question}"),
         )
         ConfigurableMessagesTask.__init__(self, config=self._framework(name, changes or {}), model_name=model_name)
-        self._tell_filters()
+        self._configure_filters()
         self._add_stock_metrics()
-        self._say()
+        self._log_notes()
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -180,7 +177,7 @@ class StockTask(HedgeTask):
             "metadata": stock.metadata if isinstance(stock.metadata, dict) else None,
             **changes,
         }
-        return {**framework, "filter_list": asked_filters(framework["filter_list"])}
+        return {**framework, "filter_list": chosen_filters(framework["filter_list"])}
 
     def _add_stock_metrics(self) -> None:
         """The stock task's rows beside ours; a name that is taken gets `task_` in front."""
@@ -198,7 +195,7 @@ class StockTask(HedgeTask):
             self._aggregation_list[name] = guarded(aggregation, f"{self.config.task}, {metric}")
             self._higher_is_better[name] = self._stock.higher_is_better().get(metric, "variance" not in metric)
 
-    def _say(self) -> None:
+    def _log_notes(self) -> None:
         """Say what a user should know before the hours of sampling."""
         task, media = self.config.task, self._kind
         if media == "other":
@@ -317,7 +314,7 @@ class StockTask(HedgeTask):
 
     def _key(self, key: str, doc_id: int) -> str:
         """The row tells documents apart that ask and show the same."""
-        return key if self._keys_asked.setdefault(key, doc_id) == doc_id else f"{key}.{doc_id}"
+        return key if self._rows_by_key.setdefault(key, doc_id) == doc_id else f"{key}.{doc_id}"
 
     # --- judging and scoring: the stock task's ------------------------------------------------------------------------
 
@@ -351,7 +348,7 @@ class StockTask(HedgeTask):
         scored = self._scoring.score_all(documents, columns, workers)
         for answers, row, filtered, outcomes in zip(answer_sets, rows, columns, scored, strict=True):
             self._outcomes[answers.id] = outcomes[0]
-            extra = self._stable(outcomes[len(filters) :])
+            extra = self._stability_records(outcomes[len(filters) :])
             for number, name in enumerate(filters):
                 # What a judging model that failed left behind is no measurement of anything.
                 own = {} if outcomes[number].fault else outcomes[number].metrics
@@ -368,7 +365,7 @@ class StockTask(HedgeTask):
                 *(self.config.task, len(faults), len(answer_sets), faults[0]),
             )
 
-    def _stable(self, outcomes: Sequence[StockOutcome]) -> Mapping[str, Any]:
+    def _stability_records(self, outcomes: Sequence[StockOutcome]) -> Mapping[str, Any]:
         if not self._stability or not isinstance(self.judge, StockJudge):
             return {}
         return stability_records(self._stability, [self.judge.verdict(outcome).label for outcome in outcomes])
