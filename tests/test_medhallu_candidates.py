@@ -27,8 +27,8 @@ from hedge_tasks.making.medhallu.candidates import (
     UNIFORM,
     CandidateQuestion,
     SemanticAnalysis,
-    analysed,
-    clustered,
+    analyse,
+    cluster_candidates,
     nli_backend,
     read_candidates,
 )
@@ -70,7 +70,7 @@ def scripted_nli(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def analysis(rows: Sequence[Mapping[str, Any]], threshold: float = 0.75) -> SemanticAnalysis:
     questions = [CandidateQuestion.read(one) for one in rows]
-    return analysed(clustered(questions, nli_backend(threshold=threshold), embedded))
+    return analyse(cluster_candidates(questions, nli_backend(threshold=threshold), embedded))
 
 
 # --- the brute force --------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_a_planted_effect_is_found_and_its_absence_too() -> None:
 
 
 def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
-    [one] = clustered(
+    [one] = cluster_candidates(
         [
             CandidateQuestion.read(
                 question("the drug", ("heart", True), ("heart", True), ("rate", True), ("rate", False))

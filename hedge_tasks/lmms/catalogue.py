@@ -25,7 +25,7 @@ PACKAGE = "package"
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedTask:
     """A task or group, as lists show it.
 
     Attributes:
@@ -59,7 +59,7 @@ def task_folder() -> Path:
 
 
 @cache
-def list_tasks() -> tuple[Listed, ...]:
+def list_tasks() -> tuple[ListedTask, ...]:
     """Return every task and group, those of an evaluation together, its main ones first."""
     listed = [_listed(path) for path in task_files()]
     by_name = {task.task: task for task in listed}
@@ -80,7 +80,7 @@ def task_files() -> list[Path]:
     return [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
 
 
-def _listed(path: Path) -> Listed:
+def _listed(path: Path) -> ListedTask:
     own = _read(path)
     group = isinstance(own.get("task"), list)
     name = str(own["group"] if group else own["task"])
@@ -88,7 +88,7 @@ def _listed(path: Path) -> Listed:
     main, variants = catalogue.get("tasks", {}), catalogue.get("variants", {})
     entry: dict[str, Any] = main.get(name) or variants.get(name) or {}
     prompt = (own.get("hedge_overrides") or {}).get("prompt")
-    return Listed(
+    return ListedTask(
         name,
         _title(path.parent),
         entry.get("about") or (f"prompt {prompt}" if prompt else ""),
@@ -102,7 +102,7 @@ def _listed(path: Path) -> Listed:
     )
 
 
-def _documents(task: Listed, by_name: Mapping[str, Listed]) -> int | None:
+def _documents(task: ListedTask, by_name: Mapping[str, ListedTask]) -> int | None:
     if not task.group:
         return task.documents
     members = [by_name.get(str(name)) for name in _read(Path(task.yaml))["task"]]

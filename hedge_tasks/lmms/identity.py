@@ -19,10 +19,10 @@ _NOT_OF_THE_ANSWER = frozenset(
     }
 )
 
-# An argument with such a word in its name is nobody's business, and another key is not another model.
 _NAMES = ("pretrained", "model", "model_version", "model_name")
 """Arguments that name the model, in lmms-eval's adapters and ours."""
 
+# Such an argument never reaches a file, and another key is not another model.
 _SECRETS = ("key", "token", "secret", "password")
 
 

@@ -25,7 +25,7 @@ _findings: dict[int, RunFinding | str] = {}
 
 
 def note_kept(folder: Path, *, own_data: bool, run: Run | None = None) -> None:
-    """A run was kept.
+    """Note that a run was kept.
 
     Args:
         folder: what `hedge` is given, such as lmms-eval's output folder.

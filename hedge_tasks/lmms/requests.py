@@ -1,4 +1,4 @@
-"""Before the first draw: whatever can be known to fail by then fails here, not after the hours of sampling."""
+"""Checks before the first draw, so that a run fails then, and not after hours of sampling."""
 
 from __future__ import annotations
 

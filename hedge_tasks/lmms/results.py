@@ -1,4 +1,4 @@
-"""After the last draw: what is found out about a task's documents, told in lmms-eval's results and kept as a run."""
+"""Results of a task after sampling: facts for lmms-eval's results file, and the run file."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Results:
     cost: dict[str, Any] = field(default_factory=dict)
 
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
-        """How the model behaved, as the hook saw it: decoding sent, findings of the probe, use of the picture."""
+        """Record how the model behaved: decoding sent, findings of the probe, use of the picture."""
         every_report = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
         if every_report:
             self.outcome["sampled"] = every_report[0]
 
     def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
-        """How the model has read its own replies beside the rules, over all processes; see `lmms.self_reading`."""
+        """Record how the model has read its own replies beside the rules, over all processes; see `self_reading`."""
         ranks = gather([dict(counts)])
         total = {name: sum((of_process[name] for of_process in ranks), type(value)()) for name, value in counts.items()}
         self.outcome["self_reading"] = total
@@ -61,7 +61,7 @@ class Results:
             )
 
     def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:
-        """Documents that are left out, of all processes.
+        """Record the documents that are left out, of all processes.
 
         Args:
             n_here: number of documents of this process.
@@ -81,12 +81,13 @@ class Results:
             self.outcome["failed"] = self.failed
 
     def note_verdicts(self, cases: Sequence[Case], judged: Sequence[tuple[Verdict, Mapping[str, Any]]]) -> None:
+        """Record the verdicts, each with what else its record holds."""
         for case, (verdict, facts) in zip(cases, judged, strict=True):
             record = {**verdict_record(case, verdict), **facts}
             self.verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
 
     def note_entropies(self, ensembles: Sequence[Any], instances: Sequence[Instance]) -> None:
-        """How many documents have no entropy at all, by filter: no AUROC can tell anything there."""
+        """Record the share of documents without any entropy, by filter: no AUROC can tell anything there."""
         shares = {}
         for ensemble in ensembles:
             scored = [instance.filtered_resps[ensemble.name] for instance in instances]
@@ -104,7 +105,7 @@ class Results:
             self.verdicts[id][CLAIMS] = spans
 
     def gather(self, task: str, judge: str, instances: list[Instance], answer_sets: list[AnswerSet]) -> Everything:
-        """(document, its answers, its verdict) of all processes; the first process reports what came of them."""
+        """Return (document, its answers, its verdict) of all processes; the first process reports the outcome."""
         numbered = [
             (instance.doc_id, answer_set, self.verdicts[answer_set.id])
             for instance, answer_set in zip(instances, answer_sets, strict=True)

@@ -99,7 +99,7 @@ class HedgeTask(TaskResults):
         self._asked_at: float | None = None
 
     def _configure_filters(self) -> None:
-        """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
+        """Tell each pipeline which detectors score: those of the table's rows, and those that the environment names."""
         detectors = [*detectors_of(self._measures.values()), *chosen_detectors()]
         of_measures = [need for measure in self._measures.values() for need in measure.passes]
         self._inside = frozenset[str]().union(*(get(name).parts for name in detectors))
@@ -161,7 +161,7 @@ class HedgeTask(TaskResults):
         self._asked_at = time.perf_counter()
 
     def _announce(self, processes: int) -> None:
-        """How much the model is going to be asked: a task of a thousand documents is tens of thousands of requests."""
+        """Log how many requests there will be: a task of a thousand documents is tens of thousands of them."""
         if not is_first():
             return
         n, noisy, documents = self.plan.n, self.plan.noisy_count, len(self._instances)
@@ -174,7 +174,7 @@ class HedgeTask(TaskResults):
         )
 
     def _prepare(self) -> None:
-        """The plan, and whatever can be known to fail before the first draw."""
+        """Read the plan, and check whatever can be checked before the first draw."""
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
         if missing := self._inside - parts_of(plan.inside):
@@ -197,13 +197,13 @@ class HedgeTask(TaskResults):
                 self._claims.check(bool(self._settings.images))
 
     def _leave_out_samples(self) -> None:
-        """Without samples there is nothing to cluster, and rows about samples have no number in any document."""
-        gone = [name for name, measure in self._listed().items() if looks_at_samples(measure)]
+        """Leave out filters and rows that are about samples, where none are drawn."""
+        gone = [name for name, measure in self._row_measures().items() if looks_at_samples(measure)]
         # Every clustering of a single answer is the same one.
         del self._filters[1:]
         for name in gone:
             del self._metric_fn_list[name]
-        if not any(measure.unit_detectors for measure in self._listed().values()):
+        if not any(measure.unit_detectors for measure in self._row_measures().values()):
             self._claims = None
         if gone:
             self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}

@@ -130,7 +130,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             self._save_run(everything, evidence, columns)
 
     def _look_inside(self) -> None:
-        """Let filters see what was kept from inside the model."""
+        """Let filters read what was kept from inside the model."""
         folder = store_folder(self._args)
         if not (self.plan.inside and isinstance(folder, Path)):
             return
@@ -162,17 +162,17 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
     def _judge_claims(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> None:
-        """Put into the verdicts what a judge of claims says of each claim, where there is one."""
+        """Record the labels of claims in the verdicts, where a judge of claims is declared."""
         if self._claims is not None:
             cases = {a.id: self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)}
             judged = self._claims.judged(answer_sets, cases, output_folder(self._args, LABELS))
             self._results.note_claims(judged)
 
     def _find_claims(self, answer_sets: Sequence[AnswerSet], everything: Everything) -> None:
-        """Ask how far the draws support the claims; rows and filters know of them from here on."""
+        """Find how far the draws support the claims, for rows and filters."""
         if self._claims is None:
             return
-        detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.unit_detectors)
+        detectors = dict.fromkeys(name for measure in self._row_measures().values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
             scored_claims = self._claims.found(answer_sets, run, [name for name in detectors if name != TEXT])
@@ -184,7 +184,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             step.use_claims(scored_claims.evidence)
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
-        """Every answer as the evaluation reads it."""
+        """Return every answer as the evaluation reads it."""
         if self._answers_are_free():
             return [spoken_set(answers) for answers in answer_sets]
         return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
@@ -259,7 +259,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if self._parts is not None:
             scores = replace(scores, parts=self._parts[scores.id])
         document = {**answer_columns(scored.answers), **doc, **self.facts(doc, scored.answers)}
-        records = {name: measure.record(scores, verdict, document) for name, measure in self._listed().items()}
+        records = {name: measure.record(scores, verdict, document) for name, measure in self._row_measures().items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
         return {**records, FAILED_RATE.name: {"value": 0, "group": None}} if self._results.failed else records
 
@@ -284,7 +284,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         self._aggregation_list: dict[str, Any] = {name: Aggregation(measure) for name, measure in rows.items()}
         self._higher_is_better = {name: measure.higher_is_better for name, measure in rows.items()}
 
-    def _listed(self) -> dict[str, Measure]:
+    def _row_measures(self) -> dict[str, Measure]:
         """The measures of the table's rows; fewer than those of the YAML where there are no samples."""
         return {name: measure for name, measure in self._measures.items() if name in self._metric_fn_list}
 

@@ -107,7 +107,7 @@ SENTENCES: Mapping[Statement, tuple[str, ...]] = MappingProxyType(
 lesion, the second for several; which of them is said claims nothing about their number."""
 
 _STATEMENTS = MappingProxyType(
-    {sentence.casefold().rstrip("."): said for said, wordings in SENTENCES.items() for sentence in wordings}
+    {sentence.casefold().rstrip("."): statement for statement, wordings in SENTENCES.items() for sentence in wordings}
 )
 
 

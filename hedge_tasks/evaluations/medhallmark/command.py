@@ -30,7 +30,7 @@ def add(commands: Parser) -> None:
 def _tables(arguments: argparse.Namespace) -> int:
     from hedge_tasks.evaluations.medhallmark import tables
     from hedge_tasks.evaluations.medhallmark.sentences import sentences_of, sentences_table
-    from hedge_tasks.evaluations.medhallmark.wording import stated
+    from hedge_tasks.evaluations.medhallmark.wording import settings_by_measure
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.measures.paper_tables import number_rows
     from hedge_tasks.measures.published import names_given
@@ -48,7 +48,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         "runs": [row.numbers.to_dict() for row in rows],
         "prefix_effects": [effect.to_dict() for effect in effects],
         "sentences": [of_run.facts() for of_run in sentences],
-        "wording": stated(),
+        "wording": settings_by_measure(),
         "published": tables.PUBLISHED,
     }
     short = short_names([row.model for row in rows])
@@ -56,7 +56,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     notes = [
         "Wording in %, as the paper prints it; behind ± the standard error over images. The paper's rows are of all "
         "7341 items, of which a part is released.",
-        *(f"{measure}: {settings}" for measure, settings in stated().items()),
+        *(f"{measure}: {settings}" for measure, settings in settings_by_measure().items()),
     ]
     show(arguments, facts, *laid_out, "\n".join(tables.reasons_of(rows, short)), "\n".join(notes))
     return 0

@@ -59,7 +59,7 @@ class JudgeQuality:
     consistency: Number
 
 
-def labelled(items: Sequence[MedHallMarkItem]) -> list[MedHallMarkItem]:
+def labelled_items(items: Sequence[MedHallMarkItem]) -> list[MedHallMarkItem]:
     """The items with a human label and a reference.
 
     Raises:
@@ -105,7 +105,7 @@ def judge_quality(
         DataError: no item can be compared.
     """
     options.count("rounds", rounds, at_least=1)
-    items = labelled(items)
+    items = labelled_items(items)
     cases = [_case(item, images) for item in items]
     by_round = [[verdict.category for verdict in judge.judge(cases)] for _ in range(rounds)]
     unchanged = [len(set(answers)) == 1 and answers[0] is not None for answers in zip(*by_round, strict=True)]

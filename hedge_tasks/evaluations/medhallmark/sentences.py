@@ -72,13 +72,13 @@ def sentences_of(runs: Sequence[Run], support: str = WORDS) -> list[Sentences]:
     if support not in SUPPORTS:
         raise unknown("support of sentences", support, SUPPORTS)
     return [
-        _of_run(run, support)
+        _sentences_of_run(run, support)
         for run in runs
         if any(answers.clean for answers in run.answer_sets) and any(map(is_by_sentence, run.verdicts.values()))
     ]
 
 
-def _of_run(run: Run, support: str) -> Sentences:
+def _sentences_of_run(run: Run, support: str) -> Sentences:
     origin = (run.model, support, len(run.answer_sets))
     options = model_options(run, NLI) if support == NLI else {}
     try:

@@ -1,7 +1,7 @@
 """Med-HallMark's tables out of finished runs: VQA, counterfactual questions and reports, with and without prefixes.
 
 Categories come from the verdicts in the run files. Common wording is measured anew from the stored answers, with the
-libraries and models of whoever asks (`wording.stated`).
+libraries and models of whoever asks (`wording.settings_by_measure`).
 """
 
 from __future__ import annotations
@@ -113,7 +113,11 @@ def numbers_of(runs: Sequence[Run]) -> list[SettingNumbers]:
     by_model: dict[str, list[Run]] = {}
     for run in runs:
         by_model.setdefault(run.model, []).append(run)
-    return [numbers for _, runs_of_model in sorted(by_model.items()) for numbers in _of_model(_merged(runs_of_model))]
+    return [
+        numbers
+        for _, runs_of_model in sorted(by_model.items())
+        for numbers in _numbers_of_model(_merged(runs_of_model))
+    ]
 
 
 def _merged(runs: Sequence[Run]) -> Run:
@@ -130,7 +134,7 @@ def _merged(runs: Sequence[Run]) -> Run:
     return replace(runs[0], answer_sets=tuple(a for run in runs for a in run.answer_sets), verdicts=verdicts)
 
 
-def _of_model(run: Run) -> Iterator[SettingNumbers]:
+def _numbers_of_model(run: Run) -> Iterator[SettingNumbers]:
     for setting, answer_sets in _by_setting(run.answer_sets).items():
         if answer_sets:
             documents = {m.name: documents_of(replace(run, answer_sets=tuple(answer_sets)), m) for m in _ALL}

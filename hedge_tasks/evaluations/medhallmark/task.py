@@ -11,7 +11,7 @@ from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.documents import check_options
 from hedge_tasks.evaluations.medhallmark.building import DATASET
-from hedge_tasks.evaluations.medhallmark.wording import stated
+from hedge_tasks.evaluations.medhallmark.wording import settings_by_measure
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb.text import QUESTION
@@ -48,13 +48,13 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
         raise unknown("value of 'prefixes'", str(prefixes), _PREFIXES)
     if not keep:
         dataset = _with_reference(dataset)
-    plain = _asked(dataset, dataset["question"][:], weakened=False)
+    plain = _with_questions(dataset, dataset["question"][:], weakened=False)
     if prefixes == "none":
         return plain
     prefixed = dataset.select([number for number, prefix in enumerate(dataset["prefix"]) if prefix])
     pairs = zip(prefixed["prefix"], prefixed["question"], strict=True)
     questions = [prefix.replace(QUESTION, question) for prefix, question in pairs]
-    both = concatenate_datasets([plain, _asked(prefixed, questions, weakened=True)])
+    both = concatenate_datasets([plain, _with_questions(prefixed, questions, weakened=True)])
     # Side by side, so that --limit keeps whole pairs.
     place = {pair: number for number, pair in enumerate(plain["pair"])}
     pairs = both["pair"][:]
@@ -73,7 +73,7 @@ def _with_reference(dataset: Dataset) -> Dataset:
     return dataset.select(rows)
 
 
-def _asked(dataset: Dataset, questions: list[str], *, weakened: bool) -> Dataset:
+def _with_questions(dataset: Dataset, questions: list[str], *, weakened: bool) -> Dataset:
     ids = dataset["id"][:]
     dataset = dataset.remove_columns("id").add_column("id", [f"{i}-weakened" if weakened else i for i in ids])
     dataset = dataset.add_column("asked", list(questions)).add_column("pair", ids)
@@ -88,7 +88,7 @@ class MedHallMarkTask(HedgeTask):
     }
 
     def circumstances(self) -> Mapping[str, Any]:
-        return {"wording": stated()}
+        return {"wording": settings_by_measure()}
 
 
 class MedHallMarkReportTask(MedHallMarkTask):

@@ -153,7 +153,7 @@ def bertscore_settings() -> BertScoreSettings:
     return BertScoreSettings(os.environ.get(BERTSCORE_MODEL) or DEFAULT_BERTSCORE, rescaled == "1")
 
 
-def stated() -> dict[str, str]:
+def settings_by_measure() -> dict[str, str]:
     """Say what the numbers of this module are made with, by measure."""
     return {
         "bertscore": str(bertscore_settings()),

@@ -25,7 +25,7 @@ def _tables(arguments: argparse.Namespace) -> int:
 
     names = names_given(arguments.name, list(tables.PATTERNS))
     runs = load_runs_of(arguments.runs, "MedHallu", tables.is_medhallu)
-    read = tables.beside_paper(tables.answered(runs, arguments.parsing), names)
+    read = tables.beside_paper(tables.read_runs(runs, arguments.parsing), names)
     changes, without = tables.differences(read), abstentions(read)
     if arguments.out:
         write_whole(arguments.out, tables.rows_of(read).to_csv())

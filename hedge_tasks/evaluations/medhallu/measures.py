@@ -22,6 +22,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, verdict_columns
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.mesh import MESH
+from hedge_tasks.evaluations.readings import readings_differ, vote_of
 from hedge_tasks.measures.known import DetectorAuroc
 from hedge_tasks.measures.measure import Auroc, Mean, Measure, OfSums, Record, ScoredCase
 from hedge_tasks.replies.parsing import OFFICIAL
@@ -141,7 +142,7 @@ class Detection(OfSums):
     def _called(self, verdict: Record, document: Record) -> int | None:
         """Return what a verdict calls the shown answer: 1 hallucinated, 0 factual; None where it says neither."""
         if self.parsing is not None:
-            verdict = next(vote for vote in verdict["votes"] if str(vote["judge"]).endswith(f":{self.parsing}"))
+            verdict = vote_of(verdict, self.parsing)
         category = verdict.get("category")
         if category is None and self.unread_wrong:
             return 1 - int(document["truth"])
@@ -356,10 +357,6 @@ def _not_sure(level: str = "") -> NotSureRate:
     )
 
 
-def _differ(verdict: Record, document: Record) -> bool:
-    return len({vote.get("category") for vote in verdict["votes"]}) > 1
-
-
 MEASURES: tuple[Measure, ...] = (
     _detection(
         f1,
@@ -467,7 +464,7 @@ MEASURES: tuple[Measure, ...] = (
     ReplyRate(
         name="parsers_differ",
         about="Share of replies that our reading and the reference code's read differently.",
-        has=_differ,
+        has=lambda verdict, document: readings_differ(verdict),
     ),
 )
 """Every measure of this benchmark; F1 leads, as in the paper's tables."""

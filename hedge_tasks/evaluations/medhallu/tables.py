@@ -15,6 +15,7 @@ from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, verdic
 from hedge_tasks.evaluations.medhallu.measures import LEVELS, MEASURES
 from hedge_tasks.evaluations.medhallu.mesh import MESH
 from hedge_tasks.evaluations.paper_tables import judge_settings, select, with_published
+from hedge_tasks.evaluations.readings import vote_of
 from hedge_tasks.measures.measure import Measure, OfSums
 from hedge_tasks.measures.of_run import documents_of
 from hedge_tasks.measures.paper_tables import (
@@ -138,7 +139,7 @@ def is_medhallu(run: Run) -> bool:
     return judge_settings(run).get("judge") == "medhallu"
 
 
-def answered(runs: Sequence[Run], parsing: str | None = None) -> list[ReadRun]:
+def read_runs(runs: Sequence[Run], parsing: str | None = None) -> list[ReadRun]:
     """Return finished runs with their numbers, by model and variant.
 
     Args:
@@ -147,13 +148,13 @@ def answered(runs: Sequence[Run], parsing: str | None = None) -> list[ReadRun]:
     Raises:
         DataError: a run is none of MedHallu, or of an edition that kept less.
     """
-    return sorted((_answered(run, parsing) for run in runs), key=lambda a: (a.run.model, a.variant, a.run.task))
+    return sorted((_read_run(run, parsing) for run in runs), key=lambda a: (a.run.model, a.variant, a.run.task))
 
 
-def _answered(run: Run, parsing: str | None) -> ReadRun:
+def _read_run(run: Run, parsing: str | None) -> ReadRun:
     if not is_medhallu(run):
         raise DataError(f"{run.title} is no run of MedHallu")
-    verdicts = {answers.id: _read(run, answers, parsing) for answers in run.answer_sets}
+    verdicts = {answers.id: _verdict(run, answers, parsing) for answers in run.answer_sets}
     columns = {answers.id: _columns(run, answers) for answers in run.answer_sets}
     read, variant = replace(run, verdicts=verdicts, columns=columns), _variant(run, parsing)
     labels = {"model": run.model, "task": run.task, "asked": variant.asked, "shown, offered": variant.setting}
@@ -174,16 +175,16 @@ def _variant(run: Run, parsing: str | None) -> Variant:
     return Variant(asked, documents.get("context") is not None, bool(judge_settings(run).get("not_sure")))
 
 
-def _read(run: Run, answers: AnswerSet, parsing: str | None) -> Mapping[str, Any]:
+def _verdict(run: Run, answers: AnswerSet, parsing: str | None) -> Mapping[str, Any]:
     verdict = run.verdicts.get(answers.id)
     if verdict is None or not all(column in verdict for column in ABOUT):
         raise DataError(f"{run.title}, {answers.id}: its verdict lacks {' or '.join(ABOUT)}; it is of an older edition")
     if parsing is None:
         return verdict
-    votes = [vote for vote in verdict.get("votes") or () if str(vote.get("judge")).endswith(f":{parsing}")]
-    if len(votes) != 1:
-        raise DataError(f"{run.title}, {answers.id}: no reading {parsing!r} is kept with its verdict")
-    return {**verdict, "category": votes[0].get("category")}
+    try:
+        return {**verdict, "category": vote_of(verdict, parsing).get("category")}
+    except (KeyError, TypeError, StopIteration):
+        raise DataError(f"{run.title}, {answers.id}: no reading {parsing!r} is kept with its verdict") from None
 
 
 def _columns(run: Run, answers: AnswerSet) -> dict[str, Any]:
@@ -303,7 +304,7 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change]) -> list[Table]
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """The paper's tables of the runs of MedHallu among these, each beside the paper's model of its name."""
-    read = beside_paper(answered(list(filter(is_medhallu, runs))), {})
+    read = beside_paper(read_runs(list(filter(is_medhallu, runs))), {})
     return tables_of(read, differences(read)) if read else []
 
 

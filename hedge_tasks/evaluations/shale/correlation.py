@@ -13,6 +13,7 @@ from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import PERCEPTION
 from hedge_tasks.evaluations.shale.tables import ModelTables
+from hedge_tasks.numbers import Cell, Column, Table
 
 FAITHFULNESS = "SHALE"
 """The name of our column: the share of right answers to clean questions about perception."""
@@ -73,6 +74,13 @@ def correlations(scores: Scores) -> list[tuple[str, str, int, float | None]]:
         pair = np.array([[scores[name][model] for model in models] for name in (first, second)], dtype=float)
         pairs.append((first, second, len(models), _pearson(pair) if len(models) >= LEAST_MODELS else None))
     return pairs
+
+
+def correlation_table(pairs: Sequence[tuple[str, str, int, float | None]]) -> Table:
+    """Return the correlations of `correlations` as a table."""
+    rows: list[dict[str, Cell]] = [{"pair": f"{a} / {b}", "models": models, "r": r} for a, b, models, r in pairs]
+    columns = [Column("pair", " "), Column("models"), Column("r")]
+    return Table(columns, rows, title="Figure 5, Pearson's r between benchmarks")
 
 
 def _pearson(pair: np.ndarray) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.evaluations.readings import readings_differ, vote_of
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
     COMBINED_SCENARIOS,
@@ -59,16 +60,6 @@ def fault_of(scenarios: Sequence[str], record: Record, document: Record) -> str 
     if right != (is_right({"label": label, "category": document["judged"]["category"]}) if mine else None):
         return f"right {right}, but the label is {label}, the verdict {document['judged']['category']}"
     return None
-
-
-def reading_of(verdict: Record, parsing: str) -> Record:
-    """The vote of one way to read replies."""
-    return next(vote for vote in verdict["votes"] if str(vote["judge"]).endswith(f":{parsing}"))
-
-
-def as_official(verdict: Record) -> Record:
-    """The verdict as the published code reads the reply; one that it cannot read is wrong."""
-    return reading_of(verdict, OFFICIAL)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -401,7 +392,7 @@ MEASURES: tuple[Measure, ...] = (
         "accuracy_clean_official",
         "accuracy, clean, official reading",
         "Share of right answers as the published code reads the replies; one that it cannot read is wrong.",
-        read=as_official,
+        read=lambda verdict: vote_of(verdict, OFFICIAL),
     ),
     VerdictRate(
         name="unreadable_rate",
@@ -416,7 +407,7 @@ MEASURES: tuple[Measure, ...] = (
     VerdictRate(
         name="parsers_differ",
         about="Share of replies that our reading and the published code's read differently.",
-        has=lambda verdict, document: int(len({vote.get("category") for vote in verdict["votes"]}) > 1),
+        has=lambda verdict, document: int(readings_differ(verdict)),
     ),
     VerdictRate(
         name="unclear_rate",

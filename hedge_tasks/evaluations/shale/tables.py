@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.readings import vote_of
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
     CONTROLS,
@@ -26,7 +27,7 @@ from hedge_tasks.evaluations.shale.items import (
     TASKS,
 )
 from hedge_tasks.evaluations.shale.judge import reply_is_right
-from hedge_tasks.evaluations.shale.measures import CONTROLLED, Average, ResistanceRate, RightShare, is_right, reading_of
+from hedge_tasks.evaluations.shale.measures import CONTROLLED, Average, ResistanceRate, RightShare, is_right
 from hedge_tasks.evaluations.shale.published import AVERAGE, models, published
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.paper_tables import ModelNumbers, tall_table
@@ -201,25 +202,21 @@ def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HED
         parsing: how replies to closed questions are read.
 
     Raises:
-        DataError: no run is of SHALE, or a run lacks what this reading needs.
+        DataError: a run lacks what this reading needs.
         ConfigError: the paper has no such model.
     """
     by_model: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: run.created, reverse=True):
         if is_shale(run):
             by_model.setdefault(run.model, []).append(run)
-    if not by_model:
-        raise DataError("no run of SHALE is here")
     return [
-        _of_model(model, mine, beside or named_like(model, models()) or AVERAGE, parsing)
+        _tables_of_model(model, mine, beside or named_like(model, models()) or AVERAGE, parsing)
         for model, mine in sorted(by_model.items())
     ]
 
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """The paper's tables of every model that answered SHALE's questions, without those that nothing was asked for."""
-    if not any(map(is_shale, runs)):
-        return []
     by_model = tables_of(runs)
     tables = [
         (of_model.model, _table(n, numbers, of_model.beside))
@@ -232,11 +229,11 @@ def paper_tables(runs: Sequence[Run]) -> list[Table]:
     ]
 
 
-def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> ModelTables:
+def _tables_of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> ModelTables:
     taken: dict[tuple[bool, str], JudgedAnswer] = {}
     titles, notes = [], []
     for run in runs:  # the newest first
-        mine = {(answer.blind, id): answer for id, answer in answered(run, parsing)}
+        mine = {(answer.blind, id): answer for id, answer in judged_answers(run, parsing)}
         if taken.keys() & mine.keys():
             notes.append(f"{run.title} is left out: a newer run has the same questions")
             continue
@@ -261,7 +258,7 @@ def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> Mod
     return ModelTables(model, beside, tuple(titles), tables, (*notes, *_lacks(list(taken.values()))))
 
 
-def answered(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, JudgedAnswer]]:
+def judged_answers(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, JudgedAnswer]]:
     """(id, what came of it) of all documents of a run, and of what was asked once more without the image.
 
     Raises:
@@ -283,7 +280,7 @@ def _right(answers: AnswerSet, verdict: Mapping[str, Any], document: Mapping[str
     if document["task"] not in DISCRIMINATIVE or parsing == HEDGE:
         return is_right({"label": answers.label, "category": verdict.get("category")})
     try:
-        return is_right(reading_of(verdict, parsing))
+        return is_right(vote_of(verdict, parsing))
     except (KeyError, StopIteration):
         raise DataError(f"{answers.id}: its verdict has no reading {parsing!r}") from None
 

@@ -64,7 +64,7 @@ class ObjectRecord:
         return {**fields, **fields.pop("scores")}
 
 
-def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
+def recheck_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     """Records of the objects that were rechecked after a baseline story.
 
     Args:
@@ -75,7 +75,7 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     Raises:
         DataError: a follow-up is no recheck of an object; names it.
     """
-    words = [_word(answers, recheck) for recheck in answers.follow_ups]
+    words = [word_of(answers, recheck) for recheck in answers.follow_ups]
     objects = [(word, coco().category(word, answers.id)) for word in words]
     references = [recheck.reference or "" for recheck in answers.follow_ups]
     first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
@@ -99,7 +99,12 @@ def _case(recheck: AnswerSet, reply: Answer) -> Case:
     return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text, cut=cut)
 
 
-def _word(answers: AnswerSet, recheck: AnswerSet) -> str:
+def word_of(answers: AnswerSet, recheck: AnswerSet) -> str:
+    """Return the word that a recheck asks about.
+
+    Raises:
+        DataError: the follow-up is no recheck of an object; names it.
+    """
     start = f"{answers.id}/"
     if not recheck.id.startswith(start):
         raise DataError(f"{answers.id}: the follow-up {recheck.id!r} is no recheck of one of its objects")
@@ -171,6 +176,11 @@ def story_scores(answers: AnswerSet) -> dict[str, float | None]:
     Every story weighs the same, as for `ObjectRecord.scores`, so that the two can be compared.
     """
     return _scores("story", [frozenset(_categories(answer.text)) for answer in answers.answers], len(answers.clean))
+
+
+def story_facts(answers: AnswerSet, records: Sequence[ObjectRecord]) -> dict[str, Any]:
+    """Return what a story's verdict keeps besides the label, for JSON: its objects, and the scores of the story."""
+    return {"objects": [entry.to_dict() for entry in records], "story": story_scores(answers)}
 
 
 def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:

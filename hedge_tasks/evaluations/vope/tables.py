@@ -17,7 +17,7 @@ from hedge_tasks.evaluations.vope import measures, relevance
 from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, SETS, TRUE_DESCRIPTION, VopeJudge
 from hedge_tasks.evaluations.vope.measures import ObjectCount
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict, word_of
 from hedge_tasks.evaluations.vope.presence import is_present
 from hedge_tasks.evaluations.vope.published import KINDS, MODELS, PUBLISHED, setting_of
 from hedge_tasks.evaluations.vope.vocabulary import coco
@@ -105,7 +105,7 @@ def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None
     judge = VopeJudge(parsing or own)
     if not is_vope(run):
         raise DataError(f"{run.title} is no run of VOPE")
-    sets = tuple(a if presence is None else _placed(a, presence) for a in run.answer_sets)
+    sets = tuple(a if presence is None else _with_presence(a, presence) for a in run.answer_sets)
     verdicts = {a.id: _story(run, a, judge, keep=judge.parsing == own) for a in sets}
     columns = {a.id: {"truth": a.reference or ""} for a in sets}
     method, model = _method(run), plain_model(run.model)
@@ -187,12 +187,12 @@ def _bare(numbers: ModelNumbers) -> ModelNumbers:
     return replace(numbers, published={})
 
 
-def _placed(answers: AnswerSet, presence: str) -> AnswerSet:
+def _with_presence(answers: AnswerSet, presence: str) -> AnswerSet:
     """The story with its rechecks' truths by another rule of presence."""
     truth = objects_of(answers.reference or "")
 
     def moved(recheck: AnswerSet) -> AnswerSet:
-        word = recheck.id.removeprefix(f"{answers.id}/")
+        word = word_of(answers, recheck)
         present = is_present(word, coco().category(word, recheck.id), truth, presence)
         return replace(recheck, reference="yes" if present else "no")
 
@@ -207,16 +207,14 @@ def _story(run: Run, answers: AnswerSet, judge: VopeJudge, *, keep: bool) -> dic
     """
     kept_objects = (run.verdicts.get(answers.id) or {}).get("objects") or []
     kept_by_word = {entry.get("word"): entry for entry in kept_objects if isinstance(entry, dict)}
-    records = [_as_known(entry, kept_by_word.get(entry.word, {}), keep) for entry in answered_records(answers, judge)]
+    records = [
+        _with_kept_reading(entry, kept_by_word.get(entry.word, {}), keep) for entry in recheck_records(answers, judge)
+    ]
     verdict = story_verdict(records, judge.name, judge.version)
-    return {
-        "objects": [entry.to_dict() for entry in records],
-        "story": story_scores(answers),
-        "label": verdict.label,
-    }
+    return {**story_facts(answers, records), "label": verdict.label}
 
 
-def _as_known(entry: ObjectRecord, kept_entry: Mapping[str, Any], keep: bool) -> ObjectRecord:
+def _with_kept_reading(entry: ObjectRecord, kept_entry: Mapping[str, Any], keep: bool) -> ObjectRecord:
     entry = replace(entry, relevance=tuple(kept_entry.get("relevance") or ()))
     if not (keep and kept_entry.get("by_model") and entry.kind is None):
         return entry

@@ -16,7 +16,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.building import DATASET
 from hedge_tasks.evaluations.vope.claims import labelled_objects
 from hedge_tasks.evaluations.vope.judge import VopeJudge, rates_relevance, relevance_judges
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.relevance import rate
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -71,8 +71,7 @@ class VopeTask(HedgeTask):
             (
                 story_verdict(mine, self.judge.name, self.judge.version),
                 {
-                    "objects": [entry.to_dict() for entry in mine],
-                    "story": story_scores(answers),
+                    **story_facts(answers, mine),
                     CLAIMS: [span.to_dict() for span in labelled_objects(answers, mine)],
                 },
             )
@@ -83,7 +82,7 @@ class VopeTask(HedgeTask):
         objects = story_objects(answers, self.judge.unit)
         if [f"{answers.id}/{word}" for word, _ in objects] != [recheck.id for recheck in answers.follow_ups]:
             raise DataError(f"{answers.id}: the rechecks are not those of the story's objects")
-        return answered_records(answers, self.judge)
+        return recheck_records(answers, self.judge)
 
 
 def _all_rate_relevance(spec: str) -> bool:

@@ -1,4 +1,4 @@
-"""Does a task work? Its documents are asked as a model would be, and its judge is tried on answers that are known."""
+"""Trial of a task: its documents as a model sees them, and its judge on answers that are known to be right or wrong."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Trial:
         judged: None where nobody judges.
     """
 
-    shown: tuple[DocumentPreview, ...]
+    previews: tuple[DocumentPreview, ...]
     judged: JudgeTrial | None
 
 
@@ -72,7 +72,7 @@ def try_task(folder: Path, task: OwnTask) -> Trial:
     previews = tuple(
         DocumentPreview(
             prompt.text(Wording(str(row[roles.question]))),
-            tuple(_size(picture) for column in picture_columns(roles) for picture in _listed(row[column])),
+            tuple(_size(picture) for column in picture_columns(roles) for picture in _as_list(row[column])),
             " | ".join(references_of(str(row[roles.answer]))) if roles.answer else "",
         )
         for row in islice(table.rows(None), N_DOCUMENTS)
@@ -80,7 +80,7 @@ def try_task(folder: Path, task: OwnTask) -> Trial:
     return Trial(previews, _judged(table, roles.question, roles.answer, roles) if roles.answer else None)
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 

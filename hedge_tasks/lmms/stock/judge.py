@@ -51,7 +51,7 @@ class StockJudge:
 
     def verdict(self, outcome: StockOutcome) -> Verdict:
         """The verdict that an outcome means."""
-        number = None if outcome.fault else self._numbers.of(outcome, self.rule)
+        number = None if outcome.fault else self._numbers.number_of(outcome, self.rule)
         label = None if number is None or self._withdrawn else self.rule.label(number)
         return Verdict(label, self._reason(outcome, number, label), self.name, self.version)
 

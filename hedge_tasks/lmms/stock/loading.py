@@ -41,15 +41,17 @@ def match(manager: Any, task_list: str | Sequence[str], original: Callable[[Any,
     parsed = {name: StockName.parse(name) for name in names if is_ours(name)}
     for name, stock in parsed.items():
         if not stock.is_pattern:
-            _known(manager, stock.task)
+            _index_entry(manager, stock.task)
             matched.append(name)
     singly = {stock.task for stock in parsed.values()}
     for stock in parsed.values():
         if stock.is_pattern:
             fitting = fnmatch.filter(manager.all_subtasks, stock.task)
             if not fitting:
-                raise ConfigError(f"{stock.shown}: no task of lmms-eval has such a name")
-            matched += [name for task in fitting if task not in singly and (name := stock.of(task)) not in matched]
+                raise ConfigError(f"{stock.title}: no task of lmms-eval has such a name")
+            matched += [
+                name for task in fitting if task not in singly and (name := stock.for_task(task)) not in matched
+            ]
     return matched
 
 
@@ -63,7 +65,7 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
         ConfigError: nothing is left, or a task is asked for twice.
     """
     stock_names = [
-        StockName.parse(name).shown for name in ([names] if isinstance(names, str) else names) if is_ours(name)
+        StockName.parse(name).title for name in ([names] if isinstance(names, str) else names) if is_ours(name)
     ]
     for name, count in Counter(stock_names).items():
         if count > 1:
@@ -109,12 +111,12 @@ def load_one(
 
 
 def _load_named(manager: Any, stock: StockName, task_type: str, parent: Any, changes: Mapping[str, Any]) -> _Tasks:
-    entry = _known(manager, stock.task)
+    entry = _index_entry(manager, stock.task)
     if entry["type"] == "tag":
-        return _load_members(manager, [stock.of(task) for task in entry["task"]], task_type, changes)
+        return _load_members(manager, [stock.for_task(task) for task in entry["task"]], task_type, changes)
     if entry["type"] == "group":
         return _load_group(manager, stock, entry, task_type, changes)
-    key = _numbered(manager, stock.shown, parent)
+    key = _numbered(manager, stock.title, parent)
     return _guarded(
         manager,
         key,
@@ -123,7 +125,7 @@ def _load_named(manager: Any, stock: StockName, task_type: str, parent: Any, cha
                 manager,
                 key,
                 {**manager._get_config(stock.task), **changes},
-                StockOptions.from_mapping(stock.options, stock.shown),
+                StockOptions.from_mapping(stock.options, stock.title),
                 task_type,
                 {},
             )
@@ -136,16 +138,16 @@ def _load_group(
 ) -> _Tasks:
     """The group under its name with `hedge:` in front, its members likewise; lmms-eval itself fills its rows."""
     config = {**(manager._get_config(stock.task) or {"task": entry["task"]}), **changes}
-    group = {**config, "group": stock.shown, "task": [_prefixed(member, stock) for member in config["task"]]}
+    group = {**config, "group": stock.title, "task": [_prefixed(member, stock) for member in config["task"]]}
     return manager._load_individual_task_or_group(group, task_type=task_type)
 
 
 def _prefixed(member: Any, stock: StockName) -> Any:
     if isinstance(member, str):
-        return stock.of(member)
+        return stock.for_task(member)
     inner = member["task"]
     if isinstance(inner, str):
-        return {**member, "task": stock.of(inner)}
+        return {**member, "task": stock.for_task(inner)}
     return {**member, "group": PREFIX + member["group"], "task": [_prefixed(nested, stock) for nested in inner]}
 
 
@@ -166,7 +168,7 @@ def _of_mapping(manager: Any, name: str, changes: Mapping[str, Any], task_type: 
         if key not in (*_CHANGES, *_LABELS):
             raise unknown(f"key beside {MAPPING} in {name}", key, (*_CHANGES, *_LABELS))
     stock = mapping["task"]
-    if _known(manager, stock)["type"] in ("group", "tag"):
+    if _index_entry(manager, stock)["type"] in ("group", "tag"):
         raise ConfigError(f"{name}: {stock} is a group; {MAPPING} takes one task")
     if MAPPING in _read_plainly(manager, stock):
         raise ConfigError(f"{name}: {stock} is itself made with {MAPPING}; name the task of lmms-eval")
@@ -205,7 +207,7 @@ def _guarded(manager: Any, name: str, build: Callable[[], _Tasks]) -> _Tasks:
     return {}
 
 
-def _known(manager: Any, task: str) -> Mapping[str, Any]:
+def _index_entry(manager: Any, task: str) -> Mapping[str, Any]:
     if task not in manager.task_index:
         raise unknown("task of lmms-eval", task, manager.all_tasks)
     entry: Mapping[str, Any] = manager.task_index[task]

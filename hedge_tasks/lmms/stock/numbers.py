@@ -103,7 +103,7 @@ class Numbers:
         """Metrics that are more than a file to be sent in."""
         return [name for name, function in self._aggregations.items() if not is_submission(name, function)]
 
-    def of(self, outcome: StockOutcome, rule: ReadingRule) -> float | None:
+    def number_of(self, outcome: StockOutcome, rule: ReadingRule) -> float | None:
         """The number that the rule reads; None where the outcome has none."""
         names = self.metrics if rule.metric is None else [rule.metric]
         metric = next((name for name in names if name in outcome.metrics), None)
@@ -166,11 +166,11 @@ class Numbers:
         higher = True if metric is None else bool(self._stock.higher_is_better().get(metric, True))
         for how in [options.record_key] if options.record_key else ["value", *FIELDS, "aggregation"]:
             rule = ReadingRule(metric, how, options.at_least, options.at_most, higher)
-            if any(self.of(probe, rule) is not None for probe in probes):
+            if any(self.number_of(probe, rule) is not None for probe in probes):
                 yield rule
 
     def _distinct(self, probes: Sequence[StockOutcome], rule: ReadingRule) -> list[float]:
-        return sorted({number for probe in probes if (number := self.of(probe, rule)) is not None})
+        return sorted({number for probe in probes if (number := self.number_of(probe, rule)) is not None})
 
     def _is_automatic(self, metric: str) -> bool:
         """Whether a metric may be taken without being asked for: not where better is lower, nor a grade by its name."""

@@ -287,7 +287,7 @@ class StockTask(HedgeTask):
 
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
         doc = self._documents[doc_id]
-        presented, settings = self._presentation.of(doc), self._settings
+        presented, settings = self._presentation.present(doc), self._settings
         if presented.kind == "other" and self.plan.noisy_count:
             raise ConfigError(
                 f"{self.config.task}: document {doc_id} shows more than pictures, which nothing here perturbs; give "

@@ -152,7 +152,7 @@ METRICS = {
 """Of a candidate and the truth, and their names in the table: distances first, likenesses after them."""
 
 
-def clustered(
+def cluster_candidates(
     questions: Sequence[CandidateQuestion], backend: ClusteringBackend, encoder: Encoder
 ) -> list[ClusteredQuestion]:
     """Cluster the candidates of each question together with its truth, and measure how close to it they are."""
@@ -351,7 +351,7 @@ UNIFORM, CHANCE, BEYOND = "uniform, mixed questions", "by chance", "beyond chanc
 ALONE = "questions whose truth is alone"
 
 
-def analysed(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
+def analyse(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
     """Return the numbers of clustered questions."""
     n = len(questions)
     clusters = uniformity(questions)

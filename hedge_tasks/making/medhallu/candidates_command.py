@@ -40,8 +40,8 @@ def _semantic_analysis(arguments: argparse.Namespace) -> int:
     questions = candidates.read_candidates(arguments.candidates)
     embedding = arguments.embedding_model or DEFAULT_MODEL
     backend = candidates.nli_backend(arguments.nli_model or candidates.NLI_MODEL, threshold)
-    clustered = candidates.clustered(questions, backend, load_encoder(embedding, None, default_device(None)))
-    analysis = candidates.analysed(clustered)
+    clustered = candidates.cluster_candidates(questions, backend, load_encoder(embedding, None, default_device(None)))
+    analysis = candidates.analyse(clustered)
     if arguments.out:
         write_whole(arguments.out, candidates.rows_of_analysis(analysis).to_csv())
     settings = {"nli": backend.model, "threshold": threshold, "embedding": embedding, "questions": len(questions)}
