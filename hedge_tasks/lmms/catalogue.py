@@ -17,7 +17,8 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks.evaluation import included_file, own_folder, task_folders
+from hedge_tasks.evaluation import own_folder, task_folders
+from hedge_tasks.runs.trust import read_task
 
 CATALOGUE = "catalogue.json"
 PACKAGE = "package"
@@ -95,7 +96,7 @@ def _listed(path: Path) -> ListedTask:
         name in variants,
         group,
         None if group else entry.get("documents"),
-        _modality(path.parent) if group else _modality_of(_whole(path)),
+        _modality(path.parent) if group else _modality_of(read_task(path)),
         entry.get("licence", catalogue.get("licence")),
         entry.get("data", catalogue.get("data")),
         str(path),
@@ -120,20 +121,11 @@ def _catalogue(folder: Path) -> dict[str, Any]:
 def _modality(folder: Path) -> str:
     """Modality of a folder's tasks, for its groups."""
     tasks = [path for path in sorted(folder.glob("*.yaml")) if not isinstance(_read(path).get("task"), list)]
-    return _modality_of(_whole(tasks[0])) if tasks else "image"
+    return _modality_of(read_task(tasks[0])) if tasks else "image"
 
 
 def _modality_of(config: dict[str, Any]) -> str:
     return "image" if (config.get("hedge") or {}).get("images") else "text"
-
-
-def _whole(path: Path) -> dict[str, Any]:
-    """A task's YAML with the files that it includes."""
-    own = _read(path)
-    include = own.get("include")
-    if include is None:
-        return own
-    return {**_whole(Path(included_file(str(path.parent / str(include))))), **own}
 
 
 @cache

@@ -6,7 +6,6 @@ import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ import yaml
 
 from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data.manifests import manifests_of
-from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.evaluation import included_file
 from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS, FILTERS_VARIABLE, MODEL_VARIABLES
-from hedge_tasks.lmms.results import filter_settings
+from hedge_tasks.lmms.results import declared_settings
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.runs.editions import SEEDS, Edition, edition_of, manifest_digest
 from hedge_tasks.runs.protocols import VARIABLE, protocol_of
@@ -53,23 +51,18 @@ def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:
     documents = DocumentSettings.of_task(config)
     protocol = protocol_of(documents.protocol)
     plan = SamplingPlan.from_generation_kwargs({**protocol.sampling, **(config.get("generation_kwargs") or {})})
+    prompt = load_prompt(documents.prompt)
     judge = kind.judge_of(object.__new__(kind), documents, config["task"])
-    filters = {}
-    for pipeline in protocol.pipelines(config.get("filter_list") or ())[: None if plan.n else 1]:
-        steps = [
+    pipelines = {
+        pipeline["name"]: [
             FILTERS[step["function"]](**{key: value for key, value in step.items() if key != "function"})
             for step in pipeline["filter"]
             if step.get("function") in FILTERS
         ]
-        filters[pipeline["name"]] = filter_settings(steps)
-    options = {key: value for key, value in (config.get("dataset_kwargs") or {}).items() if key != DATA_FILES}
-    return {
-        "metadata": dict(config.get("metadata") or {}),
-        "documents": {**documents.model_dump(), "judge": judge.settings(), "options": options},
-        "prompt": asdict(load_prompt(documents.prompt)),
-        "sampling": plan.settings(),
-        "filters": filters,
+        for pipeline in protocol.pipelines(config.get("filter_list") or ())[: None if plan.n else 1]
     }
+    settings = declared_settings(documents, judge, config.get("dataset_kwargs"), prompt, plan, pipelines)
+    return {"metadata": dict(config.get("metadata") or {}), **settings}
 
 
 @contextmanager

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
-from hedge_tasks.adjudication import Case, Verdict, verdict_record
+from hedge_tasks.adjudication import Case, Judge, Verdict, verdict_record
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument
+from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter, steps_of
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
+from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.runs.evidence import KeptEvidence
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.scoring.claim_labels import CLAIMS
 
 _NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
@@ -146,7 +149,32 @@ def keep_outputs(ensembles: Sequence[Any]) -> ModelOutputs:
     return outputs
 
 
-def filter_settings(steps: Sequence[Any]) -> dict[str, Any]:
+def declared_settings(
+    documents: DocumentSettings,
+    judge: Judge,
+    dataset_kwargs: Mapping[str, Any] | None,
+    prompt: Prompt,
+    plan: SamplingPlan,
+    pipelines: Mapping[str, Sequence[Any]],
+    **data: Any,
+) -> dict[str, Any]:
+    """Return the settings of a task that follow from its YAML, as runs and editions record them.
+
+    Args:
+        dataset_kwargs: of the YAML.
+        pipelines: steps of the filter pipelines, by name.
+        data: what else is known of the documents.
+    """
+    options = {key: value for key, value in (dataset_kwargs or {}).items() if key != DATA_FILES}
+    return {
+        "documents": {**documents.model_dump(), "judge": judge.settings(), **data, "options": options},
+        "prompt": asdict(prompt),
+        "sampling": plan.settings(),
+        "filters": {name: _filter_settings(steps) for name, steps in pipelines.items()},
+    }
+
+
+def _filter_settings(steps: Sequence[Any]) -> dict[str, Any]:
     """Return what of a pipeline's steps can change a result."""
     settings: dict[str, Any] = {}
     for step in steps:

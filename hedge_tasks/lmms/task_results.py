@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
-from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
+from hedge_tasks.data.splits import FILE_KINDS
 from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, unknown
@@ -38,7 +38,7 @@ from hedge_tasks.lmms.identity import display_name, model_identity, output_folde
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
-from hedge_tasks.lmms.results import Results, filter_settings, keep_outputs
+from hedge_tasks.lmms.results import Results, declared_settings, keep_outputs
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -293,19 +293,19 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
 
     def _hedge_settings(self) -> dict[str, Any]:
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
-        filters = {e.name: filter_settings(e.filters) for e in self._filters}
+        declared = declared_settings(
+            self._settings,
+            self.judge,
+            self.config.dataset_kwargs,
+            self._prompt,
+            plan,
+            {ensemble.name: ensemble.filters for ensemble in self._filters},
+            revision=self._data.revision,
+            grouping=self._data.grouping.settings(),
+        )
         return {
             "version": __version__,
-            "documents": {
-                **self._settings.model_dump(),
-                "judge": self.judge.settings(),
-                "revision": self._data.revision,
-                "grouping": self._data.grouping.settings(),
-                "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},
-            },
-            "prompt": asdict(self._prompt),
-            "sampling": plan.settings(),
-            "filters": filters,
+            **declared,
             "outcome": self._results.outcome,
             **({CLAIMS: self._claims.settings()} if self._claims is not None else {}),
             **({"evaluation": dict(circumstances)} if (circumstances := self.circumstances()) else {}),

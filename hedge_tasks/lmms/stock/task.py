@@ -295,7 +295,7 @@ class StockTask(HedgeTask):
             )
         self._without_pictures += not presented.media
         self._data.image_keys[doc_id] = media = presented.media_key()
-        id_ = str(doc[settings.id]) if settings.id else str(doc_id)
+        id_ = self._data.id(doc_id, doc)
         self._rows[id_] = doc_id
         group = str(doc[settings.group]) if settings.group else media or f"text {text_digest(ctx)}"
         return self._sample_request(
@@ -305,7 +305,7 @@ class StockTask(HedgeTask):
             load_images=self._presentation.media,
             reference=target_text(self._stock, doc),
             group=group or None,
-            question_type=str(doc[settings.question_type]) if settings.question_type else None,
+            question_type=self._data.question_type(doc),
             choices=self._choices(doc),
             options=self._offered(doc),
             conversation=presented.conversation,
