@@ -96,8 +96,8 @@ class ClusterFilter:
         variable = MODEL_VARIABLES.get(backend)
         if variable and os.environ.get(variable):
             options["model"] = os.environ[variable]
-        put: dict[str, Any] = {"with_question": with_question, "question_position": question_position}
-        self.scorer = Scorer.build(backend, backend, options, **put)
+        question_options: dict[str, Any] = {"with_question": with_question, "question_position": question_position}
+        self.scorer = Scorer.build(backend, backend, options, **question_options)
         # Only known when the answers are there. The very same object sits in every dump of the settings.
         self._chosen: dict[str, Any] = {}
         self._keeps = False
@@ -185,7 +185,7 @@ class ScoreFilter:
         settings: dict[str, Any] = {"alpha": self.alpha, "claims": lambda: self._claims}
         settings["inside"] = self._inside(resps) if self._inside else None
         scores = score_all(resps, self._backend, (*USUAL, *self._further), **settings)
-        return [ScoredAnswers(*both) for both in zip(resps, scores, strict=True)]
+        return [ScoredAnswers(*pair) for pair in zip(resps, scores, strict=True)]
 
 
 FILTERS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}

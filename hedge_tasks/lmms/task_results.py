@@ -134,11 +134,11 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         folder = store_folder(self._args)
         if not (self.plan.inside and isinstance(folder, Path)):
             return
-        task, model, at = self.config.task, model_key(model_identity(self._args)), folder
+        task, model, store = self.config.task, model_key(model_identity(self._args)), folder
 
         def source(answers: Sequence[AnswerSet]) -> InsideSource:
             keys = {a.id: inside_key(task, model, a.id, a.baseline.text) for a in answers}
-            return lambda names: read_inside(at, keys, names)
+            return lambda names: read_inside(store, keys, names)
 
         for _, step in steps_of(self._filters, ScoreFilter):
             step.look_inside(source)

@@ -75,14 +75,14 @@ def agreement(name: str, items: Sequence[MedHallMarkItem], guess: Guess) -> Cate
     """Compare categories with those of people."""
     people = [item.category for item in items]
     right = Counter(truth for truth, guessed in zip(people, guess, strict=True) if truth == guessed)
-    theirs, ours = Counter(people), Counter(guess)
+    n_by_people, n_by_guess = Counter(people), Counter(guess)
     return CategoryAgreement(
         name,
         len(items),
         sum(guessed is not None for guessed in guess),
         sum(right.values()) / len(items),
-        {category: _share(right[category], theirs[category]) for category in CATEGORIES},
-        {category: _share(right[category], ours[category]) for category in CATEGORIES},
+        {category: _share(right[category], n_by_people[category]) for category in CATEGORIES},
+        {category: _share(right[category], n_by_guess[category]) for category in CATEGORIES},
     )
 
 
@@ -123,8 +123,8 @@ def baselines(items: Sequence[MedHallMarkItem]) -> tuple[CategoryAgreement, ...]
     from hedge_tasks.adjudication import build_judge
 
     largest = _largest(items)
-    others = [item for item in items if item.category != "prompt_induced"]
-    usual = _largest(others) if others else largest
+    not_induced = [item for item in items if item.category != "prompt_induced"]
+    usual = _largest(not_induced) if not_induced else largest
     by_kind = ["prompt_induced" if item.id.startswith("counterfactual") else usual for item in items]
     labels = [verdict.label for verdict in build_judge("rule").judge([_case(item, None) for item in items])]
     by_rule = [None if label is None else usual if label else "correct" for label in labels]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.outside import read_json
+from hedge_tasks.evaluations import documents
 from hedge_tasks.perturb.text import QUESTION, load_templates
 
 PARTS = ("conventional", "confidence", "counterfactual", "irg")
@@ -82,11 +82,8 @@ def read_part(folder: Path, part: str) -> list[MedHallMarkItem]:
         DataError: the file is missing, or not of the released form: names the file and the item.
     """
     path = find_file(folder, part)
-    rows = read_json(path)
-    if not isinstance(rows, list) or not rows:
-        raise DataError(f"{path}: expected a list of items")
     items = []
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(documents.read_items(path), 1):
         try:
             items.append(_READERS[part](row, number))
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:

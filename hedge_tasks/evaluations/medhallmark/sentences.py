@@ -91,10 +91,10 @@ def _sentences_of_run(run: Run, support: str) -> Sentences:
 
 
 def _facts(row: DetectorNumbers) -> dict[str, Any]:
-    both: dict[str, Number | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
+    estimates: dict[str, Number | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
     numbers = {
         name: {"value": number.value, "stderr": number.stderr, "interval": number.interval, "reason": number.reason}
-        for name, number in both.items()
+        for name, number in estimates.items()
     }
     return {"detector": row.detector, "title": row.title, "draws": row.draws, "blind": row.blind, **numbers}
 

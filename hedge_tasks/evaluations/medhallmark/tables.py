@@ -192,8 +192,10 @@ def prefix_effects(rows: Sequence[SettingNumbers]) -> list[Change]:
         if setting != "weakened" or plain is None:
             continue
         for measure in SHORT:
-            ours = [d._replace(id=d.id.removesuffix("-weakened")) for d in weakened.documents[measure.name]]
-            comparison = compare_documents(measure, ours, plain.documents[measure.name])
+            weakened_documents = [
+                d._replace(id=d.id.removesuffix("-weakened")) for d in weakened.documents[measure.name]
+            ]
+            comparison = compare_documents(measure, weakened_documents, plain.documents[measure.name])
             if comparison is not None:
                 changes.append(Change({"model": model}, measure, comparison))
     return changes
@@ -220,14 +222,15 @@ def tables_of(rows: Sequence[SettingNumbers], effects: Sequence[Change], names: 
     """
     tables = []
     for setting, (where, what) in SETTINGS.items():
-        mine = [_without(row.numbers, "setting") for row in rows if row.setting == setting]
+        of_setting = [_without(row.numbers, "setting") for row in rows if row.setting == setting]
         beside = beside_of(p for p in PUBLISHED if p.setting == setting)
         blocks = {f"{where}: {what}": SHORT}
         if setting in ("vqa", "counterfactual", "irg"):
             blocks[f"{where}, in detail"] = LONG
-        if mine:
+        if of_setting:
             tables += [
-                wide_table(mine, columns, title=title, names=names, beside=beside) for title, columns in blocks.items()
+                wide_table(of_setting, columns, title=title, names=names, beside=beside)
+                for title, columns in blocks.items()
             ]
     tables += [*_reports(rows, names), *_categories(rows, names)]
     if effects:

@@ -54,11 +54,11 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
     prefixed = dataset.select([number for number, prefix in enumerate(dataset["prefix"]) if prefix])
     pairs = zip(prefixed["prefix"], prefixed["question"], strict=True)
     questions = [prefix.replace(QUESTION, question) for prefix, question in pairs]
-    both = concatenate_datasets([plain, _with_questions(prefixed, questions, weakened=True)])
+    documents = concatenate_datasets([plain, _with_questions(prefixed, questions, weakened=True)])
     # Side by side, so that --limit keeps whole pairs.
     place = {pair: number for number, pair in enumerate(plain["pair"])}
-    pairs = both["pair"][:]
-    return both.select(sorted(range(len(both)), key=lambda row: (place[pairs[row]], row)))
+    pairs = documents["pair"][:]
+    return documents.select(sorted(range(len(documents)), key=lambda row: (place[pairs[row]], row)))
 
 
 def _with_reference(dataset: Dataset) -> Dataset:

@@ -128,14 +128,14 @@ class Detection(OfSums):
             return f"truth {truth} is not the reference"
         if str(record["row"]) != document["group"]:
             return "row is not the group"
-        mine = self.column is None or document["question_type"] == self.value
-        if label is not None and called != ((truth ^ label) if mine else None):
+        counts = self.column is None or document["question_type"] == self.value
+        if label is not None and called != ((truth ^ label) if counts else None):
             return f"said {called}, truth {truth}, but the label is {label}"
         category = document["judged"]["category"]
         unread = 1 - truth if self.unread_wrong and category is None else None
-        if called != (_STATED.get(category, unread) if mine else None):
+        if called != (_STATED.get(category, unread) if counts else None):
             return f"said {called}, but the verdict is {category}"
-        if mine and "texts" in document and called != self._called_by(document["texts"]["answers"][0], truth):
+        if counts and "texts" in document and called != self._called_by(document["texts"]["answers"][0], truth):
             return f"said {called}, but the answer is another"
         return None
 

@@ -184,16 +184,16 @@ def group_questions(
         {'Does it help?': 'C'}
     """
     letters: dict[str, str] = {}
-    without, strange = [], Counter[str]()
+    without, unknown = [], Counter[str]()
     for question, names in terms.items():
         counts = Counter[str]()
         for name in names:
             numbers = trees.get(name.strip().lower())
             if numbers is None:
-                strange[name] += 1
+                unknown[name] += 1
             counts.update(number[0] for number in numbers or () if number[0] in among)
         if counts:
             letters[question] = counts.most_common(1)[0][0]
         else:
             without.append(question)
-    return Groups(letters, tuple(without), dict(strange.most_common()))
+    return Groups(letters, tuple(without), dict(unknown.most_common()))

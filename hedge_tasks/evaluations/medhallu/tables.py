@@ -213,26 +213,26 @@ def differences(runs: Sequence[ReadRun]) -> list[Change]:
     F1 and accuracy of "not sure" are there once more over what both have answered: what is left out may be all that
     differs.
     """
-    return adjusted([change for a, b, what, both in _pairs(runs) for change in _changes(a, b, what, both)])
+    return adjusted([change for a, b, what, shared in _pairs(runs) for change in _changes(a, b, what, shared)])
 
 
 def _pairs(runs: Sequence[ReadRun]) -> Iterator[tuple[ReadRun, ReadRun, str, str]]:
     by_place = {(a.run.model, a.variant): a for a in runs}
-    for (model, variant), mine in by_place.items():
-        for what, both, baseline in (
+    for (model, variant), run in by_place.items():
+        for what, shared, baseline in (
             ("knowledge", "not sure" if variant.not_sure else "", variant._replace(knowledge=False)),
             ("not sure", "knowledge" if variant.knowledge else "", variant._replace(not_sure=False)),
         ):
             if baseline != variant and (model, baseline) in by_place:
-                yield mine, by_place[model, baseline], what, both
+                yield run, by_place[model, baseline], what, shared
 
 
-def _changes(a: ReadRun, b: ReadRun, what: str, both: str) -> Iterator[Change]:
+def _changes(a: ReadRun, b: ReadRun, what: str, shared: str) -> Iterator[Change]:
     places = paired(a, b)
-    labels = {"model": a.run.model, "asked": a.variant.asked, "what": what, "given": both}
+    labels = {"model": a.run.model, "asked": a.variant.asked, "what": what, "given": shared}
     for measure in COMPARED:
-        ours, theirs = (documents_of(side.run, measure) for side in (a, b))
-        pairs = [(ours[i].record, theirs[j].record, ours[i].group) for i, j in places]
+        documents_a, documents_b = (documents_of(side.run, measure) for side in (a, b))
+        pairs = [(documents_a[i].record, documents_b[j].record, documents_a[i].group) for i, j in places]
         answered_pairs = [
             (x, y, group) for x, y, group in pairs if x.get("said") is not None and y.get("said") is not None
         ]

@@ -37,7 +37,10 @@ def build(
             raise DataError(f"none of the {len({item.image for item in items})} images can be read")
         groups = scene_groups(usable)
         of_task = {part: _in_order([item for item in usable if item.task == task]) for part, task in PARTS.items()}
-        return {part: [_row(item, groups) | _more(item, columns) for item in mine] for part, mine in of_task.items()}
+        return {
+            part: [_row(item, groups) | _more(item, columns) for item in task_items]
+            for part, task_items in of_task.items()
+        }
 
     built = local_data.build(DATASET, items, rows, read_image, out)
     by_task = {task: part for part, task in PARTS.items() if part in built.files}

@@ -97,6 +97,6 @@ def beside(tables: Sequence[ModelTables], others: Scores) -> Scores:
     """
     own = {of_model.model: score for of_model in tables if (score := faithfulness(of_model)) is not None}
     if others and not any(model in scores for scores in others.values() for model in own):
-        theirs = sorted({model for scores in others.values() for model in scores})
-        raise DataError(f"--scores: no model of the runs ({', '.join(own) or 'none'}) is among {', '.join(theirs[:5])}")
+        models = sorted({model for scores in others.values() for model in scores})
+        raise DataError(f"--scores: no model of the runs ({', '.join(own) or 'none'}) is among {', '.join(models[:5])}")
     return {FAITHFULNESS: own, **others}

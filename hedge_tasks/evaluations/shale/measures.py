@@ -50,14 +50,14 @@ def _decided(verdict: Record) -> bool:
 
 def fault_of(scenarios: Sequence[str], record: Record, document: Record) -> str | None:
     """The label of a right answer is 0; an answer without a label is wrong, or was not judged: then it has no kind."""
-    right, label, mine = record["right"], document["label"], document["question_type"] in scenarios
+    right, label, counts = record["right"], document["label"], document["question_type"] in scenarios
     if record["group"] != document["group"]:
         return "another group"
     if "scenario" in record and record["scenario"] != document["question_type"]:
         return "scenario is not the question type"
     if "pair" in record and document["id"] != f"{record['pair']}-{record['scenario']}":
         return "pair is not that of the id"
-    if right != (is_right({"label": label, "category": document["judged"]["category"]}) if mine else None):
+    if right != (is_right({"label": label, "category": document["judged"]["category"]}) if counts else None):
         return f"right {right}, but the label is {label}, the verdict {document['judged']['category']}"
     return None
 
@@ -89,8 +89,8 @@ class RightShare(OfSums):
         return None if record["right"] is None else 1 - record["right"]
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        mine = all(document[column] in values for column, values in self.among.items())
-        counts = self.read(verdict) if mine else None
+        counts_here = all(document[column] in values for column, values in self.among.items())
+        counts = self.read(verdict) if counts_here else None
         return {"right": None if counts is None else is_right(counts), "group": document["group"]}
 
     def counts(self, records: Sequence[Record]) -> FloatArray:
@@ -140,10 +140,10 @@ class ResistanceRate(OfSums):
             controlled = {CONTROLS[r["scenario"]] for r in records if r["scenario"] in CONTROLS}
             forms = {name: place for name, place in forms.items() if self.scenarios[place] in controlled}
         for row, record in enumerate(records):
-            place = forms.get(record["scenario"])
-            if place is not None and record["right"] is not None and clean.get(record["pair"]):
-                at = first.setdefault((record["pair"], place), row)
-                counts[at, place] = record["right"] if at == row else min(counts[at, place, 0], record["right"]), 1
+            place, right = forms.get(record["scenario"]), record["right"]
+            if place is not None and right is not None and clean.get(record["pair"]):
+                item_row = first.setdefault((record["pair"], place), row)
+                counts[item_row, place] = right if item_row == row else min(counts[item_row, place, 0], right), 1
         return counts
 
     @property

@@ -78,10 +78,10 @@ def read_released(folder: Path) -> Released:
     for scenario in ALL_SCENARIOS[1:]:
         if scenario in files:
             noisy = _paired(_read_file(files[scenario], scenario, problems), clean)
-            lost = {item.id for item in noisy if not _fits(item, clean_by_id.get(item.id))}
+            without_clean = {item.id for item in noisy if not _fits(item, clean_by_id.get(item.id))}
             # Of another id, or the item of another question would be taken for the perturbed form of this one.
-            items += [replace(item, id=f"{item.id}-unpaired") if item.id in lost else item for item in noisy]
-            unpaired.update({scenario: tuple(sorted(lost))} if lost else {})
+            items += [replace(item, id=f"{item.id}-unpaired") if item.id in without_clean else item for item in noisy]
+            unpaired.update({scenario: tuple(sorted(without_clean))} if without_clean else {})
     missing = tuple(scenario for scenario in SCENARIOS if scenario not in files)
     return Released(tuple(items), unpaired, tuple(problems), missing, tuple(other_files))
 

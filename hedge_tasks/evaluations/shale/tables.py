@@ -210,8 +210,8 @@ def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HED
         if is_shale(run):
             by_model.setdefault(run.model, []).append(run)
     return [
-        _tables_of_model(model, mine, beside or named_like(model, models()) or AVERAGE, parsing)
-        for model, mine in sorted(by_model.items())
+        _tables_of_model(model, model_runs, beside or named_like(model, models()) or AVERAGE, parsing)
+        for model, model_runs in sorted(by_model.items())
     ]
 
 
@@ -233,11 +233,11 @@ def _tables_of_model(model: str, runs: Sequence[Run], beside: str, parsing: str)
     taken: dict[tuple[bool, str], JudgedAnswer] = {}
     titles, notes = [], []
     for run in runs:  # the newest first
-        mine = {(answer.blind, id): answer for id, answer in judged_answers(run, parsing)}
-        if taken.keys() & mine.keys():
+        judged = {(answer.blind, id): answer for id, answer in judged_answers(run, parsing)}
+        if taken.keys() & judged.keys():
             notes.append(f"{run.title} is left out: a newer run has the same questions")
             continue
-        taken |= mine
+        taken |= judged
         titles.append(run.title)
     tables = {
         n: ModelNumbers(
@@ -286,8 +286,8 @@ def _right(answers: AnswerSet, verdict: Mapping[str, Any], document: Mapping[str
 
 
 def _number(pool: Pool, answers: Iterable[JudgedAnswer]) -> Number:
-    mine = [answer for answer in answers if answer.blind == pool.blind and answer.document["task"] in pool.tasks]
-    return pool.measure.estimate([pool.measure.record(None, _as_verdict(answer), answer.document) for answer in mine])  # type: ignore[arg-type]  # no scores are read
+    pooled = [answer for answer in answers if answer.blind == pool.blind and answer.document["task"] in pool.tasks]
+    return pool.measure.estimate([pool.measure.record(None, _as_verdict(answer), answer.document) for answer in pooled])  # type: ignore[arg-type]  # no scores are read
 
 
 def _as_verdict(answer: JudgedAnswer) -> dict[str, Any]:
@@ -305,5 +305,5 @@ def _lacks(pool: Sequence[JudgedAnswer]) -> Iterator[str]:
         if noisy and len(noisy) < len(scenarios):
             names = ", ".join(scenario for scenario in scenarios if scenario in noisy)
             yield f"the resistance rate of Table {table} is over {names} alone"
-    if silent := sum(answer.right is None for answer in pool):
-        yield f"{silent} of {len(pool)} answers have no verdict and are in no share"
+    if n_unjudged := sum(answer.right is None for answer in pool):
+        yield f"{n_unjudged} of {len(pool)} answers have no verdict and are in no share"

@@ -94,9 +94,9 @@ def object_weights(text: str, tokens: Sequence[Token]) -> dict[str, tuple[float,
     weights: dict[str, list[float]] = defaultdict(list)
     found_mentions = mentions(text)
     for mention, place in zip(found_mentions, places(text, found_mentions), strict=True):
-        mine = [share for start, end, share in tokens if place and start < place[1] and end > place[0]]
-        if mine:
-            weights[mention.word].append(sum(mine) / len(mine))
+        of_mention = [share for start, end, share in tokens if place and start < place[1] and end > place[0]]
+        if of_mention:
+            weights[mention.word].append(sum(of_mention) / len(of_mention))
     return {word: (sum(values) / len(values), len(values)) for word, values in weights.items()}
 
 
@@ -141,8 +141,10 @@ def _words(objects: Sequence[AttendedObject]) -> tuple[WordWeights, ...]:
     by_word: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for entry in objects:
         by_word[entry.word][entry.kind in IMAGINED].append(entry.weight)
-    both = {word: pair for word, pair in sorted(by_word.items()) if all(pair)}
-    return tuple(WordWeights(word, sum(d) / len(d), sum(i) / len(i), len(d), len(i)) for word, (d, i) in both.items())
+    in_both = {word: pair for word, pair in sorted(by_word.items()) if all(pair)}
+    return tuple(
+        WordWeights(word, sum(d) / len(d), sum(i) / len(i), len(d), len(i)) for word, (d, i) in in_both.items()
+    )
 
 
 def kinds_of(verdict: Mapping[str, Any]) -> dict[str, str | None]:

@@ -50,8 +50,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--model: {arguments.model} does not tell its attention; hedge_hf does")
     sets = run.answer_sets[: arguments.limit]
     conversations = dict(_conversations(run, {a.id for a in sets}))
-    if lost := [a.id for a in sets if a.id not in conversations]:
-        raise DataError(f"{run.task}: the data set has no document {', '.join(lost[:5])}; is it the one of the run?")
+    if missing := [a.id for a in sets if a.id not in conversations]:
+        raise DataError(f"{run.task}: the data set has no document {', '.join(missing[:5])}; is it the one of the run?")
     model = kind.create_from_arg_string(arguments.model_args)
 
     def tokens_of(id: str, text: str) -> Sequence[Token]:

@@ -82,8 +82,8 @@ def labelled_objects(answers: AnswerSet, records: Sequence[ObjectRecord]) -> lis
 def _objects(text: str) -> Pieces:
     pieces_by_word: dict[str, Piece] = {}
     missed: set[str] = set()
-    everything = mentions(text)
-    for mention, place in zip(everything, places(text, everything), strict=True):
+    all_mentions = mentions(text)
+    for mention, place in zip(all_mentions, places(text, all_mentions), strict=True):
         if mention.word in pieces_by_word:
             continue
         if place is None:

@@ -38,9 +38,9 @@ def rate(
     Returns:
         The records, those of absent objects with one score a judge (None where it gave none).
     """
-    places = [(s, o) for s, mine in enumerate(records) for o, entry in enumerate(mine) if not entry.present]
+    places = [(s, o) for s, of_story in enumerate(records) for o, entry in enumerate(of_story) if not entry.present]
     cases = [_case(stories[s], records[s][o].word) for s, o in places]
-    rated = [list(mine) for mine in records]
+    rated = [list(of_story) for of_story in records]
     if not judges or not cases:
         return rated
     ballots = zip(*(judge.judge(cases) for judge in judges), strict=True)

@@ -69,13 +69,13 @@ class VopeTask(HedgeTask):
         records = rate([self._records(answers) for answers in answer_sets], cases, self.judge.relevance)
         return [
             (
-                story_verdict(mine, self.judge.name, self.judge.version),
+                story_verdict(of_story, self.judge.name, self.judge.version),
                 {
-                    **story_facts(answers, mine),
-                    CLAIMS: [span.to_dict() for span in labelled_objects(answers, mine)],
+                    **story_facts(answers, of_story),
+                    CLAIMS: [span.to_dict() for span in labelled_objects(answers, of_story)],
                 },
             )
-            for mine, answers in zip(records, answer_sets, strict=True)
+            for of_story, answers in zip(records, answer_sets, strict=True)
         ]
 
     def _records(self, answers: AnswerSet) -> list[ObjectRecord]:

@@ -95,9 +95,9 @@ class Probes:
 
         Half a reference shows the grades of a metric that knows some.
         """
-        others = [*self._targets[1:], self._targets[0]] if self._targets else []
+        other_targets = [*self._targets[1:], self._targets[0]] if self._targets else []
         halves = [target[: (len(target) + 1) // 2] for target in self._targets]
-        columns = [self._targets, [""] * len(self._targets), halves, others] if thorough else [self._targets]
+        columns = [self._targets, [""] * len(self._targets), halves, other_targets] if thorough else [self._targets]
         try:
             filtered = [self._scoring.filtered(self._documents, texts)[self._scoring.filters[0]] for texts in columns]
         except Exception as error:  # a filter of the task's own, with whatever it cannot bear

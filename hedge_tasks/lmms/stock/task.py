@@ -388,12 +388,12 @@ class StockTask(HedgeTask):
         super().apply_filters()
         if self._predict_only or not self._scores_beside:
             return
-        ours = {ensemble.name for ensemble in self._filters}
+        own_filters = {ensemble.name for ensemble in self._filters}
         # One more block of rows a stock filter, under its name: the task's metrics on the baseline answers, once.
         for name in self._scoring.filters:
             for instance in self._instances:
                 answer = self._stock_answers.get((name, instance.doc_id), StockAnswer("", StockOutcome()))
-                instance.filtered_resps[f"task_{name}" if name in ours else name] = answer
+                instance.filtered_resps[f"task_{name}" if name in own_filters else name] = answer
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         if results and isinstance(results[0], StockAnswer):
