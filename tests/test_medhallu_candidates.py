@@ -240,7 +240,7 @@ def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
         nli_backend(),
         embedded,
     )
-    assert (one.written, one.fooled) == (4, (True, None))
+    assert (one.n_written, one.fooled) == (4, (True, None))
 
 
 def test_what_is_undefined_says_why() -> None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +105,7 @@ class ClusteredQuestion:
 
     Attributes:
         id: Of the question.
-        written: Candidates as they were written, copies included.
+        n_written: Candidates as they were written, copies included.
         fooled: Of each distinct candidate; None where it is not known.
         clusters: Of each distinct candidate.
         of_truth: The cluster of the truth.
@@ -113,7 +113,7 @@ class ClusteredQuestion:
     """
 
     id: str
-    written: int
+    n_written: int
     fooled: tuple[bool | None, ...]
     clusters: tuple[int, ...]
     of_truth: int
@@ -248,7 +248,11 @@ def _all_alike(size: int, fooling: int, n: int) -> float:
 # --- proximity --------------------------------------------------------------------------------------------------------
 
 
-class Proximity(NamedTuple):
+_COMPARED = ("fooling", "others", "difference")
+
+
+@dataclass(frozen=True)
+class Proximity:
     """How close to the truth what deceives is, and what does not, in the mean of questions that have both.
 
     Attributes:
@@ -301,14 +305,12 @@ def _proximity(questions: Sequence[ClusteredQuestion], unit: str, split: Split, 
         if fooling and others:
             pairs.append((math.fsum(fooling) / len(fooling), math.fsum(others) / len(others)))
     if not pairs:
-        lacking = metric.startswith("rouge") and not any(
-            clustered_question.closeness[metric] for clustered_question in questions
-        )
+        lacking = metric.startswith("rouge") and not any(candidate.closeness[metric] for candidate in questions)
         reason = "ROUGE needs the package rouge-score" if lacking else f"no question has {unit} of both kinds"
         nothing = Number.undefined(reason, unit="question")
         return Proximity(unit, metric, nothing, nothing, nothing)
-    mine, theirs = (np.array(values) for values in zip(*pairs, strict=True))
-    return Proximity(unit, metric, *(_mean(values, len(pairs)) for values in (mine, theirs, mine - theirs)))
+    means = np.array(pairs).T
+    return Proximity(unit, metric, *(_mean(values, len(pairs)) for values in (*means, means[0] - means[1])))
 
 
 def _mean(values: npt.ArrayLike, n: int) -> Number:
@@ -333,19 +335,6 @@ class SemanticAnalysis:
     proximity: Sequence[Proximity]
     isolation: Mapping[str, Number]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers for JSON."""
-        return {
-            "counts": {name: number.to_dict() for name, number in self.counts.items()},
-            "uniformity": {name: number.to_dict() for name, number in self.uniformity.items()},
-            "proximity": [
-                {"unit": p.unit, "metric": p.metric}
-                | {name: getattr(p, name).to_dict() for name in ("fooling", "others", "difference")}
-                for p in self.proximity
-            ],
-            "isolation": {name: number.to_dict() for name, number in self.isolation.items()},
-        }
-
 
 UNIFORM, CHANCE, BEYOND = "uniform, mixed questions", "by chance", "beyond chance"
 ALONE = "questions whose truth is alone"
@@ -369,15 +358,13 @@ def analyse(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
     ]
     return SemanticAnalysis(
         counts={
-            "candidates a question": _mean([question.written for question in questions], n),
+            "candidates a question": _mean([question.n_written for question in questions], n),
             "different texts": _mean([len(question.clusters) for question in questions], n),
             "of these deceiving": estimate_rate(
                 [label for question in questions for label in question.labels],
                 groups=[question.id for question in questions for _ in question.labels],
             ),
-            "clusters a question, with the truth's": _mean(
-                [len({*question.clusters, question.of_truth}) for question in questions], n
-            ),
+            "clusters a question, with the truth's": _mean([question.n_clusters for question in questions], n),
         },
         uniformity={
             "uniform, all questions": _rate([(c.question, c.uniform) for c in clusters], _FEW),
@@ -425,7 +412,7 @@ def rows_of_analysis(analysis: SemanticAnalysis) -> Table:
     ]
     for p in analysis.proximity:
         labels: dict[str, Cell] = {"part": "proximity", "what": METRICS[p.metric]}
-        rows += [{**labels, "of": f"{p.unit}, {name}", "value": getattr(p, name)} for name in Proximity._fields[2:]]
+        rows += [{**labels, "of": f"{p.unit}, {name}", "value": getattr(p, name)} for name in _COMPARED]
     return Table([], rows)
 
 
@@ -451,9 +438,7 @@ def tables_of_analysis(analysis: SemanticAnalysis) -> list[Table]:
         {
             "of": p.unit,
             "metric": METRICS[p.metric],
-            "fooling": p.fooling,
-            "others": p.others,
-            "difference": p.difference,
+            **{name: getattr(p, name) for name in _COMPARED},
             "paper": _CLOSER if p.unit == "clusters" else "",
         }
         for p in analysis.proximity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.io.commands import Parser, add_out, as_json, command, show
 
 
 def add(commands: Parser) -> None:
@@ -46,5 +46,5 @@ def _semantic_analysis(arguments: argparse.Namespace) -> int:
         write_whole(arguments.out, candidates.rows_of_analysis(analysis).to_csv())
     settings = {"nli": backend.model, "threshold": threshold, "embedding": embedding, "questions": len(questions)}
     line = ", ".join(f"{name}: {value}" for name, value in settings.items())
-    show(arguments, {"settings": settings, **analysis.to_dict()}, line, *candidates.tables_of_analysis(analysis))
+    show(arguments, {"settings": settings, **as_json(analysis)}, line, *candidates.tables_of_analysis(analysis))
     return 0
