@@ -31,7 +31,7 @@ from hedge_tasks.evaluations.shale.items import DISCRIMINATIVE, ShaleItem, optio
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.vope.building import read_items
 from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.evaluations.vope.objects import answered_records, story_scores, story_verdict
+from hedge_tasks.evaluations.vope.objects import recheck_records, story_scores, story_verdict
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
 from hedge_tasks.making.shale.drawn import DrawnGenerator
@@ -104,7 +104,7 @@ def story_run(items: Path, name: str) -> Run:
                 AnswerSet(f"{item.id}/{word}", said, (said,), question=object_phrase(word)[0], reference=right)
             )
         told = told.with_follow_ups(rechecks)
-        records = answered_records(told, judge)
+        records = recheck_records(told, judge)
         verdict = story_verdict(records, judge.name, judge.version)
         sets.append(told.with_label(verdict.label))
         verdicts[item.id] = {

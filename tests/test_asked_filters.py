@@ -9,7 +9,7 @@ import pytest
 
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.filters import ClusterFilter, asked_detectors, asked_filters
+from hedge_tasks.lmms.filters import ClusterFilter, chosen_detectors, chosen_filters
 from hedge_tasks.lmms.requests import check_models
 
 PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "embed_qa")]
@@ -17,12 +17,12 @@ PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "
 
 def test_all_filters_run_unless_some_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEDGE_FILTERS", raising=False)
-    assert asked_filters(PIPELINES) == PIPELINES
+    assert chosen_filters(PIPELINES) == PIPELINES
     monkeypatch.setenv("HEDGE_FILTERS", "embed_qa, embed")
-    assert [pipeline["name"] for pipeline in asked_filters(PIPELINES)] == ["embed", "embed_qa"]
+    assert [pipeline["name"] for pipeline in chosen_filters(PIPELINES)] == ["embed", "embed_qa"]
     monkeypatch.setenv("HEDGE_FILTERS", "embd")
     with pytest.raises(ConfigError, match="did you mean 'embed'"):
-        asked_filters(PIPELINES)
+        chosen_filters(PIPELINES)
 
 
 def test_a_missing_model_names_the_filters_that_can_run(tmp_path: Any) -> None:
@@ -34,6 +34,6 @@ def test_a_missing_model_names_the_filters_that_can_run(tmp_path: Any) -> None:
 
 def test_all_detectors_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DETECTORS", "p_true, all")
-    assert {*asked_detectors()} == {*(n for n in names() if not get(n).experimental), "p_true"}
+    assert {*chosen_detectors()} == {*(n for n in names() if not get(n).experimental), "p_true"}
     monkeypatch.setenv("HEDGE_DETECTORS", " ,")
-    assert asked_detectors() == []
+    assert chosen_detectors() == []

@@ -19,7 +19,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.evaluations.shale.judge import ShaleJudge
 from hedge_tasks.evaluations.vope.judge import VopeJudge
-from hedge_tasks.evaluations.vope.objects import answered_records, story_scores, story_verdict
+from hedge_tasks.evaluations.vope.objects import recheck_records, story_scores, story_verdict
 from hedge_tasks.leaderboard import check, make_submission
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
@@ -95,7 +95,7 @@ def vope_run() -> Run:
             for word, reply in replies.items()
         ]
         told = told.with_follow_ups(rechecks)
-        records = answered_records(told, judge)
+        records = recheck_records(told, judge)
         verdict = story_verdict(records, judge.name, judge.version)
         objects = {"objects": [one.to_dict() for one in records], "story": story_scores(told)}
         sets.append(told.with_label(verdict.label))

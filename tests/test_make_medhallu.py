@@ -423,7 +423,7 @@ def play_candidates(body: dict[str, Any]) -> str:
 
 @pytest.mark.slow
 def test_candidates_are_kept_whether_they_pass_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from hedge_tasks.evaluations.medhallu.candidates import read_candidates
+    from hedge_tasks.making.medhallu.candidates import read_candidates
 
     source, out = write_source(tmp_path / "source.jsonl", 3), tmp_path / "out"
     broken = threading.Event()

@@ -33,7 +33,7 @@ from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluations.medhallmark import wording
 from hedge_tasks.evaluations.medhallmark.building import DATASET, build
-from hedge_tasks.evaluations.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled
+from hedge_tasks.evaluations.medhallmark.judge_quality import agreement, baselines, judge_quality, labelled_items
 from hedge_tasks.evaluations.medhallmark.measures import MEASURES, MEDIHALL, medihall_score
 from hedge_tasks.evaluations.medhallmark.released import PARTS, oddities, read_part, split_prefix
 from hedge_tasks.evaluations.medhallmark.task import process_docs
@@ -392,7 +392,7 @@ def test_the_difference_of_prefixes_is_a_paired_t_interval() -> None:
 
 @pytest.mark.slow
 def test_baselines_and_a_perfect_judge_against_the_475_labels_with_a_reference(real: Path) -> None:
-    items = labelled([*read_part(real, "conventional"), *read_part(real, "counterfactual")])
+    items = labelled_items([*read_part(real, "conventional"), *read_part(real, "counterfactual")])
     assert len(items) == 364 + 111
     truth = [item.category for item in items]
     assert agreement("oracle", items, truth).accuracy == 1.0
@@ -426,7 +426,7 @@ def test_rounds_that_differ_are_not_consistent(real: Path) -> None:
     with pytest.raises(ConfigError, match="rounds"):
         judge_quality(read_part(real, "conventional"), Wavers(), rounds=0)
     with pytest.raises(DataError, match="no item has both"):
-        labelled(read_part(real, "irg"))
+        labelled_items(read_part(real, "irg"))
 
 
 def test_the_command_prints_a_judge_beside_the_baselines(released: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -640,7 +640,7 @@ def test_bertscore_is_rescaled_as_the_library_does_it(tmp_path: Path, monkeypatc
     for part, values in zip(("precision", "recall", "f1"), expected, strict=True):
         metric = WORDING[f"bertscore_{part}"]
         assert metric(text_records(metric, pairs)) == pytest.approx(values.mean().item(), abs=1e-5)
-    assert wording.stated()["bertscore"].startswith(f"{folder}, rescaled")
+    assert wording.settings_by_measure()["bertscore"].startswith(f"{folder}, rescaled")
     monkeypatch.setenv("HEDGE_BERTSCORE_RESCALED", "yes")
     with pytest.raises(ConfigError, match="expected 0 or 1, got 'yes'"):
         wording.bertscore_settings()

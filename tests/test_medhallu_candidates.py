@@ -20,15 +20,15 @@ import pytest
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallu.candidates import (
+from hedge_tasks.making.medhallu.candidates import (
     ALONE,
     BEYOND,
     CHANCE,
     UNIFORM,
     CandidateQuestion,
     SemanticAnalysis,
-    analysed,
-    clustered,
+    analyse,
+    cluster_candidates,
     nli_backend,
     read_candidates,
 )
@@ -70,7 +70,7 @@ def scripted_nli(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def analysis(rows: Sequence[Mapping[str, Any]], threshold: float = 0.75) -> SemanticAnalysis:
     questions = [CandidateQuestion.read(one) for one in rows]
-    return analysed(clustered(questions, nli_backend(threshold=threshold), embedded))
+    return analyse(cluster_candidates(questions, nli_backend(threshold=threshold), embedded))
 
 
 # --- the brute force --------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_a_planted_effect_is_found_and_its_absence_too() -> None:
 
 
 def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
-    [one] = clustered(
+    [one] = cluster_candidates(
         [
             CandidateQuestion.read(
                 question("the drug", ("heart", True), ("heart", True), ("rate", True), ("rate", False))
@@ -240,7 +240,7 @@ def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
         nli_backend(),
         embedded,
     )
-    assert (one.written, one.fooled) == (4, (True, None))
+    assert (one.n_written, one.fooled) == (4, (True, None))
 
 
 def test_what_is_undefined_says_why() -> None:
@@ -290,12 +290,12 @@ def test_the_command_prints_the_findings_beside_the_papers(
     monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", lambda *_: embedded)
     path, out = tmp_path / "c.jsonl", tmp_path / "numbers.csv"
     path.write_text("\n".join(json.dumps(row(seed)) for seed in range(12)), "utf-8")
-    assert main(["paper", "medhallu", "--candidates", str(path), "--out", str(out)]) == 0
+    assert main(["paper", "medhallu", "candidates", str(path), "--out", str(out)]) == 0
     shown = capsys.readouterr().out
     assert "near-uniform" in shown
     assert "rarely, if ever" in shown
     assert "threshold: 0.75" in shown
-    assert main(["paper", "medhallu", "--candidates", str(path), "--json"]) == 0
+    assert main(["paper", "medhallu", "candidates", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     expected = by_hand([row(seed) for seed in range(12)], 0.75)
     assert facts["uniformity"][UNIFORM]["value"] == pytest.approx(expected["uniform_mixed"])
@@ -304,7 +304,9 @@ def test_the_command_prints_the_findings_beside_the_papers(
     assert float(written["isolation", ALONE, ""]) == pytest.approx(expected["alone"])
 
 
-def test_runs_and_candidates_exclude_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["paper", "medhallu"]) == 2
-    assert main(["paper", "medhallu", str(tmp_path), "--threshold", "0.5"]) == 2
-    assert "--threshold goes with --candidates" in capsys.readouterr().err
+def test_runs_and_candidates_have_commands_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["medhallu"], ["medhallu", "candidates"], ["medhallu", str(tmp_path), "--threshold", "0.5"]):
+        with pytest.raises(SystemExit) as exit:
+            main(["paper", *arguments])
+        assert exit.value.code == 2
+    assert "--threshold" in capsys.readouterr().err

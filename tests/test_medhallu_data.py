@@ -65,11 +65,11 @@ def test_tree_numbers_come_from_nlms_files(tmp_path: Path, kind: str) -> None:
 def test_a_question_belongs_to_its_most_frequent_group() -> None:
     trees = {name.lower(): tuple(of) for name, of in TREES.items()}
     found = group_questions(QUESTIONS, trees)
-    assert found.of == {"Does it help?": "C", "Is it safe?": "E"}
+    assert found.letters == {"Does it help?": "C", "Is it safe?": "E"}
     assert found.without == ("Who knows?",)
     assert found.unknown_terms == {"Renamed Since": 1}
     assert found.shares() == {"C": 0.5, "E": 0.5}
-    assert group_questions({"q": ["Adult", "Humans", "Drug Therapy"]}, trees, "CDEFN").of == {"q": "E"}
+    assert group_questions({"q": ["Adult", "Humans", "Drug Therapy"]}, trees, "CDEFN").letters == {"q": "E"}
 
 
 @pytest.mark.parametrize(

@@ -531,3 +531,10 @@ def test_what_is_made_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFix
     assert check["items"] == {"clean": four, "txt": four, "crp_p": closed, "crp_p_true": closed}
     assert not any(check[key] for key in ("unpaired", "problems", "missing_images", "unreadable_images", "other_files"))
     assert sorted(counts(read_released(tmp_path / "released").items)) == ["clean", "crp_p", "crp_p_true", "txt"]
+
+
+def test_sentences_about_measures_have_no_places_left_open() -> None:
+    """The resistance rates were once described with a place that nobody filled."""
+    sentences = {m.name: m.about for m in MEASURES}
+    assert "when the image is perturbed; mean over scenarios" in sentences["resistance_image"]
+    assert {name: about for name, about in sentences.items() if "{" in about} == {}

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.framework
 def test_a_name_carries_its_options_without_a_sign_for_the_shell() -> None:
     name = StockName.parse("hedge:docvqa_val:judge=anls:at_least=0.5")
     assert (name.task, dict(name.options)) == ("docvqa_val", {"judge": "anls", "at_least": "0.5"})
-    assert name.of("other") == "hedge:other:judge=anls:at_least=0.5"
-    assert name.shown == "hedge:docvqa_val"
+    assert name.for_task("other") == "hedge:other:judge=anls:at_least=0.5"
+    assert name.title == "hedge:docvqa_val"
     for wrong in ("hedge:", "hedge:x:judge", "hedge:x:n=1:n=2", "hedge:x:=2"):
         with pytest.raises(ConfigError):
             StockName.parse(wrong)
@@ -275,7 +275,7 @@ def test_what_a_document_shows_is_its_key() -> None:
     black, white = (Image.new("RGB", (4, 4), colour) for colour in ("black", "white"))
 
     def shown(*media: Any) -> Any:
-        return Presentation(SimpleNamespace(doc_to_visual=lambda document: media or None), chat=False).of({})
+        return Presentation(SimpleNamespace(doc_to_visual=lambda document: media or None), chat=False).present({})
 
     assert shown(black).key("q") == shown(black.copy()).key("q")
     keys = {shown(*m).key("q") for m in ((), (black,), (white,), (black, white), ("a.mp4",), ({"array": [1]},))}

@@ -53,7 +53,7 @@ def medhallu_run(seed: int, *, wrong: float, not_sure: float = 0.0, knowledge: b
 
 def test_medhallus_tables_have_the_reports_intervals() -> None:
     run = medhallu_run(1, wrong=0.3, not_sure=0.2)
-    [of_run] = medhallu.answered([run])
+    [of_run] = medhallu.read_runs([run])
     for name, theirs in suite_numbers(run).items():
         cell = of_run.numbers.numbers[name]
         assert (cell.value, cell.stderr, cell.interval) == (theirs.value, theirs.stderr, theirs.interval), name
@@ -65,7 +65,7 @@ def test_medhallus_tables_have_the_reports_intervals() -> None:
 
 def test_medhallus_differences_are_those_of_compare() -> None:
     runs = [medhallu_run(seed, wrong=wrong, knowledge=seed == 1) for seed, wrong in ((1, 0.1), (2, 0.4))]
-    made = medhallu.differences(medhallu.answered(runs))
+    made = medhallu.differences(medhallu.read_runs(runs))
     found = {d.measure.name: d.comparison for d in made if not d.over}
     for metric in sums_of(runs[0].settings):
         if metric.name in found:
@@ -75,7 +75,7 @@ def test_medhallus_differences_are_those_of_compare() -> None:
 
 def test_the_risk_beside_not_sure_has_the_interval_of_the_accuracy() -> None:
     offered, forced = medhallu_run(1, wrong=0.3, not_sure=0.2), medhallu_run(1, wrong=0.3)
-    [made] = abstentions(medhallu.answered([offered, forced]))
+    [made] = abstentions(medhallu.read_runs([offered, forced]))
     accuracy = suite_numbers(offered)["accuracy"]
     assert accuracy.interval is not None
     assert made.risk.interval == pytest.approx([1 - bound for bound in reversed(accuracy.interval)], abs=1e-9)
@@ -150,7 +150,7 @@ def vope_run() -> Run:
         answers = AnswerSet(id, Answer(story), (Answer(story),), reference="dog, car", group=f"image {i // 2}")
         answers = answers.with_follow_ups(rechecks)
         sets.append(answers)
-        verdicts[id] = {"objects": [entry.to_dict() for entry in objects.answered_records(answers, judge)]}
+        verdicts[id] = {"objects": [entry.to_dict() for entry in objects.recheck_records(answers, judge)]}
     settings: dict[str, Any] = {"documents": {"evaluation": "vope"}}
     columns = {answers.id: {"truth": "dog, car"} for answers in sets}
     return Run("hedge_vope_writing", "m", tuple(sets), verdicts, settings, "2026", columns=columns)

@@ -29,7 +29,7 @@ from hedge_tasks.evaluations.vope.building import build, image_reader, read_item
 from hedge_tasks.evaluations.vope.documents import objects_of, process_docs
 from hedge_tasks.evaluations.vope.extraction import mentions, objects_in
 from hedge_tasks.evaluations.vope.judge import SETS, VopeJudge, relevance_judges
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, object_records, story_verdict
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, recheck_records, story_verdict
 from hedge_tasks.evaluations.vope.relevance import rate
 from hedge_tasks.evaluations.vope.tables import difference, numbers_of, tables_of
 from hedge_tasks.evaluations.vope.vocabulary import coco, object_phrase
@@ -289,7 +289,7 @@ def test_a_second_reply_tells_how_firm_the_first_is() -> None:
         *(recheck("dog", "yes", "Yes", "yes."), recheck("car", "no", "No", "Yes"), recheck("cat", "no", "No", "Hm")),
         *(recheck("bus", "no", "Hm", "Hm"), recheck("cup", "yes", "No", "No")),
     ]
-    records = answered_records(story("A dog", ["A dog"], []).with_follow_ups(replies), VopeJudge())
+    records = recheck_records(story("A dog", ["A dog"], []).with_follow_ups(replies), VopeJudge())
     assert [o.flips for o in records] == [False, True, None, None, False]
     assert [o.kind for o in records][3] is None
     assert value("recheck_flips", [records]) == 1 / 3

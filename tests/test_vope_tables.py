@@ -93,22 +93,33 @@ def test_cover_is_the_share_of_what_is_there_that_is_told() -> None:
 # --- the paper's tables -----------------------------------------------------------------------------------------------
 
 
+def printed(table: str) -> dict[tuple[str, str, str], float]:
+    """The printed numbers of a table by model, setting and measure."""
+    return {(p.model, p.setting, p.measure): p.value for p in published.PUBLISHED if p.table == table}
+
+
 def test_the_papers_numbers_are_those_that_it_prints() -> None:
     file = REPOSITORY.parent / "shared" / "papers" / "vope.txt"
     if not file.is_file():
         pytest.skip("the paper's text (../shared/papers/vope.txt) is not here")
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in file.read_text("utf-8").splitlines()]
-    for model, of in published.shares().items():
+    assert len(published.MODELS) == 8
+    for model in published.MODELS:
         [numbers] = [r[1:] for r in rows if len(r) == 10 and r[0].split(" [")[0] == model and r[1][:1].isdigit()]
-        assert [f"{100 * value:.1f}" for value in of.values()] == numbers
-    for method, of in published.mitigated().items():
-        [printed] = [r[1:] for r in rows if len(r) == 10 and r[0].split(" [")[0].lower() == method]
-        assert [f"{100 * value:.1f}" for value in of.values()] == [cell.split()[0] for cell in printed]
+        values = [value for (name, _, _), value in printed("Table 1").items() if name == model]
+        assert [f"{100 * value:.1f}" for value in values] == numbers
+    methods = dict.fromkeys(setting.partition(", ")[2] for _, setting, _ in printed("Table 3"))
+    assert len(methods) > 3
+    for method in methods:
+        [cells] = [r[1:] for r in rows if len(r) == 10 and r[0].split(" [")[0].lower() == method]
+        values = [v for (_, setting, _), v in printed("Table 3").items() if setting.endswith(f", {method}")]
+        assert [f"{100 * value:.1f}" for value in values] == [cell.split()[0] for cell in cells]
     counts = [tuple(int(cell) for cell in row if cell.isdigit()) for row in rows]
+    rated = printed("Tables 4 to 6")
     assert [row for row in counts if len(row) == 3] == [
-        published.relevance()[model][task, kind]
+        tuple(int(rated[model, task, f"relevance_{kind}_{score}"]) for score in (1, 2, 3))
         for task in published.TASKS
-        for model in published.models()
+        for model in published.MODELS
         for kind in published.KINDS
     ]
 
@@ -116,14 +127,18 @@ def test_the_papers_numbers_are_those_that_it_prints() -> None:
 def test_the_papers_tables_agree_with_each_other() -> None:
     """Numbers of rated objects and Table 1 give Hal-D once more if Tables 4 to 6 are these tasks in this order."""
     apart = []
-    for model, of in published.shares().items():
+    shares, rated = printed("Table 1"), printed("Tables 4 to 6")
+    for model in published.MODELS:
         for task in published.TASKS:
-            counts = {kind: sum(published.relevance()[model][task, kind]) for kind in published.KINDS}
-            imagined = counts["imagined"] / (1 - of[task, "hal_i"])
-            described = imagined / of[task, "exp"] - imagined
-            apart.append(counts["hallucinated"] / described - of[task, "hal_d"])
+            counts = {
+                kind: sum(rated[model, task, f"relevance_{kind}_{score}"] for score in (1, 2, 3))
+                for kind in published.KINDS
+            }
+            imagined = counts["imagined"] / (1 - shares[model, task, "hal_i"])
+            described = imagined / shares[model, task, "exp"] - imagined
+            apart.append(counts["hallucinated"] / described - shares[model, task, "hal_d"])
     assert np.abs(apart).max() < 0.002
-    assert published.task_of("hedge_vope_reasoning") == "reasoning"
+    assert published.setting_of("hedge_vope_reasoning", "") == "reasoning"
 
 
 def test_tables_read_presence_anew_and_keep_what_a_model_read() -> None:
@@ -139,7 +154,7 @@ def test_tables_read_presence_anew_and_keep_what_a_model_read() -> None:
     assert (read.value("hal_i"), numbers_of(run, presence="exact").numbers.value("hal_i")) == (0.0, 1.0)
     assert read.value("cover") == 1.0
     theirs = {name: p.value for name, p in read.published.items()}
-    assert {name: theirs[name] for name in published.NAMES} == pytest.approx(
+    assert {name: theirs[name] for name in ("hal_d", "hal_i", "exp")} == pytest.approx(
         {"hal_d": 0.219, "hal_i": 0.188, "exp": 0.148}
     )
     assert [theirs[f"relevance_hallucinated_{score}"] for score in (1, 2, 3)] == [345, 1135, 2147]

@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         "left_out": [row + 1 for row in left_out],
         "roles": roles,
         "facts": facts,
-        "first": trial.shown,
+        "first": trial.previews,
         "judged": trial.judged,
         "commands": next_commands,
     }
@@ -265,7 +265,7 @@ def _report(task: OwnTask, out: Path, trial: Trial, next_commands: Sequence[str]
     lines = [
         f"{out}/ holds the task {task.name}, {count_of(task.n_documents, 'document')}. What a model is shown{arrow}:"
     ]
-    for document in trial.shown:
+    for document in trial.previews:
         pictures = f"[{', '.join(document.pictures)}] " if document.pictures else ""
         reference = f" -> {_short(document.reference)}" if task.roles.answer else ""
         lines.append(f"  {pictures}{_short(document.text)}{reference}")

@@ -82,7 +82,7 @@ def _add_medhallu(commands: Parser) -> None:
         type=int,
         metavar="N",
         help="in place of a set, write N candidates a question, those that fail as well (the paper: 50), for "
-        "`hedge paper medhallu --candidates`",
+        "`hedge paper medhallu candidates`",
     )
     parser.add_argument("--nli", metavar="MODEL", help="compares meanings (default: microsoft/deberta-large-mnli)")
     parser.add_argument("--embedding", metavar="MODEL", help="finds the most similar (default: all-MiniLM-L6-v2)")

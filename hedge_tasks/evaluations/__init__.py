@@ -1,6 +1,7 @@
 """Single evaluations, as far as they go beyond the shared engine: their reading of replies, their metrics, their data.
 
 A folder here is an evaluation: its `__init__.py` holds `EVALUATION`, which says what it brings. Nothing else lists it.
+The modules here are what several of them share.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from hedge_tasks.evaluation import Evaluation
 
 
 def own() -> Iterator[Evaluation]:
-    """The evaluations of this package."""
+    """Yield the evaluations of this package."""
     for module in pkgutil.iter_modules(__path__):
-        yield import_module(f"{__name__}.{module.name}").EVALUATION
+        if module.ispkg:
+            yield import_module(f"{__name__}.{module.name}").EVALUATION

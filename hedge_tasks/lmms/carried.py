@@ -25,20 +25,20 @@ COLUMNS = ("task", "model", "clustering", "detector", "value", "low", "high", "a
 
 def findings_in_results(findings: Sequence[RunFinding]) -> dict[str, Any]:
     """Return the findings by task: sentences, state of trust, rate and every ROC-AUC with its 95 % interval."""
-    found: dict[str, Any] = {}
+    by_task: dict[str, Any] = {}
     for finding in findings:
         rate = finding.rate.to_dict() if finding.rate is not None else None
         numbers = [dict(zip(COLUMNS[2:], row[2:], strict=True)) for row in rows_of(finding)]
-        found[finding.run.task] = {**finding.to_dict(), "hallucination_rate": rate, "roc_auc": numbers}
-    return found
+        by_task[finding.run.task] = {**finding.to_dict(), "hallucination_rate": rate, "roc_auc": numbers}
+    return by_task
 
 
 def rows_of(finding: RunFinding) -> list[tuple[Any, ...]]:
     """Return a row of `COLUMNS` for each ROC-AUC."""
     rows = []
     for (detector, clustering), number in finding.estimates.items():
-        about = (finding.run.task, finding.run.model, clustering, detector)
-        rows.append((*about, number.value, number.low, number.high, number.n, number.n_positive, number.reason or ""))
+        labels = (finding.run.task, finding.run.model, clustering, detector)
+        rows.append((*labels, number.value, number.low, number.high, number.n, number.n_positive, number.reason or ""))
     return rows
 
 
@@ -65,6 +65,6 @@ def send_to_wandb(findings: Sequence[RunFinding]) -> None:
 
 def add_to_results(results: Mapping[str, Any], findings: Sequence[RunFinding]) -> None:
     """Put the findings into the results that lmms-eval is about to write."""
-    here = [finding for finding in findings if finding.run.task in results.get("results", {})]
-    if here and isinstance(results, dict):
-        results[KEY] = findings_in_results(here)
+    of_results = [finding for finding in findings if finding.run.task in results.get("results", {})]
+    if of_results and isinstance(results, dict):
+        results[KEY] = findings_in_results(of_results)

@@ -17,7 +17,8 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks.evaluation import included_file, own_folder, task_folders
+from hedge_tasks.evaluation import own_folder, task_folders
+from hedge_tasks.runs.trust import read_task
 
 CATALOGUE = "catalogue.json"
 PACKAGE = "package"
@@ -25,7 +26,7 @@ PACKAGE = "package"
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedTask:
     """A task or group, as lists show it.
 
     Attributes:
@@ -59,7 +60,7 @@ def task_folder() -> Path:
 
 
 @cache
-def list_tasks() -> tuple[Listed, ...]:
+def list_tasks() -> tuple[ListedTask, ...]:
     """Return every task and group, those of an evaluation together, its main ones first."""
     listed = [_listed(path) for path in task_files()]
     by_name = {task.task: task for task in listed}
@@ -80,7 +81,7 @@ def task_files() -> list[Path]:
     return [path for folder in task_folders() for path in sorted(folder.rglob("*.yaml"))]
 
 
-def _listed(path: Path) -> Listed:
+def _listed(path: Path) -> ListedTask:
     own = _read(path)
     group = isinstance(own.get("task"), list)
     name = str(own["group"] if group else own["task"])
@@ -88,21 +89,21 @@ def _listed(path: Path) -> Listed:
     main, variants = catalogue.get("tasks", {}), catalogue.get("variants", {})
     entry: dict[str, Any] = main.get(name) or variants.get(name) or {}
     prompt = (own.get("hedge_overrides") or {}).get("prompt")
-    return Listed(
+    return ListedTask(
         name,
         _title(path.parent),
         entry.get("about") or (f"prompt {prompt}" if prompt else ""),
         name in variants,
         group,
         None if group else entry.get("documents"),
-        _modality(path.parent) if group else _modality_of(_whole(path)),
+        _modality(path.parent) if group else _modality_of(read_task(path)),
         entry.get("licence", catalogue.get("licence")),
         entry.get("data", catalogue.get("data")),
         str(path),
     )
 
 
-def _documents(task: Listed, by_name: Mapping[str, Listed]) -> int | None:
+def _documents(task: ListedTask, by_name: Mapping[str, ListedTask]) -> int | None:
     if not task.group:
         return task.documents
     members = [by_name.get(str(name)) for name in _read(Path(task.yaml))["task"]]
@@ -113,27 +114,18 @@ def _documents(task: Listed, by_name: Mapping[str, Listed]) -> int | None:
 @cache
 def _catalogue(folder: Path) -> dict[str, Any]:
     path = folder / CATALOGUE
-    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return found
+    catalogue: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return catalogue
 
 
 def _modality(folder: Path) -> str:
     """Modality of a folder's tasks, for its groups."""
     tasks = [path for path in sorted(folder.glob("*.yaml")) if not isinstance(_read(path).get("task"), list)]
-    return _modality_of(_whole(tasks[0])) if tasks else "image"
+    return _modality_of(read_task(tasks[0])) if tasks else "image"
 
 
 def _modality_of(config: dict[str, Any]) -> str:
     return "image" if (config.get("hedge") or {}).get("images") else "text"
-
-
-def _whole(path: Path) -> dict[str, Any]:
-    """A task's YAML with the files that it includes."""
-    own = _read(path)
-    include = own.get("include")
-    if include is None:
-        return own
-    return {**_whole(Path(included_file(str(path.parent / str(include))))), **own}
 
 
 @cache

@@ -120,8 +120,8 @@ def load_documents(
         dataset = process(dataset, **options)
     what = f"{task} ({source.path}, {source.split})"
     if missing := settings.columns() - set(dataset.column_names):
-        there = ", ".join(dataset.column_names)
-        raise DataError(f"{what}: no column {', '.join(sorted(missing))}; there are {there}")
+        names = ", ".join(dataset.column_names)
+        raise DataError(f"{what}: no column {', '.join(sorted(missing))}; there are {names}")
     if len(dataset) == 0:
         raise DataError(f"{what}: no documents")
     _check_texts(dataset, settings, what)
@@ -177,10 +177,10 @@ def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence
     declared = None if settings.group is None else [str(group) or None for group in dataset[settings.group]]
     columns = [column for column in (settings.context, settings.question) if column]
     texts = ["\0".join(map(str, row)) for row in zip(*(dataset[column][:] for column in columns), strict=True)]
-    shown = [key or f"text {text_digest(text)}" for key, text in zip(image_keys, texts, strict=True)]
+    contents = [key or f"text {text_digest(text)}" for key, text in zip(image_keys, texts, strict=True)]
     ids = [str(id) for id in dataset[settings.id]] if settings.id else []
     rotated = [rotated_items(ids, [str(question) for question in dataset[settings.question]])] if ids else []
-    return find_groups(declared, shown, *rotated)
+    return find_groups(declared, contents, *rotated)
 
 
 def _no_picture(reason: str, document: Mapping[str, Any]) -> list[Any]:

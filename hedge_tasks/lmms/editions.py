@@ -6,7 +6,6 @@ import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ import yaml
 
 from hedge_tasks.adjudication.config import ENVIRONMENT
 from hedge_tasks.data.manifests import manifests_of
-from hedge_tasks.data.splits import DATA_FILES
-from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS_VARIABLE, MODEL_VARIABLES, ClusterFilter, ScoreFilter
-from hedge_tasks.lmms.results import filter_settings
+from hedge_tasks.evaluation import included_file
+from hedge_tasks.lmms.filters import DETECTORS_VARIABLE, FILTERS, FILTERS_VARIABLE, MODEL_VARIABLES
+from hedge_tasks.lmms.results import declared_settings
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.runs.editions import SEEDS, Edition, edition_of, manifest_digest
 from hedge_tasks.runs.protocols import VARIABLE, protocol_of
@@ -25,7 +24,6 @@ from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 
 _VARIABLES = (ENVIRONMENT, VARIABLE, FILTERS_VARIABLE, DETECTORS_VARIABLE, *MODEL_VARIABLES.values())
-_STEPS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}
 
 
 def edition_of_file(file: Path, folders: list[Path] | None = None, seeds: tuple[int, ...] = SEEDS) -> Edition:
@@ -44,8 +42,8 @@ def edition_of_file(file: Path, folders: list[Path] | None = None, seeds: tuple[
     task = config["task"]
     with _own_settings():
         settings = _settings(config, _class_of(file))
-    known = manifests_of(task, folders)
-    return edition_of(task, settings, manifest_digest(known[0]) if len(known) == 1 else None, seeds)
+    manifests = manifests_of(task, folders)
+    return edition_of(task, settings, manifest_digest(manifests[0]) if len(manifests) == 1 else None, seeds)
 
 
 def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:
@@ -53,23 +51,18 @@ def _settings(config: dict[str, Any], kind: Any) -> dict[str, Any]:
     documents = DocumentSettings.of_task(config)
     protocol = protocol_of(documents.protocol)
     plan = SamplingPlan.from_generation_kwargs({**protocol.sampling, **(config.get("generation_kwargs") or {})})
+    prompt = load_prompt(documents.prompt)
     judge = kind.judge_of(object.__new__(kind), documents, config["task"])
-    filters = {}
-    for pipeline in protocol.pipelines(config.get("filter_list") or ())[: None if plan.n else 1]:
-        steps = [
-            _STEPS[step["function"]](**{key: value for key, value in step.items() if key != "function"})
+    pipelines = {
+        pipeline["name"]: [
+            FILTERS[step["function"]](**{key: value for key, value in step.items() if key != "function"})
             for step in pipeline["filter"]
-            if step.get("function") in _STEPS
+            if step.get("function") in FILTERS
         ]
-        filters[pipeline["name"]] = filter_settings(steps)
-    options = {key: value for key, value in (config.get("dataset_kwargs") or {}).items() if key != DATA_FILES}
-    return {
-        "metadata": dict(config.get("metadata") or {}),
-        "documents": {**documents.model_dump(), "judge": judge.settings(), "options": options},
-        "prompt": asdict(load_prompt(documents.prompt)),
-        "sampling": plan.settings(),
-        "filters": filters,
+        for pipeline in protocol.pipelines(config.get("filter_list") or ())[: None if plan.n else 1]
     }
+    settings = declared_settings(documents, judge, config.get("dataset_kwargs"), prompt, plan, pipelines)
+    return {"metadata": dict(config.get("metadata") or {}), **settings}
 
 
 @contextmanager
@@ -91,8 +84,6 @@ _NamesFunctions.add_constructor("!function", lambda loader, node: loader.constru
 
 def _class_of(file: Path) -> Any:
     """The class that a task is built as, which its file or one that it includes names."""
-    from hedge_tasks.evaluation import included_file
-
     config = yaml.load(file.read_text("utf-8"), Loader=_NamesFunctions) or {}
     if "class" in config:
         module, _, name = str(config["class"]).rpartition(".")

@@ -10,11 +10,10 @@ filter_list:
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.clustering.model_outputs import ModelOutputs
@@ -24,6 +23,7 @@ from hedge_tasks.detectors.pipeline import USUAL, Scores
 from hedge_tasks.detectors.scorer import InsideSource, Scorer, score_all
 from hedge_tasks.detectors.units import UnitEvidence
 from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.io import options as check
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.runs.processes import gather
 
@@ -37,31 +37,42 @@ FILTERS_VARIABLE = "HEDGE_FILTERS"
 """Environment variable: the names of the filter pipelines to run, with commas; all of them where it is empty."""
 
 
-def asked_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The pipelines of a task's YAML that `HEDGE_FILTERS` asks for.
+def chosen_filters(filter_list: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the pipelines of a task's YAML that `HEDGE_FILTERS` names; all where it is empty.
 
     Raises:
         ConfigError: it names one that the task has not.
     """
-    asked = [name.strip() for name in os.environ.get(FILTERS_VARIABLE, "").split(",") if name.strip()]
+    chosen = [name.strip() for name in os.environ.get(FILTERS_VARIABLE, "").split(",") if name.strip()]
     names = [pipeline["name"] for pipeline in filter_list]
-    for name in asked:
+    for name in chosen:
         if name not in names:
             raise unknown(f"filter in {FILTERS_VARIABLE}", name, names)
-    return [pipeline for pipeline in filter_list if not asked or pipeline["name"] in asked]
+    return [pipeline for pipeline in filter_list if not chosen or pipeline["name"] in chosen]
 
 
-def asked_detectors() -> list[str]:
-    """The detectors that `HEDGE_DETECTORS` names; `all` are those that are not experimental.
+def chosen_detectors() -> list[str]:
+    """Return the detectors that `HEDGE_DETECTORS` names; `all` are those that are not experimental.
 
     Raises:
         ConfigError: there is none of that name; names the nearest one.
     """
-    given = ",".join(name for name in os.environ.get(DETECTORS_VARIABLE, "").split(",") if name.strip())
+    names = ",".join(name for name in os.environ.get(DETECTORS_VARIABLE, "").split(",") if name.strip())
     try:
-        return list(registry.named(given)) if given else []
+        return list(registry.named(names)) if names else []
     except ConfigError as error:
         raise ConfigError(f"{DETECTORS_VARIABLE}: {error}") from None
+
+
+_Step = TypeVar("_Step")
+
+
+def steps_of(ensembles: Iterable[Any], kind: type[_Step]) -> Iterator[tuple[str, _Step]]:
+    """Return the steps of one kind in lmms-eval's filter pipelines, each with the name of its pipeline."""
+    for ensemble in ensembles:
+        for step in ensemble.filters:
+            if isinstance(step, kind):
+                yield ensemble.name, step
 
 
 class ClusterFilter:
@@ -81,19 +92,18 @@ class ClusterFilter:
     def __init__(
         self, backend: str = "", with_question: bool = False, question_position: str = "before", **options: Any
     ) -> None:
-        if not isinstance(with_question, bool):
-            raise ConfigError(f"with_question: expected true or false, got {with_question!r}")
+        check.flag("with_question", with_question)
         variable = MODEL_VARIABLES.get(backend)
         if variable and os.environ.get(variable):
             options["model"] = os.environ[variable]
-        put: dict[str, Any] = {"with_question": with_question, "question_position": question_position}
-        self.scorer = Scorer.build(backend, backend, options, **put)
+        question_options: dict[str, Any] = {"with_question": with_question, "question_position": question_position}
+        self.scorer = Scorer.build(backend, backend, options, **question_options)
         # Only known when the answers are there. The very same object sits in every dump of the settings.
         self._chosen: dict[str, Any] = {}
         self._keeps = False
 
     def keep(self, outputs: ModelOutputs) -> None:
-        """Add the models' outputs for the answers to these, for whoever scores the run again."""
+        """Put what models say of the answers there, for whoever scores the run again."""
         self.scorer, self._keeps = self.scorer.with_outputs(outputs), True
 
     def check(self) -> None:
@@ -126,8 +136,12 @@ class ScoredAnswers:
 
     def __str__(self) -> str:
         """One line of JSON: lmms-eval writes the text of a filtered response into its sample file."""
-        told = {"scores": dict(self.scores), "weighting": self.scores.weighting, "left_out": dict(self.scores.left_out)}
-        return json.dumps({**self.answers.to_dict(), **told}, ensure_ascii=False)
+        score_facts = {
+            "scores": dict(self.scores),
+            "weighting": self.scores.weighting,
+            "left_out": dict(self.scores.left_out),
+        }
+        return json.dumps({**self.answers.to_dict(), **score_facts}, ensure_ascii=False)
 
 
 class ScoreFilter:
@@ -136,35 +150,42 @@ class ScoreFilter:
     def __init__(self, alpha: float = 1.0, **options: Any) -> None:
         for key in options:
             raise unknown("option of hedge_score", key, ["alpha"])
-        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not math.isfinite(alpha):
-            raise ConfigError(f"alpha: expected a finite number, got {alpha!r}")
-        self.alpha = float(alpha)
+        self.alpha = check.finite("alpha", alpha)
         self._backend: ClusteringBackend | None = None
         self._further: tuple[str, ...] = ()
         self._claims: Mapping[str, UnitEvidence] = {}
         self._inside: Callable[[Sequence[AnswerSet]], InsideSource] | None = None
 
-    def know(self, claims: Mapping[str, UnitEvidence]) -> None:
-        """Say what is known of the answers' claims, by their id."""
+    def use_claims(self, claims: Mapping[str, UnitEvidence]) -> None:
+        """Score with the evidence of the answers' claims, by their id."""
         self._claims = claims
 
     def serve(self, detectors: Sequence[str], backend: ClusteringBackend | None) -> None:
-        """Say what is asked besides the usual detectors, and what the answers will have been clustered with."""
+        """Score with further detectors besides the usual ones.
+
+        Args:
+            detectors: their names.
+            backend: that the answers are clustered with.
+        """
         self._further = tuple(name for name in dict.fromkeys(detectors) if name not in USUAL)
         self._backend = backend
 
     def look_inside(self, source: Callable[[Sequence[AnswerSet]], InsideSource]) -> None:
-        """Say what was kept from inside the model, as a function of the answers."""
+        """Let detectors see what was kept from inside the model.
+
+        Args:
+            source: answers -> where their tensors are read.
+        """
         self._inside = source
 
     def settings(self) -> dict[str, Any]:
         return {"alpha": self.alpha, **({"detectors": list(self._further)} if self._further else {})}
 
     def apply(self, resps: Sequence[AnswerSet], docs: object = None) -> list[ScoredAnswers]:
-        about: dict[str, Any] = {"alpha": self.alpha, "claims": lambda: self._claims}
-        about["inside"] = self._inside(resps) if self._inside else None
-        scores = score_all(resps, self._backend, (*USUAL, *self._further), **about)
-        return [ScoredAnswers(*both) for both in zip(resps, scores, strict=True)]
+        settings: dict[str, Any] = {"alpha": self.alpha, "claims": lambda: self._claims}
+        settings["inside"] = self._inside(resps) if self._inside else None
+        scores = score_all(resps, self._backend, (*USUAL, *self._further), **settings)
+        return [ScoredAnswers(*pair) for pair in zip(resps, scores, strict=True)]
 
 
 FILTERS = {"hedge_cluster": ClusterFilter, "hedge_score": ScoreFilter}

@@ -19,10 +19,10 @@ _NOT_OF_THE_ANSWER = frozenset(
     }
 )
 
-# An argument with such a word in its name is nobody's business, and another key is not another model.
 _NAMES = ("pretrained", "model", "model_version", "model_name")
 """Arguments that name the model, in lmms-eval's adapters and ours."""
 
+# Such an argument never reaches a file, and another key is not another model.
 _SECRETS = ("key", "token", "secret", "password")
 
 
@@ -30,8 +30,8 @@ def model_identity(args: Any) -> str | None:
     """Name of the model and its arguments as the command line gives them, less what does not shape an answer."""
     if args is None or not getattr(args, "model", None):
         return None
-    given = (argument.strip() for argument in str(args.model_args or "").split(","))
-    return "|".join([str(args.model), *sorted(argument for argument in given if _shapes_answers(argument))])
+    arguments = (argument.strip() for argument in str(args.model_args or "").split(","))
+    return "|".join([str(args.model), *sorted(argument for argument in arguments if _shapes_answers(argument))])
 
 
 def _shapes_answers(argument: str) -> bool:
@@ -53,12 +53,12 @@ def display_name(args: Any) -> str | None:
     if identity is None:
         return None
     adapter, *arguments = identity.split("|")
-    given = dict(argument.partition("=")[::2] for argument in arguments)
-    named = next((given.pop(key) for key in _NAMES if key in given), None)
-    rest = [f"{key}={_without_place(value)}" for key, value in given.items() if "://" not in value]
+    settings = dict(argument.partition("=")[::2] for argument in arguments)
+    named = next((settings.pop(key) for key in _NAMES if key in settings), None)
+    shown_settings = [f"{key}={_without_place(value)}" for key, value in settings.items() if "://" not in value]
     if named is None:
-        return ", ".join([adapter, *rest])
-    return f"{_without_place(named)} ({', '.join([adapter, *rest])})"
+        return ", ".join([adapter, *shown_settings])
+    return f"{_without_place(named)} ({', '.join([adapter, *shown_settings])})"
 
 
 def _without_place(value: str) -> str:

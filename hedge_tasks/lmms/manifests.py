@@ -38,10 +38,10 @@ def load_task(task: str) -> HedgeTask:
     from hedge_tasks.lmms.task import HedgeTask
 
     entry_point()
-    made = get_task_dict([task], TaskManager(include_defaults=False), "chat")[task]
-    if not isinstance(made, HedgeTask):
+    loaded = get_task_dict([task], TaskManager(include_defaults=False), "chat")[task]
+    if not isinstance(loaded, HedgeTask):
         raise ConfigError(f"{task} is none of these tasks")
-    return made
+    return loaded
 
 
 def tasks_of(name: str) -> list[str]:
@@ -50,10 +50,10 @@ def tasks_of(name: str) -> list[str]:
     Raises:
         ConfigError: there is neither; names the nearest one.
     """
-    known = _tasks_and_groups()
-    if name not in known:
-        raise unknown("task", name, known)
-    members = known[name]
+    members_by_name = _tasks_and_groups()
+    if name not in members_by_name:
+        raise unknown("task", name, members_by_name)
+    members = members_by_name[name]
     return [name] if members is None else [task for member in members for task in tasks_of(member)]
 
 
@@ -68,14 +68,14 @@ def file_of(task: str) -> Path:
 
 
 def _tasks_and_groups() -> dict[str, Sequence[str] | None]:
-    found: dict[str, Sequence[str] | None] = {}
+    members_by_name: dict[str, Sequence[str] | None] = {}
     for _, config in _configs():
         members = config.get("task")
         if isinstance(members, list):
-            found[str(config["group"])] = [str(member) for member in members]
+            members_by_name[str(config["group"])] = [str(member) for member in members]
         else:
-            found[str(members)] = None
-    return found
+            members_by_name[str(members)] = None
+    return members_by_name
 
 
 def _configs() -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -25,7 +25,7 @@ _findings: dict[int, RunFinding | str] = {}
 
 
 def note_kept(folder: Path, *, own_data: bool, run: Run | None = None) -> None:
-    """A run was kept.
+    """Note that a run was kept.
 
     Args:
         folder: what `hedge` is given, such as lmms-eval's output folder.
@@ -44,18 +44,18 @@ def under_table(table: str, results: Mapping[str, Any], column: str) -> str:
         return table
     folders = " ".join(shlex.quote(str(folder)) for folder in _kept)
     trust = " --trust-run" if any(_kept.values()) else ""
-    found = [line for run in _runs for line in _lines(run)]
+    lines = [line for run in _runs for line in _lines(run)]
     send_to_wandb(findings_since())
     _kept.clear()
     _findings.clear()
     _runs.clear()
     next_step = f"Next: hedge report {folders}{trust} --out report.html  (or hedge health, compare, sweep, ...)"
-    return "\n".join([table, *found, next_step, ""])
+    return "\n".join([table, *lines, next_step, ""])
 
 
 def findings_since() -> list[RunFinding]:
     """The findings of the runs since the last table, those that there are."""
-    return [found for run in _runs if not isinstance(found := _finding(run), str)]
+    return [finding for run in _runs if not isinstance(finding := _finding(run), str)]
 
 
 def _finding(run: Run) -> RunFinding | str:
@@ -71,5 +71,7 @@ def _finding(run: Run) -> RunFinding | str:
 
 
 def _lines(run: Run) -> list[str]:
-    found = _finding(run)
-    return [f"{run.task}: no finding ({found})"] if isinstance(found, str) else [f"{run.task}", *found.lines(), ""]
+    finding = _finding(run)
+    return (
+        [f"{run.task}: no finding ({finding})"] if isinstance(finding, str) else [f"{run.task}", *finding.lines(), ""]
+    )

@@ -43,14 +43,14 @@ def report_outcome(
             "{}: no log-probabilities for {} of {} documents; their answers weigh the same (discrete entropy)",
             *(task, without, len(answer_sets)),
         )
-    found = measure_health(answer_sets, sampled, n_failed, [verdict for _, _, verdict in everything])
-    for finding in found.findings:
+    health = measure_health(answer_sets, sampled, n_failed, [verdict for _, _, verdict in everything])
+    for finding in health.findings:
         if not finding.unreliable:
             logger.warning("{}: {}", task, finding.text)
-    if found.unreliable:
-        outcome["unreliable"] = found.unreliable
-        logger.warning("{}: the metrics are UNRELIABLE: {}", task, found.unreliable)
-    return {**outcome, "health": found.to_dict()}
+    if health.unreliable:
+        outcome["unreliable"] = health.unreliable
+        logger.warning("{}: the metrics are UNRELIABLE: {}", task, health.unreliable)
+    return {**outcome, "health": health.to_dict()}
 
 
 def run_of(task: str, model: str, everything: Everything, settings: Mapping[str, Any]) -> Run:

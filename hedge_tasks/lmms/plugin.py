@@ -39,19 +39,40 @@ def install() -> list[str]:
     Returns:
         Names of the additions that could not be made, each warned about.
     """
-    found = version("lmms_eval")
-    if not found.startswith(TESTED):
-        logger.warning("hedge_tasks is tested with lmms-eval {}x; this is {}", TESTED, found)
-    return [addition.__name__ for addition in _ADDITIONS if not _try(addition, found)]
+    installed = version("lmms_eval")
+    if not installed.startswith(TESTED):
+        logger.warning("hedge_tasks is tested with lmms-eval {}x; this is {}", TESTED, installed)
+    return [addition.__name__ for addition in _ADDITIONS if not _try(addition, installed)]
 
 
-def _try(addition: Callable[[], None], found: str) -> bool:
+def _try(addition: Callable[[], None], installed: str) -> bool:
     try:
         addition()
     except Exception as error:  # whatever a future release does, somebody else's evaluation must go on
-        logger.warning("hedge_tasks: {} does not work with lmms-eval {}: {}", addition.__name__, found, error)
+        logger.warning("hedge_tasks: {} does not work with lmms-eval {}: {}", addition.__name__, installed, error)
         return False
     return True
+
+
+def _wrap(owner: Any, name: str, addition: Callable[..., Any]) -> None:
+    """Let an addition stand in for a function of lmms-eval; done once.
+
+    Args:
+        owner: class or module that has the function.
+        name: of the function.
+        addition: called with the original function in front of its arguments.
+    """
+    original = getattr(owner, name)
+    additions = getattr(original, "hedge_tasks", ())
+    if addition.__qualname__ in additions:
+        return
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        return addition(original, *args, **options)
+
+    wrapped.hedge_tasks = (*additions, addition.__qualname__)  # type: ignore[attr-defined]
+    setattr(owner, name, wrapped)
 
 
 def add_task_folder() -> None:
@@ -61,68 +82,44 @@ def add_task_folder() -> None:
     """
     from lmms_eval.tasks import TaskManager
 
-    if getattr(TaskManager.initialize_tasks, "hedge_tasks", False):
-        return
-    original = TaskManager.initialize_tasks
-
-    @functools.wraps(original)
-    def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
+    def initialize_tasks(original: Any, self: Any, include_path: Any = None, include_defaults: bool = True) -> Any:
         paths = [include_path] if isinstance(include_path, str) else list(include_path or [])
         paths += map(str, task_folders())
         return original(self, include_path=paths, include_defaults=include_defaults)
 
-    initialize_tasks.hedge_tasks = True  # type: ignore[attr-defined]
-    TaskManager.initialize_tasks = initialize_tasks
+    _wrap(TaskManager, "initialize_tasks", initialize_tasks)
 
 
 def add_includes() -> None:
     """`include: hedge_tasks` and `include: package://...` in the YAML of any task; see `evaluation.included_file`."""
     from lmms_eval import utils
 
-    if getattr(utils.load_yaml_config, "hedge_tasks", False):
-        return
-    original = utils.load_yaml_config
-
-    @functools.wraps(original)
-    def load_yaml_config(yaml_path: Any = None, *args: Any, **options: Any) -> Any:
+    def load_yaml_config(original: Any, yaml_path: Any = None, *args: Any, **options: Any) -> Any:
         # lmms-eval calls it anew for every include, with the YAML's folder in front.
         return original(yaml_path if yaml_path is None else included_file(str(yaml_path)), *args, **options)
 
-    load_yaml_config.hedge_tasks = True  # type: ignore[attr-defined]
-    utils.load_yaml_config = load_yaml_config
+    _wrap(utils, "load_yaml_config", load_yaml_config)
 
 
 def add_next_step() -> None:
     """Under the table of an evaluation that kept a run: the command that looks at it."""
     from lmms_eval import utils
 
-    if getattr(utils.make_table, "hedge_tasks", False):
-        return
-    original = utils.make_table
-
-    @functools.wraps(original)
-    def make_table(result_dict: Any, column: str = "results", *args: Any, **options: Any) -> str:
+    def make_table(original: Any, result_dict: Any, column: str = "results", *args: Any, **options: Any) -> str:
         return under_table(original(result_dict, column, *args, **options), result_dict, column)
 
-    make_table.hedge_tasks = True  # type: ignore[attr-defined]
-    utils.make_table = make_table
+    _wrap(utils, "make_table", make_table)
 
 
 def add_findings_to_results() -> None:
     """The findings of the runs in lmms-eval's result file, before it is written and sent."""
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
-    if getattr(EvaluationTracker.save_results_aggregated, "hedge_tasks", False):
-        return
-    original = EvaluationTracker.save_results_aggregated
-
-    @functools.wraps(original)
-    def save_results_aggregated(self: Any, results: Any, *args: Any, **options: Any) -> None:
+    def save_results_aggregated(original: Any, self: Any, results: Any, *args: Any, **options: Any) -> None:
         add_to_results(results, findings_since())
         original(self, results, *args, **options)
 
-    save_results_aggregated.hedge_tasks = True  # type: ignore[attr-defined]
-    EvaluationTracker.save_results_aggregated = save_results_aggregated
+    _wrap(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
 
 
 def add_request_type() -> None:
@@ -139,9 +136,9 @@ def add_request_type() -> None:
 
 
 def add_filters() -> None:
+    """The filters of our YAMLs under their names, imported on first use: clustering libraries are heavy."""
     from lmms_eval.filters import FILTER_REGISTRY
 
-    # Registered under their names but imported on first use: clustering libraries are heavy.
     for name in ("hedge_cluster", "hedge_score"):
         FILTER_REGISTRY.setdefault(name, functools.partial(_build_filter, name))
 
@@ -156,65 +153,46 @@ def add_standard_errors() -> None:
     """An aggregation with a method `stderr` fills the Stderr column itself; lmms-eval knows a fixed list."""
     from lmms_eval import evaluator_utils
 
-    if getattr(evaluator_utils.stderr_for_metric, "hedge_tasks", False):
-        return
-    original = evaluator_utils.stderr_for_metric
-
-    @functools.wraps(original)
-    def stderr_for_metric(metric: Any, bootstrap_iters: int) -> Any:
+    def stderr_for_metric(original: Any, metric: Any, bootstrap_iters: int) -> Any:
         own = getattr(metric, "stderr", None)
         stock = getattr(metric, "hedge_stock", metric)  # behind `hedge:TASK`; see `stock.aggregations.guarded`
         return own if own is not None and bootstrap_iters > 0 else original(stock, bootstrap_iters)
 
-    stderr_for_metric.hedge_tasks = True  # type: ignore[attr-defined]
-    evaluator_utils.stderr_for_metric = stderr_for_metric
+    _wrap(evaluator_utils, "stderr_for_metric", stderr_for_metric)
 
 
 def add_own_results() -> None:
     """Keep the results of two runs that end in one folder within one second: the file names only tell seconds."""
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
-    if getattr(EvaluationTracker.save_results_aggregated, "hedge_tasks_names", False):
-        return
-    original = EvaluationTracker.save_results_aggregated
-
-    @functools.wraps(original)
-    def save_results_aggregated(self: Any, results: Any, samples: Any, datetime_str: str) -> Any:
-        told, model = datetime_str, self.general_config_tracker.model_name_sanitized
+    def save_results_aggregated(original: Any, self: Any, results: Any, samples: Any, datetime_str: str) -> Any:
+        name, model = datetime_str, self.general_config_tracker.model_name_sanitized
         if self.output_path and model:
             folder = Path(self.output_path) / model
             numbers = itertools.chain([""], (f"-{i}" for i in itertools.count(2)))
             names = (f"{datetime_str}{number}" for number in numbers)
-            told = next(name for name in names if not (folder / f"{name.replace(':', '-')}_results.json").exists())
-        return original(self, results, samples, told)
+            name = next(name for name in names if not (folder / f"{name.replace(':', '-')}_results.json").exists())
+        return original(self, results, samples, name)
 
-    save_results_aggregated.hedge_tasks_names = True  # type: ignore[attr-defined]
-    EvaluationTracker.save_results_aggregated = save_results_aggregated
+    _wrap(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
 
 
 def add_stock_tasks() -> None:
     """`hedge:TASK` wherever lmms-eval takes a task's name, and YAMLs with `hedge_ize`; its index stays as it is."""
     from lmms_eval.tasks import TaskManager
 
-    if getattr(TaskManager.match_tasks, "hedge_tasks", False):
-        return
-    match, load_all = TaskManager.match_tasks, TaskManager.load_task_or_group
-    load_one = TaskManager._load_individual_task_or_group
-
-    @functools.wraps(match)
-    def match_tasks(self: Any, task_list: Any) -> Any:
+    def match_tasks(original: Any, self: Any, task_list: Any) -> Any:
         from hedge_tasks.lmms.stock import loading  # on first use: the room behind it is heavy
 
-        return loading.match(self, task_list, match)
+        return loading.match(self, task_list, original)
 
-    @functools.wraps(load_all)
-    def load_task_or_group(self: Any, task_list: Any = None, task_type: str = "simple") -> Any:
+    def load_task_or_group(original: Any, self: Any, task_list: Any = None, task_type: str = "simple") -> Any:
         from hedge_tasks.lmms.stock import loading
 
-        return loading.load_all(self, task_list, lambda: load_all(self, task_list, task_type=task_type))
+        return loading.load_all(self, task_list, lambda: original(self, task_list, task_type=task_type))
 
-    @functools.wraps(load_one)
     def load_individual(
+        original: Any,
         self: Any,
         name_or_config: Any = None,
         task_type: str = "simple",
@@ -226,11 +204,11 @@ def add_stock_tasks() -> None:
         ours = loading.load_one(self, name_or_config, task_type, parent_name, update_config)
         if ours is not None:
             return ours
-        return load_one(self, name_or_config, task_type=task_type, parent_name=parent_name, update_config=update_config)
+        return original(self, name_or_config, task_type=task_type, parent_name=parent_name, update_config=update_config)
 
-    match_tasks.hedge_tasks = True  # type: ignore[attr-defined]
-    TaskManager.match_tasks, TaskManager.load_task_or_group = match_tasks, load_task_or_group
-    TaskManager._load_individual_task_or_group = load_individual
+    _wrap(TaskManager, "match_tasks", match_tasks)
+    _wrap(TaskManager, "load_task_or_group", load_task_or_group)
+    _wrap(TaskManager, "_load_individual_task_or_group", load_individual)
 
 
 _ADDITIONS = (

@@ -47,7 +47,7 @@ def spoken_set(answers: AnswerSet) -> AnswerSet:
     """The answers as they are compared; the very same object where nothing had to go."""
     every = (answers.baseline, *answers.clean, *answers.noisy)
     read = [spoken(answer) for answer in every]
-    if all(one is other for one, other in zip(every, read, strict=True)):
+    if all(before is after for before, after in zip(every, read, strict=True)):
         return answers
     n = 1 + len(answers.clean)
     return replace(answers, baseline=read[0], clean=tuple(read[1:n]), noisy=tuple(read[n:]))

@@ -1,4 +1,4 @@
-"""Before the first draw: whatever can be known to fail by then fails here, not after the hours of sampling."""
+"""Checks before the first draw, so that a run fails then, and not after hours of sampling."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from loguru import logger
 from hedge_tasks.data import splits
 from hedge_tasks.errors import ConfigError, DataError, HedgeError
 from hedge_tasks.lmms.documents import Documents
-from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter
+from hedge_tasks.lmms.filters import FILTERS_VARIABLE, ClusterFilter, steps_of
 from hedge_tasks.runs.processes import is_first
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.requests import SampleRequest
 
 
 def check_images(task: str, documents: Documents, plan: SamplingPlan) -> None:
-    """Documents without a picture that can be shown are left out, as far as the plan allows.
+    """Leave out documents without a picture that can be shown, as far as the plan allows.
 
     Raises:
         DataError: there are more of them.
@@ -33,29 +33,27 @@ def check_images(task: str, documents: Documents, plan: SamplingPlan) -> None:
 
 
 def check_models(ensembles: Sequence[Any]) -> None:
-    """The models of all clustering filters can be had.
+    """Check that the models of all clustering filters can be had.
 
     Raises:
         HedgeError: one cannot; names the filters that can run without it.
     """
     faults: dict[str, Exception] = {}
-    for ensemble in ensembles:
-        for step in ensemble.filters:
-            if isinstance(step, ClusterFilter):
-                try:
-                    step.check()
-                except HedgeError as error:
-                    faults[ensemble.name] = error
+    for name, step in steps_of(ensembles, ClusterFilter):
+        try:
+            step.check()
+        except HedgeError as error:
+            faults[name] = error
     if not faults:
         return
     first = next(iter(faults.values()))
-    rest = [ensemble.name for ensemble in ensembles if ensemble.name not in faults]
-    hint = f" To run only the filters that can run, set {FILTERS_VARIABLE}={','.join(rest)}." if rest else ""
+    runnable = [ensemble.name for ensemble in ensembles if ensemble.name not in faults]
+    hint = f" To run only the filters that can run, set {FILTERS_VARIABLE}={','.join(runnable)}." if runnable else ""
     raise type(first)(f"{first}{hint}") from first
 
 
 def check_noise(task: str, plan: SamplingPlan, request: SampleRequest) -> None:
-    """The document has what the noise perturbs.
+    """Check that a document has what the noise perturbs.
 
     Raises:
         ConfigError: it has not; names the document.

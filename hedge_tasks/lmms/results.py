@@ -1,25 +1,28 @@
-"""After the last draw: what is found out about a task's documents, told in lmms-eval's results and kept as a run."""
+"""Results of a task after sampling: facts for lmms-eval's results file, and the run file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lmms_eval.api.instance import Instance
 from loguru import logger
 
-from hedge_tasks.adjudication import Case, Verdict, verdict_record
+from hedge_tasks.adjudication import Case, Judge, Verdict, verdict_record
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument
+from hedge_tasks.data.splits import DATA_FILES
 from hedge_tasks.errors import DrawsFailed
-from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter
+from hedge_tasks.lmms.filters import ClusterFilter, ScoredAnswers, ScoreFilter, steps_of
 from hedge_tasks.lmms.outcome import Everything, report_outcome, run_of
+from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.runs.evidence import KeptEvidence
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.scoring.claim_labels import CLAIMS
 
 _NO_ENTROPY = 1e-9  # nats; but for rounding it is 0
@@ -43,15 +46,15 @@ class Results:
     cost: dict[str, Any] = field(default_factory=dict)
 
     def note_sampling(self, reports: Sequence[Mapping[str, Any] | None]) -> None:
-        """How the model behaved, as the hook saw it: decoding sent, findings of the probe, use of the picture."""
-        known = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
-        if known:
-            self.outcome["sampled"] = known[0]
+        """Record how the model behaved: decoding sent, findings of the probe, use of the picture."""
+        every_report = [report for of_rank in gather([[r for r in reports if r]]) for report in of_rank]
+        if every_report:
+            self.outcome["sampled"] = every_report[0]
 
     def note_self_readings(self, task: str, counts: Mapping[str, Any]) -> None:
-        """How the model has read its own replies beside the rules, over all processes; see `lmms.self_reading`."""
+        """Record how the model has read its own replies beside the rules, over all processes; see `self_reading`."""
         ranks = gather([dict(counts)])
-        total = {name: sum((of[name] for of in ranks), type(value)()) for name, value in counts.items()}
+        total = {name: sum((of_process[name] for of_process in ranks), type(value)()) for name, value in counts.items()}
         self.outcome["self_reading"] = total
         if is_first():
             logger.info(
@@ -61,7 +64,7 @@ class Results:
             )
 
     def note_failures(self, task: str, failed: list[FailedDocument], n_here: int, plan: SamplingPlan) -> None:
-        """Documents that are left out, of all processes.
+        """Record the documents that are left out, of all processes.
 
         Args:
             n_here: number of documents of this process.
@@ -81,12 +84,13 @@ class Results:
             self.outcome["failed"] = self.failed
 
     def note_verdicts(self, cases: Sequence[Case], judged: Sequence[tuple[Verdict, Mapping[str, Any]]]) -> None:
-        for case, (verdict, more) in zip(cases, judged, strict=True):
-            record = {**verdict_record(case, verdict), **more}
+        """Record the verdicts, each with what else its record holds."""
+        for case, (verdict, facts) in zip(cases, judged, strict=True):
+            record = {**verdict_record(case, verdict), **facts}
             self.verdicts[case.id] = {**record, "judge": f"{verdict.judge} {verdict.version}"}
 
     def note_entropies(self, ensembles: Sequence[Any], instances: Sequence[Instance]) -> None:
-        """How many documents have no entropy at all, by filter: no AUROC can tell anything there."""
+        """Record the share of documents without any entropy, by filter: no AUROC can tell anything there."""
         shares = {}
         for ensemble in ensembles:
             scored = [instance.filtered_resps[ensemble.name] for instance in instances]
@@ -104,7 +108,7 @@ class Results:
             self.verdicts[id][CLAIMS] = spans
 
     def gather(self, task: str, judge: str, instances: list[Instance], answer_sets: list[AnswerSet]) -> Everything:
-        """(document, its answers, its verdict) of all processes; the first process reports what came of them."""
+        """Return (document, its answers, its verdict) of all processes; the first process reports the outcome."""
         numbered = [
             (instance.doc_id, answer_set, self.verdicts[answer_set.id])
             for instance, answer_set in zip(instances, answer_sets, strict=True)
@@ -138,16 +142,39 @@ class Results:
 
 
 def keep_outputs(ensembles: Sequence[Any]) -> ModelOutputs:
-    """Collect the outputs of models for the answers from here on."""
+    """Let filters keep what models say of the answers, and return where they keep it."""
     outputs = ModelOutputs()
-    for ensemble in ensembles:
-        for step in ensemble.filters:
-            if isinstance(step, ClusterFilter):
-                step.keep(outputs)
+    for _, step in steps_of(ensembles, ClusterFilter):
+        step.keep(outputs)
     return outputs
 
 
-def filter_settings(steps: Sequence[Any]) -> dict[str, Any]:
+def declared_settings(
+    documents: DocumentSettings,
+    judge: Judge,
+    dataset_kwargs: Mapping[str, Any] | None,
+    prompt: Prompt,
+    plan: SamplingPlan,
+    pipelines: Mapping[str, Sequence[Any]],
+    **data: Any,
+) -> dict[str, Any]:
+    """Return the settings of a task that follow from its YAML, as runs and editions record them.
+
+    Args:
+        dataset_kwargs: of the YAML.
+        pipelines: steps of the filter pipelines, by name.
+        data: what else is known of the documents.
+    """
+    options = {key: value for key, value in (dataset_kwargs or {}).items() if key != DATA_FILES}
+    return {
+        "documents": {**documents.model_dump(), "judge": judge.settings(), **data, "options": options},
+        "prompt": asdict(prompt),
+        "sampling": plan.settings(),
+        "filters": {name: _filter_settings(steps) for name, steps in pipelines.items()},
+    }
+
+
+def _filter_settings(steps: Sequence[Any]) -> dict[str, Any]:
     """Return what of a pipeline's steps can change a result."""
     settings: dict[str, Any] = {}
     for step in steps:

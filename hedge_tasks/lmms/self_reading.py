@@ -64,20 +64,20 @@ def self_read(
         `decided` by the model, those of which it was `unsure`, and ids of those that are `unread` because the two
         differ.
     """
-    said = [_likeliest(answers) for answers in answer_sets]
-    asked = [(case, option) for case, option in zip(cases, said, strict=True) if option is not None]
-    own = iter(judge.judge([replace(case, answer=option[0], cut=False) for case, option in asked]))
-    found: Judged = []
+    likeliest = [_likeliest(answers) for answers in answer_sets]
+    with_reading = [(case, option) for case, option in zip(cases, likeliest, strict=True) if option is not None]
+    own = iter(judge.judge([replace(case, answer=option[0], cut=False) for case, option in with_reading]))
+    verdicts: Judged = []
     outcomes = dict.fromkeys(("agree", "decided", "unsure", "declined", "differ"), 0)
-    counts: dict[str, Any] = {"asked": len(asked), **outcomes, "unread": []}
-    for case, option, (verdict, more) in zip(cases, said, judged, strict=True):
+    counts: dict[str, Any] = {"asked": len(with_reading), **outcomes, "unread": []}
+    for case, option, (verdict, facts) in zip(cases, likeliest, judged, strict=True):
         if option is not None:
             outcome, verdict = _second_opinion(judge, case, verdict, replace(next(own), raw=verdict.raw), *option)
             counts[outcome] += 1
             if outcome == "differ" and len(counts["unread"]) < _LISTED:
                 counts["unread"].append(case.id)
-        found.append((verdict, more))
-    return found, counts
+        verdicts.append((verdict, facts))
+    return verdicts, counts
 
 
 def _likeliest(answers: AnswerSet) -> tuple[str, float] | None:

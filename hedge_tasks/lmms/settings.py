@@ -12,6 +12,9 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.records import Items, Name, Objects, Settings
 from hedge_tasks.runs.protocols import chosen_protocol, protocol_of
 
+TEXT_NOISE = "neutral_wording"
+"""Perturbation of tasks that show nothing: the same text behind another introduction."""
+
 _STOCK_KEYS = {
     "doc_to_text": "`hedge.prompt` names the text that is asked, and `hedge.question` its column",
     "doc_to_visual": "`hedge.images` names the columns with pictures",
@@ -132,6 +135,6 @@ class DocumentSettings(Settings):
 def _pictures(document: Mapping[str, Any], column: str) -> list[Any]:
     value = document[column]
     try:
-        return [picture_of(one) for one in value] if isinstance(value, list) and value else [picture_of(value)]
+        return [picture_of(item) for item in value] if isinstance(value, list) and value else [picture_of(value)]
     except DataError as error:
         raise DataError(f"column {column!r}: {error}") from None

@@ -22,13 +22,13 @@ from hedge_tasks.adjudication import (
 from hedge_tasks.data.inside import parts_of
 from hedge_tasks.data.manifests import Data, Manifest
 from hedge_tasks.detectors.registry import get
-from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.lmms.documents import load_documents
 from hedge_tasks.lmms.filters import (
     ClusterFilter,
     ScoreFilter,
-    asked_detectors,
-    asked_filters,
+    chosen_detectors,
+    chosen_filters,
+    steps_of,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import model_identity, store_folder
@@ -47,7 +47,7 @@ from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 from hedge_tasks.sampling.requests import SampleRequest
-from hedge_tasks.scoring.task_claims import TaskClaimResults, TaskClaims
+from hedge_tasks.scoring.task_claims import TaskClaims
 
 
 class HedgeTask(TaskResults):
@@ -70,10 +70,6 @@ class HedgeTask(TaskResults):
     plan: SamplingPlan
     not_on_hub: ClassVar[Mapping[str, str]] = {}
 
-    _claims: TaskClaims | None = None
-    _found_claims: TaskClaimResults | None = None
-    _parts: Mapping[str, UnitsOfAnswer] | None = None
-
     # --- building -----------------------------------------------------------------------------------------------------
 
     def __init__(self, config: dict[str, Any], model_name: str | None = None) -> None:
@@ -89,9 +85,9 @@ class HedgeTask(TaskResults):
         protocol = protocol_of(self._settings.protocol)
         framework["generation_kwargs"] = {**protocol.sampling, **(framework.get("generation_kwargs") or {})}
         if framework.get("filter_list"):
-            framework["filter_list"] = asked_filters(protocol.pipelines(framework["filter_list"]))
+            framework["filter_list"] = chosen_filters(protocol.pipelines(framework["filter_list"]))
         super().__init__(config=framework, model_name=model_name)
-        self._tell_filters()
+        self._configure_filters()
 
     def _start(
         self, settings: DocumentSettings, *, measures: Mapping[str, Measure], judge: Judge, prompt: Prompt
@@ -102,19 +98,16 @@ class HedgeTask(TaskResults):
         self._warned = False
         self._asked_at: float | None = None
 
-    def _tell_filters(self) -> None:
-        """The rows of the table say which detectors score; each pipeline asks the model that it clusters with."""
-        asked = [*detectors_of(self._measures.values()), *asked_detectors()]
+    def _configure_filters(self) -> None:
+        """Tell each pipeline which detectors score: those of the table's rows, and those that the environment names."""
+        detectors = [*detectors_of(self._measures.values()), *chosen_detectors()]
         of_measures = [need for measure in self._measures.values() for need in measure.passes]
-        self._inside = frozenset[str]().union(*(get(name).parts for name in asked))
-        self._forced = passes_needed([*of_measures, *(need for name in asked for need in get(name).needs)])
+        self._inside = frozenset[str]().union(*(get(name).parts for name in detectors))
+        self._forced = passes_needed([*of_measures, *(need for name in detectors for need in get(name).needs)])
         for ensemble in self._filters:
-            backend = None
-            for step in ensemble.filters:
-                if isinstance(step, ClusterFilter):
-                    backend = step.scorer.backend
-                elif isinstance(step, ScoreFilter):
-                    step.serve(asked, backend)
+            backends = [step.scorer.backend for _, step in steps_of([ensemble], ClusterFilter)]
+            for _, step in steps_of([ensemble], ScoreFilter):
+                step.serve(detectors, backends[-1] if backends else None)
 
     @property
     def reasoning_tags(self) -> Tags:
@@ -168,7 +161,7 @@ class HedgeTask(TaskResults):
         self._asked_at = time.perf_counter()
 
     def _announce(self, processes: int) -> None:
-        """How much the model is going to be asked: a task of a thousand documents is tens of thousands of requests."""
+        """Log how many requests there will be: a task of a thousand documents is tens of thousands of them."""
         if not is_first():
             return
         n, noisy, documents = self.plan.n, self.plan.noisy_count, len(self._instances)
@@ -181,7 +174,7 @@ class HedgeTask(TaskResults):
         )
 
     def _prepare(self) -> None:
-        """The plan, and whatever can be known to fail before the first draw."""
+        """Read the plan, and check whatever can be checked before the first draw."""
         # Read here, not in __init__: --gen_kwargs arrives after the task is built.
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
         if missing := self._inside - parts_of(plan.inside):
@@ -204,13 +197,13 @@ class HedgeTask(TaskResults):
                 self._claims.check(bool(self._settings.images))
 
     def _leave_out_samples(self) -> None:
-        """Without samples there is nothing to cluster, and rows about samples have no number in any document."""
-        gone = [name for name, measure in self._listed().items() if looks_at_samples(measure)]
+        """Leave out filters and rows that are about samples, where none are drawn."""
+        gone = [name for name, measure in self._row_measures().items() if looks_at_samples(measure)]
         # Every clustering of a single answer is the same one.
         del self._filters[1:]
         for name in gone:
             del self._metric_fn_list[name]
-        if not any(measure.unit_detectors for measure in self._listed().values()):
+        if not any(measure.unit_detectors for measure in self._row_measures().values()):
             self._claims = None
         if gone:
             self._results.outcome["left_out_rows"] = {"rows": gone, "reason": NO_SAMPLES}
@@ -292,8 +285,8 @@ class HedgeTask(TaskResults):
         return closed_choices(self.config.task, self.choices(document)) if self.plan.guided else ()
 
     def _offered(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        wanted = OPTIONS in self._forced or self.plan.self_reading
-        return tuple(self.choices(document) or ()) if wanted else ()
+        needed = OPTIONS in self._forced or self.plan.self_reading
+        return tuple(self.choices(document) or ()) if needed else ()
 
     def _warn_of_nothing_kept(self) -> None:
         if not self._warned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.asking.account import asked
 from hedge_tasks.clustering.model_outputs import ModelOutputs
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, read_report, read_response
-from hedge_tasks.data.splits import DATA_FILES, FILE_KINDS
+from hedge_tasks.data.splits import FILE_KINDS
 from hedge_tasks.detectors.scorer import InsideSource
 from hedge_tasks.detectors.units import UnitsOfAnswer
 from hedge_tasks.errors import ConfigError, unknown
@@ -31,13 +31,14 @@ from hedge_tasks.lmms.documents import Documents
 from hedge_tasks.lmms.filters import (
     ScoredAnswers,
     ScoreFilter,
+    steps_of,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.next_step import note_kept
 from hedge_tasks.lmms.outcome import Everything, run_of
 from hedge_tasks.lmms.reasoning import spoken_set, without_reasoning
-from hedge_tasks.lmms.results import Results, filter_settings, keep_outputs
+from hedge_tasks.lmms.results import Results, declared_settings, keep_outputs
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -110,7 +111,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if passes := sum(answers.n_forced for _, answers, _ in everything):
             cost["forced"] = {"passes": passes}
         columns = self._kept_columns(instances, labelled)
-        outputs = self._remember()
+        outputs = self._keep_outputs()
         evidence = KeptEvidence()
         try:
             self._find_claims(labelled, everything)
@@ -129,27 +130,25 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
             self._save_run(everything, evidence, columns)
 
     def _look_inside(self) -> None:
-        """Let filters see what was kept from inside the model."""
+        """Let filters read what was kept from inside the model."""
         folder = store_folder(self._args)
         if not (self.plan.inside and isinstance(folder, Path)):
             return
-        task, model, at = self.config.task, model_key(model_identity(self._args)), folder
+        task, model, store = self.config.task, model_key(model_identity(self._args)), folder
 
         def source(answers: Sequence[AnswerSet]) -> InsideSource:
             keys = {a.id: inside_key(task, model, a.id, a.baseline.text) for a in answers}
-            return lambda names: read_inside(at, keys, names)
+            return lambda names: read_inside(store, keys, names)
 
-        for ensemble in self._filters:
-            for step in ensemble.filters:
-                if isinstance(step, ScoreFilter):
-                    step.look_inside(source)
+        for _, step in steps_of(self._filters, ScoreFilter):
+            step.look_inside(source)
 
-    def _remember(self) -> ModelOutputs:
+    def _keep_outputs(self) -> ModelOutputs:
         """Return what models say of the answers from here on, where the run is kept."""
         if output_folder(self._args, FOLDER) is None:
             return ModelOutputs()
         outputs = keep_outputs(self._filters)
-        self._tell_filters()
+        self._configure_filters()
         return outputs
 
     def _adjudicate(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
@@ -163,31 +162,29 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         return [a.with_label(verdict.label) for a, (verdict, _) in zip(answer_sets, judged, strict=True)]
 
     def _judge_claims(self, instances: Sequence[Instance], answer_sets: Sequence[AnswerSet]) -> None:
-        """Put into the verdicts what a judge of claims says of each claim, where there is one."""
+        """Record the labels of claims in the verdicts, where a judge of claims is declared."""
         if self._claims is not None:
             cases = {a.id: self._case(instance, a) for instance, a in zip(instances, answer_sets, strict=True)}
             judged = self._claims.judged(answer_sets, cases, output_folder(self._args, LABELS))
             self._results.note_claims(judged)
 
     def _find_claims(self, answer_sets: Sequence[AnswerSet], everything: Everything) -> None:
-        """Ask how far the draws support the claims; rows and filters know of them from here on."""
+        """Find how far the draws support the claims, for rows and filters."""
         if self._claims is None:
             return
-        detectors = dict.fromkeys(name for measure in self._listed().values() for name in measure.unit_detectors)
+        detectors = dict.fromkeys(name for measure in self._row_measures().values() for name in measure.unit_detectors)
         run = run_of(self.config.task, display_name(self._args) or "", everything, self._hedge_settings())
         with measured() as asking:
-            found = self._claims.score(answer_sets, run, [name for name in detectors if name != TEXT])
-            about: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
-            self._parts = units_by_answer(found.scored, text=TEXT in detectors, **about)
-        self._found_claims = found
+            scored_claims = self._claims.score(answer_sets, run, [name for name in detectors if name != TEXT])
+            labels: dict[str, Any] = {**self._claims.labels, "why_unlabelled": self._claims.why_unlabelled}
+            self._parts = units_by_answer(scored_claims.scored, text=TEXT in detectors, **labels)
+        self._found_claims = scored_claims
         self._results.cost["claims"] = {**asking.to_dict(), **self._claims.cost()}
-        for ensemble in self._filters:
-            for step in ensemble.filters:
-                if isinstance(step, ScoreFilter):
-                    step.know(found.evidence)
+        for _, step in steps_of(self._filters, ScoreFilter):
+            step.use_claims(scored_claims.evidence)
 
     def _read(self, instances: list[Instance], answer_sets: list[AnswerSet]) -> list[AnswerSet]:
-        """Every answer as the evaluation reads it."""
+        """Return every answer as the evaluation reads it."""
         if self._answers_are_free():
             return [spoken_set(answers) for answers in answer_sets]
         return [self._read_set(i.metadata["split"], i.doc_id, a) for i, a in zip(instances, answer_sets, strict=True)]
@@ -225,15 +222,15 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         """Return what the suite's own numbers and tables need to know of each document, of all processes, by id."""
         measures = sums_of({"documents": self._settings.model_dump(), METRICS: list(self._metric_fn_list)})
         names = dict.fromkeys(name for measure in measures for name in measure.columns)
-        kept = []
+        columns_of_documents = []
         for instance, answers in zip(instances, answer_sets, strict=True):
             document = self.dataset_no_image[instance.metadata["split"]][instance.doc_id]
             columns = dict(self.kept(document))
             if names:
                 document = {**document, **self.facts(document, answers)}
                 columns |= {name: document[name] for name in names if name in document}
-            kept.append((answers.id, columns))
-        everything = {id: columns for id, columns in gather(kept) if columns}
+            columns_of_documents.append((answers.id, columns))
+        everything = {id: columns for id, columns in gather(columns_of_documents) if columns}
         # The answers are there by now: a number less is no reason to end the run.
         lacking = sorted(set(names).difference(*everything.values())) if everything else []
         if lacking and is_first():
@@ -262,7 +259,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         if self._parts is not None:
             scores = replace(scores, parts=self._parts[scores.id])
         document = {**answer_columns(scored.answers), **doc, **self.facts(doc, scored.answers)}
-        records = {name: measure.record(scores, verdict, document) for name, measure in self._listed().items()}
+        records = {name: measure.record(scores, verdict, document) for name, measure in self._row_measures().items()}
         # A row of its own only where documents are left out: it would be 0 in every other table.
         return {**records, FAILED_RATE.name: {"value": 0, "group": None}} if self._results.failed else records
 
@@ -287,7 +284,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         self._aggregation_list: dict[str, Any] = {name: Aggregation(measure) for name, measure in rows.items()}
         self._higher_is_better = {name: measure.higher_is_better for name, measure in rows.items()}
 
-    def _listed(self) -> dict[str, Measure]:
+    def _row_measures(self) -> dict[str, Measure]:
         """The measures of the table's rows; fewer than those of the YAML where there are no samples."""
         return {name: measure for name, measure in self._measures.items() if name in self._metric_fn_list}
 
@@ -296,22 +293,22 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
 
     def _hedge_settings(self) -> dict[str, Any]:
         plan = SamplingPlan.from_generation_kwargs(self.config.generation_kwargs)
-        filters = {e.name: filter_settings(e.filters) for e in self._filters}
+        declared = declared_settings(
+            self._settings,
+            self.judge,
+            self.config.dataset_kwargs,
+            self._prompt,
+            plan,
+            {ensemble.name: ensemble.filters for ensemble in self._filters},
+            revision=self._data.revision,
+            grouping=self._data.grouping.settings(),
+        )
         return {
             "version": __version__,
-            "documents": {
-                **self._settings.model_dump(),
-                "judge": self.judge.settings(),
-                "revision": self._data.revision,
-                "grouping": self._data.grouping.settings(),
-                "options": {k: v for k, v in (self.config.dataset_kwargs or {}).items() if k != DATA_FILES},
-            },
-            "prompt": asdict(self._prompt),
-            "sampling": plan.settings(),
-            "filters": filters,
+            **declared,
             "outcome": self._results.outcome,
             **({CLAIMS: self._claims.settings()} if self._claims is not None else {}),
-            **({"evaluation": dict(more)} if (more := self.circumstances()) else {}),
+            **({"evaluation": dict(circumstances)} if (circumstances := self.circumstances()) else {}),
             METRICS: list(self._metric_fn_list),
             **({"read_by": _name_of(type(self))} if not self._answers_are_free() else {}),
             "cost": self._results.cost,

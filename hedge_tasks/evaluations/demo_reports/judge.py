@@ -45,12 +45,12 @@ class StatementJudge:
         return verdicts
 
     def _verdict(self, case: Case) -> Verdict:
-        said = statement_of(case.answer)
-        if said is None:
+        statement = statement_of(case.answer)
+        if statement is None:
             return Verdict(None, "unknown: the sentence is none that is known", self.name, self.version)
-        found = relation(case.reference, said)
-        reason = f"{said.topic}: the reference {_SAYS[found]} it"
-        return Verdict(_LABELS[found], reason, self.name, self.version)
+        related = relation(case.reference, statement)
+        reason = f"{statement.topic}: the reference {_SAYS[related]} it"
+        return Verdict(_LABELS[related], reason, self.name, self.version)
 
 
 _SAYS = {

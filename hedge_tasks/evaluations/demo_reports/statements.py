@@ -107,7 +107,7 @@ SENTENCES: Mapping[Statement, tuple[str, ...]] = MappingProxyType(
 lesion, the second for several; which of them is said claims nothing about their number."""
 
 _STATEMENTS = MappingProxyType(
-    {sentence.casefold().rstrip("."): said for said, wordings in SENTENCES.items() for sentence in wordings}
+    {sentence.casefold().rstrip("."): statement for statement, wordings in SENTENCES.items() for sentence in wordings}
 )
 
 
@@ -121,28 +121,28 @@ def statement_of(sentence: str) -> Statement | None:
     return _STATEMENTS.get(" ".join(sentence.split()).casefold().rstrip("."))
 
 
-def is_true(said: Statement, world: World) -> bool:
+def is_true(statement: Statement, world: World) -> bool:
     """Whether a statement is true in a world. The look of lesions is not true of any where there are none."""
-    if said.topic == "modality":
-        return world.modality == said.value
-    if said.topic == "count":
-        return len(world.quadrants) == COUNTS.index(said.value)
-    if said.topic in ("place", "clear"):
-        return (said.value in world.quadrants) == (said.topic == "place")
-    return bool(getattr(world, said.topic) == said.value)
+    if statement.topic == "modality":
+        return world.modality == statement.value
+    if statement.topic == "count":
+        return len(world.quadrants) == COUNTS.index(statement.value)
+    if statement.topic in ("place", "clear"):
+        return (statement.value in world.quadrants) == (statement.topic == "place")
+    return bool(getattr(world, statement.topic) == statement.value)
 
 
-def relation(text: str, said: Statement) -> StatementRelation:
+def relation(text: str, statement: Statement) -> StatementRelation:
     """Whether what a text says entails a statement, contradicts it, or leaves it open.
 
     A text that contradicts itself entails and contradicts everything: there every sentence counts alone, and
     entailment goes first. Sentences that are not understood say nothing.
     """
-    worlds = [_worlds(found) for sentence in split_sentences(text) if (found := statement_of(sentence)) is not None]
-    true = _worlds(said)
+    worlds = [_worlds(read) for sentence in split_sentences(text) if (read := statement_of(sentence)) is not None]
+    true = _worlds(statement)
     together = _all_worlds()
-    for one in worlds:
-        together &= one
+    for possible in worlds:
+        together &= possible
     premises = [together] if together else worlds
     if any(not premise & ~true for premise in premises):
         return StatementRelation.ENTAILMENT
@@ -163,18 +163,18 @@ def full_report(world: World) -> str:
     places = [Statement("place", quadrant) for quadrant in QUADRANTS if quadrant in world.quadrants]
     looks = [Statement(topic, getattr(world, topic)) for topic in ("shape", "size", "tone")] if places else []
     counted = Statement("count", COUNTS[len(places)])
-    said = [Statement("modality", world.modality), counted, *places, *looks]
-    return " ".join(worded(one, len(places)) for one in said)
+    statements = [Statement("modality", world.modality), counted, *places, *looks]
+    return " ".join(worded(statement, len(places)) for statement in statements)
 
 
-def worded(said: Statement, n_lesions: int, wording: int = 0) -> str:
+def worded(statement: Statement, n_lesions: int, wording: int = 0) -> str:
     """A wording of a statement; looks of lesions in singular or plural.
 
     Args:
         wording: its place in `SENTENCES`, where there is a choice.
     """
-    look = said.topic in ("shape", "size", "tone")
-    return SENTENCES[said][int(n_lesions > 1) if look else wording]
+    look = statement.topic in ("shape", "size", "tone")
+    return SENTENCES[statement][int(n_lesions > 1) if look else wording]
 
 
 def worlds() -> Iterator[World]:
@@ -188,9 +188,9 @@ def worlds() -> Iterator[World]:
 
 
 @cache
-def _worlds(said: Statement) -> int:
+def _worlds(statement: Statement) -> int:
     """The worlds in which a statement is true, a bit each."""
-    return sum(1 << number for number, world in enumerate(worlds()) if is_true(said, world))
+    return sum(1 << number for number, world in enumerate(worlds()) if is_true(statement, world))
 
 
 @cache

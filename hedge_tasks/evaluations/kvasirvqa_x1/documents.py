@@ -10,7 +10,8 @@ from typing import Any
 from datasets import Dataset
 from loguru import logger
 
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.evaluations.documents import check_columns, check_options
 from hedge_tasks.io.outside import parse_json
 
 DEFAULTS: dict[str, int | None] = {"size": 500, "complexity": 1, "seed": 0}
@@ -31,8 +32,7 @@ def process_docs(dataset: Dataset, **options: int | None) -> Dataset:
         DataError: a column is missing, or no question has the complexity.
     """
     size, complexity, seed = _checked(options)
-    if missing := [column for column in _NEEDED if column not in dataset.column_names]:
-        raise DataError(f"KvasirVQA-x1: no column {', '.join(missing)}; there are {', '.join(dataset.column_names)}")
+    check_columns("KvasirVQA-x1", dataset, _NEEDED)
     levels = dataset["complexity"][:]
     rows = [i for i, level in enumerate(levels) if complexity is None or level == complexity]
     if not rows:
@@ -98,9 +98,8 @@ def atomic_pairs(original: str) -> str:
 
 
 def _checked(options: dict[str, int | None]) -> tuple[int | None, int | None, int | None]:
+    check_options("KvasirVQA-x1 under 'dataset_kwargs'", options, DEFAULTS)
     for name, value in options.items():
-        if name not in DEFAULTS:
-            raise unknown("option of KvasirVQA-x1 under 'dataset_kwargs'", name, DEFAULTS)
         least = 0 if name == "seed" else 1
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise ConfigError(f"KvasirVQA-x1: {name}: expected an integer of at least {least}, got {value!r}")

@@ -100,33 +100,38 @@ def _check_judge(arguments: argparse.Namespace, parts: list[str]) -> tuple[dict[
 
     items = [item for part in parts for item in read_part(arguments.json_files, part)]
     judge = judge_from(arguments.check_judge)
-    found = judge_quality(items, judge, rounds=arguments.rounds, images=None if pictures is None else load)
-    rows: list[list[Cell]] = [
-        [a.name, a.judged, a.accuracy, *(a.recall[category] for category in CATEGORIES)]
-        for a in (*found.rounds, *found.baselines)
-    ]
+    quality = judge_quality(items, judge, rounds=arguments.rounds, images=None if pictures is None else load)
     detector = {p.measure: p.value for p in read_published(_PACKAGE) if p.model == "MediHallDetector"}
-    theirs = [detector[f"acc_{category}"] for category in CATEGORIES]
-    rows.append(["paper: MediHallDetector", 300, None, *theirs])
-    header = ["recall by category", "judged", "accuracy", *CATEGORIES]
-    title = f"{found.rounds[0].n} answers with a human category and a reference"
-    notes = ["the paper's row: column ACC of its Table 5, over 300 other answers, with reports and images"]
+    rows: list[dict[str, Cell]] = [
+        {"by": a.name, "judged": a.judged, "accuracy": a.accuracy, **a.recall}
+        for a in (*quality.rounds, *quality.baselines)
+    ]
+    of_paper = {category: detector[f"acc_{category}"] for category in CATEGORIES}
+    rows.append({"by": "paper: MediHallDetector", "judged": 300, "accuracy": None, **of_paper})
     cost, cost_lines = asked(judge)
-    figure = {"consistency": found.consistency, "seconds": seconds_a_reply(cost)}
-    rounds = f"the same category in all {len(found.rounds)} rounds"
-    ours: list[dict[str, Cell]] = [
-        {"what": rounds, "value": figure["consistency"], "paper": f"{_CONSISTENCY}, three rounds of MediHallDetector"},
+    table = Table(
+        [Column("by", "recall by category"), *map(Column, ("judged", "accuracy", *CATEGORIES))],
+        rows,
+        title=f"{quality.rounds[0].n} answers with a human category and a reference",
+        notes=[
+            "the paper's row: column ACC of its Table 5, over 300 other answers, with reports and images",
+            *cost_lines,
+        ],
+    )
+    numbers = {"consistency": quality.consistency, "seconds": seconds_a_reply(cost)}
+    rounds = f"the same category in all {len(quality.rounds)} rounds"
+    of_figure: list[dict[str, Cell]] = [
         {
-            "what": "seconds a reply",
-            "value": figure["seconds"],
-            "paper": "MediHallDetector is the fastest",
+            "what": rounds,
+            "value": numbers["consistency"],
+            "paper": f"{_CONSISTENCY}, three rounds of MediHallDetector",
         },
+        {"what": "seconds a reply", "value": numbers["seconds"], "paper": "MediHallDetector is the fastest"},
     ]
     columns = [Column("what", " "), Column("value", interval=True), Column("n", show="n", of="value"), Column("paper")]
-    beside = Table(columns, ours, title="Figure 2(b)")
-    table = Table.of(header, rows, title=title, notes=[*notes, *cost_lines])
-    facts = {**asdict(found), **{name: number.to_dict() for name, number in figure.items()}}
-    return {**facts, "paper": detector, **cost}, f"{table}\n\n{beside}"
+    figure = Table(columns, of_figure, title="Figure 2(b)")
+    facts = {**asdict(quality), **{name: number.to_dict() for name, number in numbers.items()}}
+    return {**facts, "paper": detector, **cost}, f"{table}\n\n{figure}"
 
 
 _CONSISTENCY = 0.9388
@@ -135,11 +140,10 @@ _CONSISTENCY = 0.9388
 
 def seconds_a_reply(cost: Mapping[str, Any]) -> Number:
     """Mean time of the replies that were had now; undefined where all were kept from before, or nothing was asked."""
-    asked_of = cost.get("asked") or {}
-    n, seconds = asked_of.get("requests", 0), asked_of.get("seconds", 0.0)
-    if not n:
+    requests = cost.get("asked") or {}
+    if not (n := requests.get("requests", 0)):
         return Number.undefined("no reply was had now", unit="reply")
-    return Number(seconds / n, n=n, unit="reply")
+    return Number(requests.get("seconds", 0.0) / n, n=n, unit="reply")
 
 
 def _facts(part: str, built: BuiltSet, oddities: Sequence[str]) -> dict[str, Any]:

@@ -59,30 +59,30 @@ class JudgeQuality:
     consistency: Number
 
 
-def labelled(items: Sequence[MedHallMarkItem]) -> list[MedHallMarkItem]:
+def labelled_items(items: Sequence[MedHallMarkItem]) -> list[MedHallMarkItem]:
     """The items with a human label and a reference.
 
     Raises:
         DataError: there is none.
     """
-    found = [item for item in items if item.category is not None and item.reference]
-    if not found:
+    with_label = [item for item in items if item.category is not None and item.reference]
+    if not with_label:
         raise DataError("Med-HallMark: no item has both a human label and a reference")
-    return found
+    return with_label
 
 
 def agreement(name: str, items: Sequence[MedHallMarkItem], guess: Guess) -> CategoryAgreement:
     """Compare categories with those of people."""
     people = [item.category for item in items]
-    right = Counter(truth for truth, said in zip(people, guess, strict=True) if truth == said)
-    theirs, ours = Counter(people), Counter(guess)
+    right = Counter(truth for truth, guessed in zip(people, guess, strict=True) if truth == guessed)
+    n_by_people, n_by_guess = Counter(people), Counter(guess)
     return CategoryAgreement(
         name,
         len(items),
-        sum(said is not None for said in guess),
+        sum(guessed is not None for guessed in guess),
         sum(right.values()) / len(items),
-        {category: _share(right[category], theirs[category]) for category in CATEGORIES},
-        {category: _share(right[category], ours[category]) for category in CATEGORIES},
+        {category: _share(right[category], n_by_people[category]) for category in CATEGORIES},
+        {category: _share(right[category], n_by_guess[category]) for category in CATEGORIES},
     )
 
 
@@ -105,14 +105,14 @@ def judge_quality(
         DataError: no item can be compared.
     """
     options.count("rounds", rounds, at_least=1)
-    items = labelled(items)
+    items = labelled_items(items)
     cases = [_case(item, images) for item in items]
-    said = [[verdict.category for verdict in judge.judge(cases)] for _ in range(rounds)]
-    same = [len(set(answers)) == 1 and answers[0] is not None for answers in zip(*said, strict=True)]
+    by_round = [[verdict.category for verdict in judge.judge(cases)] for _ in range(rounds)]
+    unchanged = [len(set(answers)) == 1 and answers[0] is not None for answers in zip(*by_round, strict=True)]
     # Questions on one picture are judged alike.
-    consistency = estimate_rate(same, groups=[item.image for item in items])
+    consistency = estimate_rate(unchanged, groups=[item.image for item in items])
     return JudgeQuality(
-        tuple(agreement(f"{judge.name}, round {i}", items, guess) for i, guess in enumerate(said, 1)),
+        tuple(agreement(f"{judge.name}, round {i}", items, guess) for i, guess in enumerate(by_round, 1)),
         baselines(items),
         consistency if rounds > 1 else Number.undefined("there is a single round"),
     )
@@ -123,8 +123,8 @@ def baselines(items: Sequence[MedHallMarkItem]) -> tuple[CategoryAgreement, ...]
     from hedge_tasks.adjudication import build_judge
 
     largest = _largest(items)
-    others = [item for item in items if item.category != "prompt_induced"]
-    usual = _largest(others) if others else largest
+    not_induced = [item for item in items if item.category != "prompt_induced"]
+    usual = _largest(not_induced) if not_induced else largest
     by_kind = ["prompt_induced" if item.id.startswith("counterfactual") else usual for item in items]
     labels = [verdict.label for verdict in build_judge("rule").judge([_case(item, None) for item in items])]
     by_rule = [None if label is None else usual if label else "correct" for label in labels]
@@ -141,9 +141,9 @@ def _largest(items: Sequence[MedHallMarkItem]) -> str:
 
 
 def _case(item: MedHallMarkItem, images: Callable[[MedHallMarkItem], Sequence[Any]] | None) -> Case:
-    shown = None if images is None else lambda: images(item)
+    load = None if images is None else lambda: images(item)
     key = None if images is None else item.image
-    return Case(item.id, item.question, item.reference, item.answer or "", images=shown, image_key=key)
+    return Case(item.id, item.question, item.reference, item.answer or "", images=load, image_key=key)
 
 
 def _share(part: int, whole: int) -> float | None:

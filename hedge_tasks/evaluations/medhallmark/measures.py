@@ -51,14 +51,18 @@ def medihall_score(categories: str | Sequence[str]) -> float:
     return math.fsum(MEDIHALL[category] for category in categories) / len(categories)
 
 
+def is_by_sentence(verdict: Record) -> bool:
+    """Whether each sentence of a report was judged by itself."""
+    return str(verdict.get("judge", "")).startswith(SENTENCES)
+
+
 def categories_of(verdict: Record) -> list[str]:
     """The categories of a verdict: one of an answer, one a sentence of a report, none where the judge named none.
 
     Sentences that were not judged are left out.
     """
-    by_sentence = str(verdict.get("judge", "")).startswith(SENTENCES)
-    of = verdict.get("votes") or () if by_sentence else (verdict,)
-    return [vote["category"] for vote in of if vote.get("category") in MEDIHALL]
+    votes = verdict.get("votes") or () if is_by_sentence(verdict) else (verdict,)
+    return [vote["category"] for vote in votes if vote.get("category") in MEDIHALL]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,16 +70,16 @@ class AnswerMean(Mean):
     """Mean of one number an answer (or report), over the answers that have it.
 
     Attributes:
-        of: verdict and document -> the number; None where the document has none.
+        value_of: verdict and document -> the number; None where the document has none.
         no_labels: why there is no number, where no answer has a label either.
     """
 
-    of: Callable[[Record, Record], float | None] = lambda verdict, document: None
+    value_of: Callable[[Record, Record], float | None] = lambda verdict, document: None
     no_labels: str = ""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
         record = {
-            "value": self.of({**verdict, "label": scores.label}, document),
+            "value": self.value_of({**verdict, "label": scores.label}, document),
             "group": scores.group,
             "pair": document.get("pair"),
             "weakened": document.get("weakened"),
@@ -106,13 +110,13 @@ class OfLabel(AnswerMean):
     follows_label: bool = True
 
     def with_label(self, record: Record, label: int | None) -> Record:
-        return {**record, "value": self.of({"label": label}, {})}
+        return {**record, "value": self.value_of({"label": label}, {})}
 
     def label_of(self, record: Record) -> int | None:
         return None if record["value"] is None else 1 - int(record["value"])
 
     def contradiction(self, value: float | None, document: Record) -> str | None:
-        expected = self.of({"label": document["label"]}, document)
+        expected = self.value_of({"label": document["label"]}, document)
         return None if value == expected else f"value {value}, but the label is {document['label']}"
 
 
@@ -124,10 +128,10 @@ class OfCategory(AnswerMean):
 
     def contradiction(self, value: float | None, document: Record) -> str | None:
         judged = document["judged"]
-        if str(judged["judge"]).startswith(SENTENCES):  # of many sentences
+        if is_by_sentence(judged):
             return None
         category = judged["category"] if judged["category"] in MEDIHALL else None
-        expected = self.of({"judge": judged["judge"], "category": category}, document)
+        expected = self.value_of({"judge": judged["judge"], "category": category}, document)
         return None if value == expected else f"value {value}, but the category is {category}"
 
 
@@ -140,8 +144,8 @@ class OfSentences(AnswerMean):
     nothing: str = "no report has a judged sentence"
 
     def contradiction(self, value: float | None, document: Record) -> str | None:
-        judge = str(document["judged"]["judge"])
-        return None if judge.startswith(SENTENCES) or value is None else f"value {value}, but the judge is {judge}"
+        judged = document["judged"]
+        return None if is_by_sentence(judged) or value is None else f"value {value}, but the judge is {judged['judge']}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,8 +173,8 @@ class PrefixDifference(OfSums):
         plain = {r["pair"]: r["value"] for r in records if not r["weakened"] and r["value"] is not None}
         counts = np.zeros((len(records), 2))
         for row, record in zip(counts, records, strict=True):
-            if record["weakened"] and None not in (record["value"], other := plain.get(record["pair"])):
-                row[:] = record["value"] - other, 1
+            if record["weakened"] and None not in (record["value"], without_prefix := plain.get(record["pair"])):
+                row[:] = record["value"] - without_prefix, 1
         return counts
 
     def students(self, records: Sequence[Record]) -> Number:
@@ -226,24 +230,24 @@ def _share(category: str) -> Callable[[Record, Record], float | None]:
     return share
 
 
+def _sentence_labels(verdict: Record) -> list[int | None]:
+    """Return the label of each sentence of a report; none of an answer that was judged as a whole."""
+    return [vote.get("label") for vote in verdict.get("votes") or ()] if is_by_sentence(verdict) else []
+
+
 def wrong_sentences(verdict: Record, document: Record) -> float | None:
     """Share of the sentences of a report that are hallucinated, among those that were judged.
 
     Whether any sentence is wrong says little of a long report: with 10 % of wrong sentences, 65 % of reports of ten
     sentences have one.
     """
-    if not str(verdict.get("judge", "")).startswith(SENTENCES):
-        return None
-    labels = [vote.get("label") for vote in verdict.get("votes") or ()]
-    judged = [label for label in labels if label is not None]
+    judged = [label for label in _sentence_labels(verdict) if label is not None]
     return sum(judged) / len(judged) if judged else None
 
 
 def unjudged_sentences(verdict: Record, document: Record) -> float | None:
     """Share of the sentences of a report that the judge gave no label; the other rows leave them out."""
-    if not str(verdict.get("judge", "")).startswith(SENTENCES):
-        return None
-    labels = [vote.get("label") for vote in verdict.get("votes") or ()]
+    labels = _sentence_labels(verdict)
     return labels.count(None) / len(labels) if labels else None
 
 
@@ -261,7 +265,7 @@ MEDIHALL_SCORE = OfCategory(
     about=(
         "Mean of what the judge's category of each answer is worth, from 0 (catastrophic hallucination) to 1 (correct)."
     ),
-    of=_medihall,
+    value_of=_medihall,
     nothing=_NO_CATEGORY,
     no_labels=_NO_LABEL,
     kept=True,
@@ -271,7 +275,7 @@ MEDIHALL_SCORE = OfCategory(
 ACCURACY = OfLabel(
     name="accuracy",
     about="Share of answers that the judge does not call hallucinated.",
-    of=_accuracy,
+    value_of=_accuracy,
     nothing=_NO_LABEL,
     kept=True,
     leads=True,
@@ -284,14 +288,14 @@ MEASURES: tuple[Measure, ...] = (
         name="accuracy_unread_wrong",
         title="accuracy, unreadable is wrong",
         about="Where an answer without a label is a wrong one: a refusal, one cut off, one that nobody could judge.",
-        of=_right,
+        value_of=_right,
         nothing="there are no answers",
         kept=True,
     ),
     OfSentences(
         name="wrong_sentences",
         about="Mean share of a report's judged sentences that are hallucinated.",
-        of=wrong_sentences,
+        value_of=wrong_sentences,
         higher_is_better=False,
         kept=True,
     ),
@@ -299,7 +303,7 @@ MEASURES: tuple[Measure, ...] = (
         name="unjudged_sentences",
         title="sentences without a label",
         about="Mean share of a report's sentences that the judge gave no label.",
-        of=unjudged_sentences,
+        value_of=unjudged_sentences,
         higher_is_better=False,
     ),
     *(
@@ -307,7 +311,7 @@ MEASURES: tuple[Measure, ...] = (
             name=f"share_{kind}",
             title=f"share of {kind.replace('_', '-')}",
             about=f"Share of answers judged {kind}.",
-            of=_share(kind),
+            value_of=_share(kind),
             nothing=_NO_CATEGORY,
             no_labels=_NO_LABEL,
             higher_is_better=kind == "correct",

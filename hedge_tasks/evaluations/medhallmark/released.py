@@ -20,13 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.io.outside import read_json
+from hedge_tasks.evaluations import documents
 from hedge_tasks.perturb.text import QUESTION, load_templates
 
 PARTS = ("conventional", "confidence", "counterfactual", "irg")
 """Kinds of questions, one file each; also the configs of the local data set."""
-
-CATEGORIES = ("catastrophic", "critical", "attribute", "prompt_induced", "minor", "correct")
 
 _FILES = {
     "conventional": "conventional",
@@ -42,6 +40,8 @@ _LABELS = {
     "Minor Hallucinations": "minor",
     "Correct Statements": "correct",
 }
+CATEGORIES = tuple(_LABELS.values())
+
 _JUDGED = re.compile(
     r"\nquestion: (?P<question>.*?)\nMed-VLM answer: (?P<answer>.*?)"
     r"(?:\nground-truth: (?P<reference>.*?))?\n\nPlease judge",
@@ -82,11 +82,8 @@ def read_part(folder: Path, part: str) -> list[MedHallMarkItem]:
         DataError: the file is missing, or not of the released form: names the file and the item.
     """
     path = find_file(folder, part)
-    rows = read_json(path)
-    if not isinstance(rows, list) or not rows:
-        raise DataError(f"{path}: expected a list of items")
     items = []
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(documents.read_items(path), 1):
         try:
             items.append(_READERS[part](row, number))
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
@@ -102,11 +99,11 @@ def find_file(folder: Path, part: str) -> Path:
     """
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder")
-    found = [f for f in sorted(folder.glob("*.json")) if re.sub(r"[^a-z]", "", f.stem.lower()) == _FILES[part]]
-    if len(found) != 1:
-        there = ", ".join(f.name for f in sorted(folder.glob("*.json"))) or "no JSON file"
-        raise DataError(f"{folder}: expected one file for the {part} questions, found {len(found)} (there: {there})")
-    return found[0]
+    matches = [f for f in sorted(folder.glob("*.json")) if re.sub(r"[^a-z]", "", f.stem.lower()) == _FILES[part]]
+    if len(matches) != 1:
+        names = ", ".join(f.name for f in sorted(folder.glob("*.json"))) or "no JSON file"
+        raise DataError(f"{folder}: expected one file for the {part} questions, found {len(matches)} (there: {names})")
+    return matches[0]
 
 
 def oddities(part: str, items: Sequence[MedHallMarkItem]) -> list[str]:
@@ -132,26 +129,26 @@ def _missing_ids(items: Sequence[MedHallMarkItem]) -> list[int]:
 
 def _judged(part: str) -> Callable[[Mapping[str, Any], int], MedHallMarkItem]:
     def read(row: Mapping[str, Any], number: int) -> MedHallMarkItem:
-        prompt, said = (turn["value"] for turn in row["conversations"])
-        found = _JUDGED.search(prompt[prompt.rindex("Here is the question received") :])
-        if found is None:
+        prompt, label = (turn["value"] for turn in row["conversations"])
+        match = _JUDGED.search(prompt[prompt.rindex("Here is the question received") :])
+        if match is None:
             raise ValueError("no question and answer in the prompt")
-        answer, reference = found["answer"].strip(), (found["reference"] or "").strip()
-        category = _LABELS[said.strip()]
+        answer, reference = match["answer"].strip(), (match["reference"] or "").strip()
+        category = _LABELS[label.strip()]
         suspect = category == "correct" and _SUSPECT in answer.lower() and _SUSPECT not in reference.lower()
-        item = (f"{part}-{int(row['id'])}", _text(found["question"]), reference, _text(row["image"]))
+        item = (f"{part}-{int(row['id'])}", _text(match["question"]), reference, _text(row["image"]))
         return MedHallMarkItem(*item, answer=answer, category=category, suspect=suspect)
 
     return read
 
 
 def _confidence(row: Mapping[str, Any], number: int) -> MedHallMarkItem:
-    asked, answer = (_text(turn["value"]) for turn in row["conversations"])
-    prefix, question = split_prefix(asked)
+    prompt, answer = (_text(turn["value"]) for turn in row["conversations"])
+    prefix, question = split_prefix(prompt)
     return MedHallMarkItem(f"confidence-{number}", question, answer, _text(row["image"]), prefix)
 
 
-def split_prefix(asked: str) -> tuple[str, str]:
+def split_prefix(prompt: str) -> tuple[str, str]:
     """The template and the question behind it; the template is empty where the text begins with none of the ten.
 
     Example:
@@ -160,9 +157,9 @@ def split_prefix(asked: str) -> tuple[str, str]:
     """
     for template in load_templates("confidence_weakening"):
         before, _, after = template.partition(QUESTION)
-        if asked.startswith(before) and asked.endswith(after):
-            return template, asked[len(before) : len(asked) - len(after)].strip()
-    return "", asked
+        if prompt.startswith(before) and prompt.endswith(after):
+            return template, prompt[len(before) : len(prompt) - len(after)].strip()
+    return "", prompt
 
 
 def _report(row: Mapping[str, Any], number: int) -> MedHallMarkItem:

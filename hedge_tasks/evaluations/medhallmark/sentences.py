@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.evaluations.medhallmark.measures import is_by_sentence
 from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_table import unit_table
 from hedge_tasks.numbers import Column, Number, Table
@@ -55,8 +55,8 @@ class Sentences:
 
     def facts(self) -> dict[str, Any]:
         """For JSON."""
-        about = {name: getattr(self, name) for name in ("model", "support", "reports", "sentences", "wrong", "reason")}
-        return {**about, "detectors": [_facts(row) for row in self.rows]}
+        counts = {name: getattr(self, name) for name in ("model", "support", "reports", "sentences", "wrong", "reason")}
+        return {**counts, "detectors": [_facts(row) for row in self.rows]}
 
 
 def sentences_of(runs: Sequence[Run], support: str = WORDS) -> list[Sentences]:
@@ -71,35 +71,35 @@ def sentences_of(runs: Sequence[Run], support: str = WORDS) -> list[Sentences]:
     """
     if support not in SUPPORTS:
         raise unknown("support of sentences", support, SUPPORTS)
-    return [_of_run(run, support) for run in runs if any(a.clean for a in run.answer_sets) and _by_sentence(run)]
+    return [
+        _sentences_of_run(run, support)
+        for run in runs
+        if any(answers.clean for answers in run.answer_sets) and any(map(is_by_sentence, run.verdicts.values()))
+    ]
 
 
-def _by_sentence(run: Run) -> bool:
-    return any(str(verdict.get("judge")).startswith(SENTENCES) for verdict in run.verdicts.values())
-
-
-def _of_run(run: Run, support: str) -> Sentences:
-    about = (run.model, support, len(run.answer_sets))
+def _sentences_of_run(run: Run, support: str) -> Sentences:
+    origin = (run.model, support, len(run.answer_sets))
     options = model_options(run, NLI) if support == NLI else {}
     try:
-        found = unit_table(find_claims(run, support, options=options, elsewhere=False, detectors=[*DETECTORS, *BLIND]))
+        table = unit_table(find_claims(run, support, options=options, elsewhere=False, detectors=[*DETECTORS, *BLIND]))
     except DataError as error:
-        return Sentences(*about, reason=str(error))
-    rows = [row for name in DETECTORS for row in found.rows if row.detector == name]
-    rows += [row for name in dict.fromkeys(found.best_blind) for row in found.rows if row.detector == name]
-    return Sentences(*about, found.n_labelled, found.counted.n_positive, tuple(rows))
+        return Sentences(*origin, reason=str(error))
+    rows = [row for name in DETECTORS for row in table.rows if row.detector == name]
+    rows += [row for name in dict.fromkeys(table.best_blind) for row in table.rows if row.detector == name]
+    return Sentences(*origin, table.n_labelled, table.counted.n_positive, tuple(rows))
 
 
 def _facts(row: DetectorNumbers) -> dict[str, Any]:
-    both: dict[str, Number | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
+    estimates: dict[str, Number | StratifiedAuroc] = {"auroc": row.estimate, "within": row.within}
     numbers = {
-        name: {"value": of.value, "stderr": of.stderr, "interval": of.interval, "reason": of.reason}
-        for name, of in both.items()
+        name: {"value": number.value, "stderr": number.stderr, "interval": number.interval, "reason": number.reason}
+        for name, number in estimates.items()
     }
     return {"detector": row.detector, "title": row.title, "draws": row.draws, "blind": row.blind, **numbers}
 
 
-def sentences_table(found: Sequence[Sentences], names: Mapping[str, str]) -> Table:
+def sentences_table(by_run: Sequence[Sentences], names: Mapping[str, str]) -> Table:
     """Detectors of sentences by model.
 
     Args:
@@ -109,14 +109,14 @@ def sentences_table(found: Sequence[Sentences], names: Mapping[str, str]) -> Tab
     for key, title in (("auroc", "AUROC"), ("within", "within")):
         columns += [Column(key, title), Column(f"{key}_interval", "95 %", show="interval", of=key)]
     rows: list[dict[str, Cell]] = []
-    for one in found:
-        about: dict[str, Cell] = {"model": names[one.model], "support": one.support}
-        about |= {"sentences": one.sentences, "wrong": one.wrong}
-        for row in one.rows:
+    for sentences in by_run:
+        counts: dict[str, Cell] = {"model": names[sentences.model], "support": sentences.support}
+        counts |= {"sentences": sentences.sentences, "wrong": sentences.wrong}
+        for row in sentences.rows:
             title = row.title + (" (blind)" if row.blind else "")
-            rows.append({**about, "detector": title, "draws": row.draws, "auroc": row.estimate, "within": row.within})
+            rows.append({**counts, "detector": title, "draws": row.draws, "auroc": row.estimate, "within": row.within})
     title = (
         "Which sentence of a report is wrong: ROC-AUC over all sentences, and within the report; blind: the best of "
         "what sees neither image nor draws"
     )
-    return Table(columns, rows, title=title, notes=[f"{names[o.model]}: {o.reason}" for o in found if o.reason])
+    return Table(columns, rows, title=title, notes=[f"{names[o.model]}: {o.reason}" for o in by_run if o.reason])

@@ -1,7 +1,7 @@
 """Med-HallMark's tables out of finished runs: VQA, counterfactual questions and reports, with and without prefixes.
 
 Categories come from the verdicts in the run files. Common wording is measured anew from the stored answers, with the
-libraries and models of whoever asks (`wording.stated`).
+libraries and models of whoever asks (`wording.settings_by_measure`).
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark import measures, wording
 from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL
+from hedge_tasks.evaluations.medhallmark.released import PARTS
 from hedge_tasks.evaluations.medhallmark.wording import BertScore, InCommon
-from hedge_tasks.measures.measure import Measure, by_name
+from hedge_tasks.evaluations.paper_tables import select, with_published
+from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.of_run import Document, compare_documents, documents_of, estimate_of
 from hedge_tasks.measures.paper_tables import Change, ModelNumbers, beside_of, changes_table, wide_table
-from hedge_tasks.measures.published import Published, model_of_paper, read_published
+from hedge_tasks.measures.published import model_of_paper, read_published
 from hedge_tasks.numbers import PERCENT, Column, Number, Table, format_number
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_mean
 
-_BY_NAME = by_name([*measures.MEASURES, *wording.MEASURES])
-
 
 def _named(*names: str) -> list[Measure]:
-    return [_BY_NAME[name] for name in names]
+    return select([*measures.MEASURES, *wording.MEASURES], names)
 
-
-PARTS = ("conventional", "confidence", "counterfactual", "irg")
 
 SETTINGS: Mapping[str, tuple[str, str]] = {
     "vqa": ("Tables 1 and 6", "VQA: conventional, confidence-weakening (with prefix) and counterfactual questions"),
@@ -74,9 +72,12 @@ PATTERNS: Mapping[str, str] = {
 }
 """The paper's models, and their names on the hub."""
 
+PUBLISHED = read_published(__package__)
+"""The paper's numbers."""
+
 
 @dataclass(frozen=True)
-class OfSetting:
+class SettingNumbers:
     """The answers of one model in one of `SETTINGS`.
 
     Attributes:
@@ -103,7 +104,7 @@ def is_medhallmark(run: Run) -> bool:
     return isinstance(documents, Mapping) and documents.get("evaluation") == "medhallmark"
 
 
-def numbers_of(runs: Sequence[Run]) -> list[OfSetting]:
+def numbers_of(runs: Sequence[Run]) -> list[SettingNumbers]:
     """The numbers of every model in every setting that its runs have answers for.
 
     Raises:
@@ -112,7 +113,11 @@ def numbers_of(runs: Sequence[Run]) -> list[OfSetting]:
     by_model: dict[str, list[Run]] = {}
     for run in runs:
         by_model.setdefault(run.model, []).append(run)
-    return [numbers for _, of in sorted(by_model.items()) for numbers in _of_model(_merged(of))]
+    return [
+        numbers
+        for _, runs_of_model in sorted(by_model.items())
+        for numbers in _numbers_of_model(_merged(runs_of_model))
+    ]
 
 
 def _merged(runs: Sequence[Run]) -> Run:
@@ -129,15 +134,17 @@ def _merged(runs: Sequence[Run]) -> Run:
     return replace(runs[0], answer_sets=tuple(a for run in runs for a in run.answer_sets), verdicts=verdicts)
 
 
-def _of_model(run: Run) -> Iterator[OfSetting]:
-    for setting, of in _settings(run.answer_sets).items():
-        if of:
-            documents = {m.name: documents_of(replace(run, answer_sets=tuple(of)), m) for m in _ALL}
+def _numbers_of_model(run: Run) -> Iterator[SettingNumbers]:
+    for setting, answer_sets in _by_setting(run.answer_sets).items():
+        if answer_sets:
+            documents = {m.name: documents_of(replace(run, answer_sets=tuple(answer_sets)), m) for m in _ALL}
             numbers = {m.name: _number(m, documents[m.name]) for m in _ALL}
-            parts = "+".join(part for part in PARTS if any(_part(answers) == part for answers in of))
-            about = {"model": run.model, "setting": setting, "parts": parts}
-            known = {m.name: _valued(m, documents[m.name]) if numbers[m.name].defined else [] for m in _ALL}
-            yield OfSetting(setting, len(of), ModelNumbers(about, numbers, counts={"answers": len(of)}), known)
+            parts = "+".join(part for part in PARTS if any(_part(answers) == part for answers in answer_sets))
+            labels = {"model": run.model, "setting": setting, "parts": parts}
+            valued = {m.name: _valued(m, documents[m.name]) if numbers[m.name].defined else [] for m in _ALL}
+            yield SettingNumbers(
+                setting, len(answer_sets), ModelNumbers(labels, numbers, counts={"answers": len(answer_sets)}), valued
+            )
 
 
 def _part(answers: AnswerSet) -> str:
@@ -148,7 +155,7 @@ def _weakened(answers: AnswerSet) -> bool:
     return answers.id.endswith("-weakened")
 
 
-def _settings(sets: Sequence[AnswerSet]) -> dict[str, list[AnswerSet]]:
+def _by_setting(sets: Sequence[AnswerSet]) -> dict[str, list[AnswerSet]]:
     prefixed = {a.id.removesuffix("-weakened") for a in sets if _weakened(a)}
     return {
         "vqa": [a for a in sets if _part(a) != "irg" and (_part(a) != "confidence" or _weakened(a))],
@@ -172,21 +179,23 @@ def _number(measure: Measure, documents: Sequence[Document]) -> Number:
     number = estimate_of(measure, documents)
     if not isinstance(measure, InCommon) or not number.defined:
         return number
-    known = _valued(measure, documents)
-    return estimate_mean([document.record["value"] for document in known], [document.group for document in known])
+    valued = _valued(measure, documents)
+    return estimate_mean([document.record["value"] for document in valued], [document.group for document in valued])
 
 
-def prefix_effects(found: Sequence[OfSetting]) -> list[Change]:
+def prefix_effects(rows: Sequence[SettingNumbers]) -> list[Change]:
     """Measures with the prefix less without, over the questions that have both (Table 3); tested between images."""
-    by_place = {(one.model, one.setting): one for one in found}
+    by_place = {(row.model, row.setting): row for row in rows}
     changes = []
     for (model, setting), weakened in by_place.items():
         plain = by_place.get((model, "plain"))
         if setting != "weakened" or plain is None:
             continue
         for measure in SHORT:
-            ours = [d._replace(id=d.id.removesuffix("-weakened")) for d in weakened.documents[measure.name]]
-            comparison = compare_documents(measure, ours, plain.documents[measure.name])
+            weakened_documents = [
+                d._replace(id=d.id.removesuffix("-weakened")) for d in weakened.documents[measure.name]
+            ]
+            comparison = compare_documents(measure, weakened_documents, plain.documents[measure.name])
             if comparison is not None:
                 changes.append(Change({"model": model}, measure, comparison))
     return changes
@@ -195,33 +204,35 @@ def prefix_effects(found: Sequence[OfSetting]) -> list[Change]:
 # --- text and files ---------------------------------------------------------------------------------------------------
 
 
-def with_published(one: OfSetting, model: str | None, published: Sequence[Published]) -> OfSetting:
-    """The paper's numbers beside ours. Where two of its tables have one, the first counts."""
-    theirs: dict[str, Published] = {}
-    for p in published:
-        if p.model == model and p.setting == one.setting:
-            theirs.setdefault(p.measure, p)
-    return replace(one, numbers=replace(one.numbers, published=theirs))
+def beside_paper(rows: Sequence[SettingNumbers], names: Mapping[str, str]) -> list[SettingNumbers]:
+    """Return rows with the paper's numbers of the same model and setting.
+
+    Args:
+        names: the paper's model -> text in the name of a user's copy; see `model_of_paper`.
+    """
+    models = [(row, model_of_paper(row.model, PATTERNS, names)) for row in rows]
+    return [replace(row, numbers=with_published(row.numbers, PUBLISHED, model, row.setting)) for row, model in models]
 
 
-def tables_of(
-    found: Sequence[OfSetting], effects: Sequence[Change], published: Sequence[Published], names: Mapping[str, str]
-) -> list[Table]:
-    """All tables but that of sentences.
+def tables_of(rows: Sequence[SettingNumbers], effects: Sequence[Change], names: Mapping[str, str]) -> list[Table]:
+    """Return all tables but that of sentences.
 
     Args:
         names: short names of models.
     """
     tables = []
     for setting, (where, what) in SETTINGS.items():
-        mine = [_without(one.numbers, "setting") for one in found if one.setting == setting]
-        beside = beside_of(p for p in published if p.setting == setting)
+        of_setting = [_without(row.numbers, "setting") for row in rows if row.setting == setting]
+        beside = beside_of(p for p in PUBLISHED if p.setting == setting)
         blocks = {f"{where}: {what}": SHORT}
         if setting in ("vqa", "counterfactual", "irg"):
             blocks[f"{where}, in detail"] = LONG
-        if mine:
-            tables += [wide_table(mine, of, title=title, names=names, beside=beside) for title, of in blocks.items()]
-    tables += [*_reports(found, names), *_categories(found, names)]
+        if of_setting:
+            tables += [
+                wide_table(of_setting, columns, title=title, names=names, beside=beside)
+                for title, columns in blocks.items()
+            ]
+    tables += [*_reports(rows, names), *_categories(rows, names)]
     if effects:
         title = "With the prefix less without, over the same questions, tested between images"
         tables.append(changes_table(effects, title=title, a="with prefix", b="without", names=names, n="questions"))
@@ -230,69 +241,66 @@ def tables_of(
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """The paper's tables of the runs of Med-HallMark among these, each beside the paper's model of its name."""
-    mine = [run for run in runs if is_medhallmark(run)]
-    if not mine:
-        return []
-    published = read_published(__package__)
-    found = [with_published(one, model_of_paper(one.model, PATTERNS, {}), published) for one in numbers_of(mine)]
-    return tables_of(found, prefix_effects(found), published, short_names([one.model for one in found]))
+    rows = beside_paper(numbers_of(list(filter(is_medhallmark, runs))), {})
+    return tables_of(rows, prefix_effects(rows), short_names([row.model for row in rows])) if rows else []
 
 
 def _without(numbers: ModelNumbers, *keys: str) -> ModelNumbers:
     return replace(numbers, about={key: text for key, text in numbers.about.items() if key not in keys})
 
 
-def _reports(found: Sequence[OfSetting], names: Mapping[str, str]) -> Iterator[Table]:
-    reports = [one.numbers for one in found if one.setting == "irg"]
+def _reports(rows: Sequence[SettingNumbers], names: Mapping[str, str]) -> Iterator[Table]:
+    reports = [row.numbers for row in rows if row.setting == "irg"]
     if any(numbers.value("wrong_sentences") is not None for numbers in reports):
         columns = [Column("model"), Column("answers", "reports"), Column("wrong_sentences", stderr=True)]
         columns += [Column("any", "reports with one"), Column("unjudged_sentences", SENTENCES[1].title, stderr=True)]
-        rows: list[dict[str, Cell]] = []
-        for of in reports:
-            accuracy = of.value("accuracy")
+        lines: list[dict[str, Cell]] = []
+        for report in reports:
+            accuracy = report.value("accuracy")
             any_wrong = None if accuracy is None else 1 - accuracy
-            about: dict[str, Cell] = {"model": names[of.about["model"]], **of.counts, "any": any_wrong}
-            rows.append({**about, **{m.name: of.numbers[m.name] for m in SENTENCES}})
-        yield Table(columns, rows, title="Sentences of reports; shares are means over reports")
+            labels: dict[str, Cell] = {"model": names[report.about["model"]], **report.counts, "any": any_wrong}
+            lines.append({**labels, **{m.name: report.numbers[m.name] for m in SENTENCES}})
+        yield Table(columns, lines, title="Sentences of reports; shares are means over reports")
 
 
-def _categories(found: Sequence[OfSetting], names: Mapping[str, str]) -> Iterator[Table]:
-    known = [
-        replace(_without(one.numbers, "parts"), counts={})
-        for one in found
-        if one.setting in ("vqa", "irg") and one.numbers.value("medihall") is not None
+def _categories(rows: Sequence[SettingNumbers], names: Mapping[str, str]) -> Iterator[Table]:
+    judged = [
+        replace(_without(row.numbers, "parts"), counts={})
+        for row in rows
+        if row.setting in ("vqa", "irg") and row.numbers.value("medihall") is not None
     ]
-    if known:
+    if judged:
         headings = {m.name: m.title.removeprefix("share of ") for m in CATEGORIES}
         yield wide_table(
-            known, CATEGORIES, title="Shares of the categories (Figure 15)", names=names, headings=headings
+            judged, CATEGORIES, title="Shares of the categories (Figure 15)", names=names, headings=headings
         )
 
 
-def reasons_of(found: Sequence[OfSetting], names: Mapping[str, str]) -> list[str]:
+def reasons_of(rows: Sequence[SettingNumbers], names: Mapping[str, str]) -> list[str]:
     """Say which rows have no label, and what is undefined for what reason."""
     lines: dict[str, None] = {}
-    for one in found:
-        of = one.numbers.numbers
-        if left := one.answers - of["accuracy"].n:
-            wrong = format_number(of["accuracy_unread_wrong"], stderr=True)
-            where = SETTINGS[one.setting][1].partition(":")[0]
-            text = f"{PERCENT(left / one.answers)} of the answers have no label; accuracy {wrong} where these are wrong"
-            lines[f"{names[one.model]}, {where}: {text}"] = None
+    for row in rows:
+        numbers = row.numbers.numbers
+        if left := row.answers - numbers["accuracy"].n:
+            wrong = format_number(numbers["accuracy_unread_wrong"], stderr=True)
+            where = SETTINGS[row.setting][1].partition(":")[0]
+            text = f"{PERCENT(left / row.answers)} of the answers have no label; accuracy {wrong} where these are wrong"
+            lines[f"{names[row.model]}, {where}: {text}"] = None
         for m in dict.fromkeys((*SHORT, *LONG)):
-            if not of[m.name].defined:
-                lines[f"{names[one.model]}: {m.title} is undefined: {of[m.name].reason}"] = None
+            if not numbers[m.name].defined:
+                lines[f"{names[row.model]}: {m.title} is undefined: {numbers[m.name].reason}"] = None
     return list(lines)
 
 
-def answer_rows(found: Sequence[OfSetting]) -> Table:
+def answer_rows(rows: Sequence[SettingNumbers]) -> Table:
     """One row an answer with its measures, as in Table 4."""
-    rows: list[dict[str, Cell]] = []
-    for one in found:
-        if one.setting in ("vqa", "irg", "plain"):
-            of = {m.name: {d.id: d.record["value"] for d in one.documents[m.name]} for m in SHORT}
-            ids = dict.fromkeys(d.id for m in SHORT for d in one.documents[m.name])
-            rows += [
-                {"model": one.model, "id": id, **{name: values.get(id) for name, values in of.items()}} for id in ids
+    lines: list[dict[str, Cell]] = []
+    for row in rows:
+        if row.setting in ("vqa", "irg", "plain"):
+            by_measure = {m.name: {d.id: d.record["value"] for d in row.documents[m.name]} for m in SHORT}
+            ids = dict.fromkeys(d.id for m in SHORT for d in row.documents[m.name])
+            lines += [
+                {"model": row.model, "id": id, **{name: values.get(id) for name, values in by_measure.items()}}
+                for id in ids
             ]
-    return Table([], rows)
+    return Table([], lines)

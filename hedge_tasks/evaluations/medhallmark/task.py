@@ -9,8 +9,9 @@ from loguru import logger
 
 from hedge_tasks.adjudication.by_sentence import SentenceJudge
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluations.documents import check_options
 from hedge_tasks.evaluations.medhallmark.building import DATASET
-from hedge_tasks.evaluations.medhallmark.wording import stated
+from hedge_tasks.evaluations.medhallmark.wording import settings_by_measure
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.perturb.text import QUESTION
@@ -39,9 +40,7 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
     """
     from datasets import concatenate_datasets
 
-    for key in options:
-        if key not in _OPTIONS:
-            raise unknown("option of Med-HallMark", key, _OPTIONS)
+    check_options("Med-HallMark", options, _OPTIONS)
     keep, prefixes = options.get("keep_without_reference", False), options.get("prefixes", "none")
     if not isinstance(keep, bool):
         raise ConfigError(f"Med-HallMark: keep_without_reference must be true or false, got {keep!r}")
@@ -49,32 +48,32 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
         raise unknown("value of 'prefixes'", str(prefixes), _PREFIXES)
     if not keep:
         dataset = _with_reference(dataset)
-    plain = _asked(dataset, dataset["question"][:], weakened=False)
+    plain = _with_questions(dataset, dataset["question"][:], weakened=False)
     if prefixes == "none":
         return plain
-    known = dataset.select([number for number, prefix in enumerate(dataset["prefix"]) if prefix])
-    pairs = zip(known["prefix"], known["question"], strict=True)
+    prefixed = dataset.select([number for number, prefix in enumerate(dataset["prefix"]) if prefix])
+    pairs = zip(prefixed["prefix"], prefixed["question"], strict=True)
     questions = [prefix.replace(QUESTION, question) for prefix, question in pairs]
-    both = concatenate_datasets([plain, _asked(known, questions, weakened=True)])
+    documents = concatenate_datasets([plain, _with_questions(prefixed, questions, weakened=True)])
     # Side by side, so that --limit keeps whole pairs.
     place = {pair: number for number, pair in enumerate(plain["pair"])}
-    pairs = both["pair"][:]
-    return both.select(sorted(range(len(both)), key=lambda row: (place[pairs[row]], row)))
+    pairs = documents["pair"][:]
+    return documents.select(sorted(range(len(documents)), key=lambda row: (place[pairs[row]], row)))
 
 
 def _with_reference(dataset: Dataset) -> Dataset:
-    kept = [number for number, reference in enumerate(dataset["reference"]) if reference.strip()]
-    if not kept:
+    rows = [number for number, reference in enumerate(dataset["reference"]) if reference.strip()]
+    if not rows:
         raise DataError("Med-HallMark: no item has a reference")
-    if len(kept) < len(dataset):
+    if len(rows) < len(dataset):
         logger.warning(
             "Med-HallMark: {} of {} items have no reference and are left out; keep_without_reference keeps them",
-            *(len(dataset) - len(kept), len(dataset)),
+            *(len(dataset) - len(rows), len(dataset)),
         )
-    return dataset.select(kept)
+    return dataset.select(rows)
 
 
-def _asked(dataset: Dataset, questions: list[str], *, weakened: bool) -> Dataset:
+def _with_questions(dataset: Dataset, questions: list[str], *, weakened: bool) -> Dataset:
     ids = dataset["id"][:]
     dataset = dataset.remove_columns("id").add_column("id", [f"{i}-weakened" if weakened else i for i in ids])
     dataset = dataset.add_column("asked", list(questions)).add_column("pair", ids)
@@ -89,7 +88,7 @@ class MedHallMarkTask(HedgeTask):
     }
 
     def circumstances(self) -> Mapping[str, Any]:
-        return {"wording": stated()}
+        return {"wording": settings_by_measure()}
 
 
 class MedHallMarkReportTask(MedHallMarkTask):

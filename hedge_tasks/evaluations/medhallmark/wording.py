@@ -11,7 +11,7 @@ import csv
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 from threading import Lock
@@ -153,7 +153,7 @@ def bertscore_settings() -> BertScoreSettings:
     return BertScoreSettings(os.environ.get(BERTSCORE_MODEL) or DEFAULT_BERTSCORE, rescaled == "1")
 
 
-def stated() -> dict[str, str]:
+def settings_by_measure() -> dict[str, str]:
     """Say what the numbers of this module are made with, by measure."""
     return {
         "bertscore": str(bertscore_settings()),
@@ -321,29 +321,31 @@ class BertScore(InCommon):
         with_reference = [record for record in records if record["reference"].strip()]
         pairs = tuple((record["answer"], record["reference"]) for record in with_reference)
         scores = iter(bertscore(pairs, bertscore_settings()) if pairs else ())
-        at = _PARTS.index(self.part)
-        return [{**r, "value": next(scores)[at] if r["reference"].strip() else None} for r in records]
+        column = _PARTS.index(self.part)
+        return [{**r, "value": next(scores)[column] if r["reference"].strip() else None} for r in records]
 
 
-def _rouge_mean(kind: str, part: str, **declared: Any) -> WordingMean:
-    name = kind.removeprefix("rouge").upper()
-    declared = {"title": f"ROUGE-{name}" if part == "f1" else f"{name} {part[0].upper()}", **declared}
+_ABOUT = {
+    ("rouge1", "f1"): "Mean F1 of the words that an answer and its reference share.",
+    ("rougeL", "f1"): "Mean F1 of the longest sequence of words that an answer and its reference share.",
+}
+"""The parts of ROUGE that reports and submissions have."""
+
+
+def _rouge_mean(kind: str, part: str) -> WordingMean:
+    number = kind.removeprefix("rouge").upper()
     return WordingMean(
         name=f"{kind.lower()}_{part}",
-        wording=lambda answer, reference: rouge(kind, part, answer, reference),
-        **declared,
+        title=f"ROUGE-{number}" if part == "f1" else f"{number} {part[0].upper()}",
+        about=_ABOUT.get((kind, part), ""),
+        wording=partial(rouge, kind, part),
+        kept=(kind, part) in _ABOUT,
     )
 
 
 _TITLES = {"f1": "BERTScore", "recall": "BS R", "precision": "BS P"}
 
-_ROUGE_1 = _rouge_mean("rouge1", "f1", about="Mean F1 of the words that an answer and its reference share.", kept=True)
-_ROUGE_L = _rouge_mean(
-    "rougeL",
-    "f1",
-    about="Mean F1 of the longest sequence of words that an answer and its reference share.",
-    kept=True,
-)
+_ROUGE_1, _ROUGE_L = (_rouge_mean(*named) for named in _ABOUT)
 _BLEU = WordingMean(
     name="bleu", title="BLEU", about="Mean of sentence BLEU against the reference.", wording=bleu, kept=True
 )
@@ -365,7 +367,7 @@ MEASURES: tuple[Measure, ...] = (
         _rouge_mean(kind, part)
         for kind in ("rouge1", "rouge2", "rougeL")
         for part in _PARTS
-        if (kind, part) not in (("rouge1", "f1"), ("rougeL", "f1"))
+        if (kind, part) not in _ABOUT
     ),
     *prefix_rows(_ROUGE_L),
     *prefix_rows(_BLEU),

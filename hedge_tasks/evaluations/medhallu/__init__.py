@@ -7,7 +7,9 @@
     measures    the rows of the paper's tables, and what a guess from the length would get
     task        the lmms-eval task
     tables      the paper's tables out of finished runs, with paired differences; `hedge paper medhallu` is in command
-    abstention  what "not sure" buys, beside leaving out what a score is unsure of
+    abstention  the risk where "not sure" is offered, beside leaving out the documents that a score is unsure of
+
+The semantic analysis of candidates (section 4.3) is in `hedge_tasks.making.medhallu.candidates`.
 
 Importing this package loads none of them.
 """
@@ -22,7 +24,10 @@ EVALUATION = Evaluation(
     tables="hedge_tasks.evaluations.medhallu.tables:paper_tables",
     commands={
         "data": ("hedge_tasks.evaluations.medhallu.data_command:add",),
-        "paper": ("hedge_tasks.evaluations.medhallu.command:add",),
+        "paper": (
+            "hedge_tasks.evaluations.medhallu.command:add",
+            "hedge_tasks.making.medhallu.candidates_command:add",
+        ),
     },
 )
 """Its contributions to the rooms below."""

@@ -33,7 +33,6 @@ from hedge_tasks.statistics.resampling import percentile_interval, unit_counts
 _RESAMPLES = 1000
 _LEAST = 1e-9
 
-
 SCORES = ("radflag", "baseline_nll")
 """Detectors that say how unsure a model is of its verdict: by its other verdicts, and by the log-probability."""
 
@@ -70,7 +69,9 @@ def abstentions(runs: Sequence[ReadRun]) -> list[Abstention]:
     """Of every run with "not sure" that has a run without it, all else alike."""
     by_place = {(a.run.model, a.variant): a for a in runs}
     pairs = [(a, by_place.get((a.run.model, a.variant._replace(not_sure=False)))) for a in runs if a.variant.not_sure]
-    return [made for offered, forced in pairs if forced is not None and (made := _abstention(offered, forced))]
+    return [
+        abstention for offered, forced in pairs if forced is not None and (abstention := _abstention(offered, forced))
+    ]
 
 
 def abstention_table(rows: Sequence[Abstention], runs: Sequence[ReadRun]) -> Table:
@@ -85,12 +86,12 @@ def abstention_table(rows: Sequence[Abstention], runs: Sequence[ReadRun]) -> Tab
     ]
     lines: list[dict[str, Cell]] = []
     for row in rows:
-        about: dict[str, Cell] = {"model": short[row.model], "asked": row.asked, "shown": row.given or "plain"}
-        about |= {"n": row.documents, "answered": row.coverage, "wrong": row.risk}
+        labels: dict[str, Cell] = {"model": short[row.model], "asked": row.asked, "shown": row.given or "plain"}
+        labels |= {"n": row.documents, "answered": row.coverage, "wrong": row.risk}
         lines += [
-            {**about, "score": name, "by_score": risk, "difference": difference}
+            {**labels, "score": name, "by_score": risk, "difference": difference}
             for name, (risk, difference) in row.at_coverage.items()
-        ] or [about]
+        ] or [labels]
     title = (
         'Risk (share of wrong verdicts) where "not sure" is offered, beside the same coverage without the offer: the '
         "documents are left out that a score is least sure of"
@@ -102,39 +103,47 @@ _ACCURACY = by_name(MEASURES)["accuracy"]
 
 
 def _abstention(offered: ReadRun, forced: ReadRun) -> Abstention | None:
-    both = paired(offered, forced)
-    ours, others = (documents_of(each.run, _ACCURACY) for each in (offered, forced))
-    mine, theirs = [ours[i].record for i, _ in both], [others[j].record for _, j in both]
-    answered = np.array([record["said"] is not None for record in mine], dtype=bool)
+    """Compare a run with "not sure" with the same without; None where the former answers nothing."""
+    places = paired(offered, forced)
+    with_option = _records(offered, [i for i, _ in places])
+    without = _records(forced, [j for _, j in places])
+    answered, readable = _has_verdict(with_option), _has_verdict(without)
     if not answered.any():
         return None
-    wrong, forced_wrong = _wrong(mine), _wrong(theirs)
-    rows = [str(record["row"]) for record in mine]
-    weights = _weights(rows)
-    readable = np.array([record["said"] is not None for record in theirs], dtype=bool)
-    drawn = np.array([_share(w, answered, wrong) for w in weights])
-    risk = _share(np.ones(len(both)), answered, wrong)
-    at: dict[str, tuple[Number, Number]] = {}
-    evidence = [evidence_of(_by_verdict(forced.run.answer_sets[j])) for _, j in both]
+    wrong, forced_wrong = _wrong(with_option), _wrong(without)
+    rows = [str(record["row"]) for record in with_option]
+    weights, once = _weights(rows), np.ones(len(places))
+    risk, resampled = _share(once, answered, wrong), np.array([_share(w, answered, wrong) for w in weights])
+    at_coverage: dict[str, tuple[Number, Number]] = {}
+    evidence = [evidence_of(_by_verdict(forced.run.answer_sets[j])) for _, j in places]
     for name in SCORES:
-        scores = [get(name).score(one) for one in evidence]
+        scores = [get(name).score(draws) for draws in evidence]
         if any(value is None for value in scores):
             continue
         # What cannot be read is left out first: it is no verdict.
         levels = _levels(np.where(readable, np.array(scores, dtype=float), np.inf))
-        value = risk_at(levels, forced_wrong, np.ones(len(both)), float(answered.sum()))
-        of_score = np.array([risk_at(levels, forced_wrong, w, float(w @ answered)) for w in weights])
-        at[name] = (_made(value, of_score), _made(value - risk, of_score - drawn))
+        value, *by_score = [risk_at(levels, forced_wrong, w, float(w @ answered)) for w in (once, *weights)]
+        difference = np.array(by_score) - resampled
+        at_coverage[name] = (_number(value, np.array(by_score)), _number(value - risk, difference))
     return Abstention(
         model=offered.run.model,
         asked=offered.variant.asked,
         given="knowledge" if offered.variant.knowledge else "",
-        documents=len(both),
+        documents=len(places),
         coverage=float(answered.mean()),
-        risk=_risk(answered, wrong, rows),
-        at_coverage=at,
-        answering_all=_share(np.ones(len(both)), readable, forced_wrong) if readable.any() else None,
+        risk=estimate_of_sums(np.stack([answered * wrong, answered], axis=1), rows, ratio),
+        at_coverage=at_coverage,
+        answering_all=_share(once, readable, forced_wrong) if readable.any() else None,
     )
+
+
+def _records(run: ReadRun, rows: Sequence[int]) -> list[Record]:
+    documents = documents_of(run.run, _ACCURACY)
+    return [documents[row].record for row in rows]
+
+
+def _has_verdict(records: Sequence[Record]) -> BoolArray:
+    return np.array([record["said"] is not None for record in records], dtype=bool)
 
 
 def _by_verdict(answers: AnswerSet) -> AnswerSet:
@@ -165,31 +174,29 @@ def risk_at(levels: IntArray, wrong: FloatArray, weights: FloatArray, covered: f
 
 
 def _wrong(records: Sequence[Record]) -> FloatArray:
-    """1 where the verdict is wrong or there is none."""
+    """Return 1 where the verdict is wrong or there is none, shape (n,)."""
     return np.array([float(record["said"] != record["truth"]) for record in records])
 
 
 def _share(weights: FloatArray, among: FloatArray | np.ndarray, wrong: FloatArray) -> float:
+    """Return the share of wrong verdicts among some documents, by weight; nan where there are none."""
     whole = float(weights @ among)
     return float(weights @ (among * wrong)) / whole if whole > _LEAST else float("nan")
 
 
 def _levels(scores: FloatArray) -> IntArray:
+    """Return the rank of each score, equal for equal scores, shape (n,)."""
     return np.unique(scores, return_inverse=True)[1].reshape(-1)
 
 
 def _weights(rows: Sequence[str]) -> list[FloatArray]:
-    """How often each document is in each resample of whole rows."""
+    """Return how often each document is in each resample of whole rows: a list of arrays of shape (n,)."""
     names, code = np.unique(rows, return_inverse=True)
     blocks = unit_counts(len(names), _RESAMPLES, len(names), 0)
     return [times[code].astype(np.float64) for block in blocks for times in block]
 
 
-def _risk(answered: BoolArray, wrong: FloatArray, rows: Sequence[str]) -> Number:
-    return estimate_of_sums(np.stack([answered * wrong, answered], axis=1), rows, ratio)
-
-
-def _made(value: float, drawn: FloatArray) -> Number:
-    if np.isnan(drawn).all():
+def _number(value: float, resampled: FloatArray) -> Number:
+    if np.isnan(resampled).all():
         return Number(value, reason="no interval: nothing is answered in any resample")
-    return Number(value, float(np.nanstd(drawn, ddof=1)), percentile_interval(drawn, 0.95))
+    return Number(value, float(np.nanstd(resampled, ddof=1)), percentile_interval(resampled, 0.95))

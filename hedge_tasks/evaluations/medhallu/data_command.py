@@ -58,23 +58,23 @@ def _groups(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
 
     among = [letter_of(letter) for letter in arguments.among] or list(TREES)
-    terms = {question: of for file in arguments.pubmedqa for question, of in read_terms(file).items()}
-    found = group_questions(terms, read_trees(arguments.descriptors), among)
-    write_whole(arguments.out, json.dumps(found.of, ensure_ascii=False, indent=0, sort_keys=True) + "\n")
-    shares = found.shares()
+    terms = {question: names for file in arguments.pubmedqa for question, names in read_terms(file).items()}
+    groups = group_questions(terms, read_trees(arguments.descriptors), among)
+    write_whole(arguments.out, json.dumps(groups.letters, ensure_ascii=False, indent=0, sort_keys=True) + "\n")
+    shares = groups.shares()
     rows = [[f"{letter} {TREES[letter]}", share, PAPER_SHARES.get(letter)] for letter, share in shares.items()]
-    title = f"{len(found.of)} of {len(terms)} questions have a group"
+    title = f"{len(groups.letters)} of {len(terms)} questions have a group"
     lines = [str(Table.of(["group", "share", "paper"], rows, title=title))]
-    if found.unknown_terms:
-        listed = ", ".join(list(found.unknown_terms)[:_SHOWN])
-        lines.append(f"{len(found.unknown_terms)} terms are no descriptors of this file, such as {listed}")
+    if groups.unknown_terms:
+        listed = ", ".join(list(groups.unknown_terms)[:_SHOWN])
+        lines.append(f"{len(groups.unknown_terms)} terms are no descriptors of this file, such as {listed}")
     lines.append(f"Now include _hedge_medhallu_mesh_yaml in a task and set dataset_kwargs: {{mesh: {arguments.out}}}")
     facts = {
-        "groups": len(found.of),
+        "groups": len(groups.letters),
         "questions": len(terms),
         "shares": shares,
-        "without": list(found.without),
-        "unknown_terms": dict(found.unknown_terms),
+        "without": list(groups.without),
+        "unknown_terms": dict(groups.unknown_terms),
     }
     show(arguments, facts, "\n".join(lines))
     return 0

@@ -13,6 +13,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import AnswerSet, option_logprobs
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluations.documents import check_columns, check_options
 from hedge_tasks.evaluations.medhallu.mesh import letter_of
 from hedge_tasks.io.outside import parse_json, read_text, shown
 
@@ -62,16 +63,15 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
     from datasets import Dataset
 
     show, seed, groups, knowledge = _checked(options)
-    if missing := [column for column in _NEEDED if column not in dataset.column_names]:
-        raise DataError(f"MedHallu: no column {', '.join(missing)}; there are {', '.join(dataset.column_names)}")
+    check_columns("MedHallu", dataset, _NEEDED)
     rows = [
         _document(number, row, truth, groups, knowledge)
         for number, row in enumerate(dataset)
         for truth in _truths(show, seed, str(row[_QUESTION]))
     ]
     if groups:
-        known = sum(row["mesh"] is not None for row in rows)
-        logger.info("MedHallu: {} of {} documents have a MeSH group", known, len(rows))
+        grouped = sum(row["mesh"] is not None for row in rows)
+        logger.info("MedHallu: {} of {} documents have a MeSH group", grouped, len(rows))
     return Dataset.from_list(rows)
 
 
@@ -115,7 +115,7 @@ def read_groups(path: str | Path) -> dict[str, str]:
         raise DataError(f"MeSH groups: {path}: {error}") from None
 
 
-def said_of(answers: AnswerSet) -> dict[str, Any]:
+def verdict_columns(answers: AnswerSet) -> dict[str, Any]:
     """Return what measures know of answers that are verdicts: the sampled ones, and the forced distribution.
 
     Returns:
@@ -129,18 +129,16 @@ def said_of(answers: AnswerSet) -> dict[str, Any]:
 
 
 def _checked(options: Mapping[str, Any]) -> tuple[str, int, dict[str, str], str]:
-    for key in options:
-        if key not in OPTIONS:
-            raise unknown("option of MedHallu", key, OPTIONS)
-    given = {**OPTIONS, **options}
-    if given["show"] not in SHOWN:
-        raise unknown("value of 'show'", str(given["show"]), SHOWN)
-    if isinstance(given["seed"], bool) or not isinstance(given["seed"], int):
-        raise ConfigError(f"MedHallu: seed must be an integer, got {given['seed']!r}")
-    if given["knowledge"] not in KNOWLEDGE:
-        raise unknown("value of 'knowledge'", str(given["knowledge"]), KNOWLEDGE)
-    groups = read_groups(given["mesh"]) if given["mesh"] else {}
-    return given["show"], given["seed"], groups, given["knowledge"]
+    check_options("MedHallu", options, OPTIONS)
+    settings = {**OPTIONS, **options}
+    if settings["show"] not in SHOWN:
+        raise unknown("value of 'show'", str(settings["show"]), SHOWN)
+    if isinstance(settings["seed"], bool) or not isinstance(settings["seed"], int):
+        raise ConfigError(f"MedHallu: seed must be an integer, got {settings['seed']!r}")
+    if settings["knowledge"] not in KNOWLEDGE:
+        raise unknown("value of 'knowledge'", str(settings["knowledge"]), KNOWLEDGE)
+    groups = read_groups(settings["mesh"]) if settings["mesh"] else {}
+    return settings["show"], settings["seed"], groups, settings["knowledge"]
 
 
 def _truths(show: str, seed: int, question: str) -> Sequence[int]:

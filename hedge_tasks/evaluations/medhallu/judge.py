@@ -64,8 +64,8 @@ class MedHalluJudge(ReplyJudge):
             raise DataError(f"{case.id}: expected the reference 0 or 1, got {case.reference!r}")
         return _NAMES[case.reference]
 
-    def named(self, said: str) -> str:
-        return _NAMES[said]
+    def named(self, digit: str) -> str:
+        return _NAMES[digit]
 
     def _read(self, parsing: str, reply: str, cut: bool) -> Reading:
         if parsing == OFFICIAL:

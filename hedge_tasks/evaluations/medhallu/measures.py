@@ -19,9 +19,10 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, said_of
+from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, verdict_columns
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.mesh import MESH
+from hedge_tasks.evaluations.readings import readings_differ, vote_of
 from hedge_tasks.measures.known import DetectorAuroc
 from hedge_tasks.measures.measure import Auroc, Mean, Measure, OfSums, Record, ScoredCase
 from hedge_tasks.replies.parsing import OFFICIAL
@@ -30,6 +31,9 @@ from hedge_tasks.statistics.base import FloatArray
 
 Counts = np.ndarray
 """True negatives, false negatives, false positives, true positives; shape (..., 4)."""
+
+Formula = Callable[[Counts], np.ndarray]
+"""Counts of shape (..., 4) -> a number of each confusion matrix, shape (...)."""
 
 
 def precision(counts: Counts) -> np.ndarray:
@@ -64,13 +68,13 @@ class Detection(OfSums):
     """A number of the confusion matrix of verdicts and truth, over all answered documents or those of one kind.
 
     Attributes:
-        of: `f1`, `precision`, `recall` or `accuracy`.
+        formula: `f1`, `precision`, `recall` or `accuracy`.
         column: of the documents, to keep only those with `value` in it; None keeps all.
         parsing: whose reading of the replies counts; None for the one that decides in this task.
         unread_wrong: an unreadable reply counts as the wrong verdict, and is not left out. "Not sure" still is.
     """
 
-    of: Callable[[Counts], np.ndarray]
+    formula: Formula
     column: str | None = None
     value: str = ""
     parsing: str | None = None
@@ -79,20 +83,20 @@ class Detection(OfSums):
     beyond_experts: str = "of a part of the documents, or of another reading of the replies"
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        kept = self.column is None or document[self.column] == self.value
-        said = self._said(verdict, document) if kept else None
-        return {"said": said, "truth": int(document["truth"]), "row": document["row"]}
+        counts = self.column is None or document[self.column] == self.value
+        called = self._called(verdict, document) if counts else None
+        return {"said": called, "truth": int(document["truth"]), "row": document["row"]}
 
     def counts(self, records: Sequence[Record]) -> Counts:
         """Return the cell of the confusion matrix that each document is in; zeros where no verdict counts."""
         counts = np.zeros((len(records), 4))
-        for row, record, said in zip(counts, records, self._verdicts(records), strict=True):
-            if said is not None:
-                row[2 * int(said) + int(record["truth"])] = 1
+        for row, record, called in zip(counts, records, self._verdicts(records), strict=True):
+            if called is not None:
+                row[2 * int(called) + int(record["truth"])] = 1
         return counts
 
     def statistic(self, sums: FloatArray) -> FloatArray:
-        return np.where(sums.sum(axis=-1) > 0, self.of(sums), np.nan)
+        return np.where(sums.sum(axis=-1) > 0, self.formula(sums), np.nan)
 
     def group_of(self, record: Record) -> Hashable:
         """Both answers of a row of the data set stay together."""
@@ -106,8 +110,8 @@ class Detection(OfSums):
         if self.column is not None or self.parsing is not None or type(self) is not Detection:
             raise LookupError(self.name)  # of some documents, of another reading, or of other replies
         wrong = label == 1 or (label is None and self.unread_wrong)
-        said = None if label is None and not wrong else record["truth"] ^ wrong
-        return {**record, "said": said}
+        called = None if label is None and not wrong else record["truth"] ^ wrong
+        return {**record, "said": called}
 
     def label_of(self, record: Record) -> int | None:
         return None if record["said"] is None else int(record["said"] != record["truth"])
@@ -117,34 +121,35 @@ class Detection(OfSums):
 
         Texts are the names of the verdicts by then (`MedHalluTask.read_answer`).
         """
-        said, truth, label = record["said"], record["truth"], document["label"]
-        if truth not in (0, 1) or said not in (0, 1, None):
-            return f"said {said!r}, truth {truth!r}"
+        called, truth, label = record["said"], record["truth"], document["label"]
+        if truth not in (0, 1) or called not in (0, 1, None):
+            return f"said {called!r}, truth {truth!r}"
         if text_digest(str(truth)) != document["digests"]["reference"]:
             return f"truth {truth} is not the reference"
         if str(record["row"]) != document["group"]:
             return "row is not the group"
-        mine = self.column is None or document["question_type"] == self.value
-        if label is not None and said != ((truth ^ label) if mine else None):
-            return f"said {said}, truth {truth}, but the label is {label}"
+        counts = self.column is None or document["question_type"] == self.value
+        if label is not None and called != ((truth ^ label) if counts else None):
+            return f"said {called}, truth {truth}, but the label is {label}"
         category = document["judged"]["category"]
         unread = 1 - truth if self.unread_wrong and category is None else None
-        if said != (_STATED.get(category, unread) if mine else None):
-            return f"said {said}, but the verdict is {category}"
-        if mine and "texts" in document and said != self._stated(document["texts"]["answers"][0], truth):
-            return f"said {said}, but the answer is another"
+        if called != (_STATED.get(category, unread) if counts else None):
+            return f"said {called}, but the verdict is {category}"
+        if counts and "texts" in document and called != self._called_by(document["texts"]["answers"][0], truth):
+            return f"said {called}, but the answer is another"
         return None
 
-    def _said(self, verdict: Record, document: Record) -> int | None:
+    def _called(self, verdict: Record, document: Record) -> int | None:
+        """Return what a verdict calls the shown answer: 1 hallucinated, 0 factual; None where it says neither."""
         if self.parsing is not None:
-            verdict = next(vote for vote in verdict["votes"] if str(vote["judge"]).endswith(f":{self.parsing}"))
+            verdict = vote_of(verdict, self.parsing)
         category = verdict.get("category")
         if category is None and self.unread_wrong:
             return 1 - int(document["truth"])
         return _STATED.get(str(category))
 
-    def _stated(self, answer: str, truth: int) -> int | None:
-        """The verdict that an answer is."""
+    def _called_by(self, answer: str, truth: int) -> int | None:
+        """Return what an answer, which is the name of a verdict by now, calls the shown answer."""
         return 1 - truth if answer == UNREADABLE and self.unread_wrong else _STATED.get(answer)
 
     def _verdicts(self, records: Sequence[Record]) -> list[int | None]:
@@ -156,8 +161,8 @@ class CategoryRecall(Detection):
     """Recall over the rows of one category: of their hallucinated answers alone, so that n counts these."""
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        found = super().record(scores, verdict, document)
-        return found if found["truth"] == 1 else {**found, "said": None}
+        of_detection = super().record(scores, verdict, document)
+        return of_detection if of_detection["truth"] == 1 else {**of_detection, "said": None}
 
     def why_undefined(self, records: Sequence[Record]) -> str:
         return f"no hallucinated answer of {self.column} {self.value} has a verdict"
@@ -169,12 +174,12 @@ class MajorityVote(Detection):
 
     of_samples: bool = True
 
-    def _said(self, verdict: Record, document: Record) -> int | None:
+    def _called(self, verdict: Record, document: Record) -> int | None:
         if not document["sampled"]:
             return None
         share = hallucinated_share(document["sampled"])
         if share is None or share == 0.5:
-            return super()._said(verdict, document)
+            return super()._called(verdict, document)
         return int(share > 0.5)
 
 
@@ -185,8 +190,8 @@ def hallucinated_share(sampled: Sequence[str]) -> float | None:
         >>> hallucinated_share(["factual", "hallucinated", "not_sure", "unreadable"])
         0.5
     """
-    said = [VERDICTS[name] for name in sampled if name in (FACTUAL, HALLUCINATED)]
-    return sum(said) / len(said) if said else None
+    verdicts = [VERDICTS[name] for name in sampled if name in (FACTUAL, HALLUCINATED)]
+    return sum(verdicts) / len(verdicts) if verdicts else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -221,7 +226,7 @@ class VerdictScoreAuroc(Auroc):
         return [ScoredCase(record[self.key], record["truth"], record["row"])]
 
     def facts(self, answers: AnswerSet) -> Record:
-        return said_of(answers)
+        return verdict_columns(answers)
 
 
 def hallucinated_probability(digits: Mapping[str, float]) -> float | None:
@@ -255,7 +260,7 @@ _LARGEST_EXPONENT = 700.0
 class AlwaysHallucinated(Detection):
     """The same for a model that calls everything hallucinated."""
 
-    def _said(self, verdict: Record, document: Record) -> int | None:
+    def _called(self, verdict: Record, document: Record) -> int | None:
         return 1
 
 
@@ -311,29 +316,26 @@ class NotSureRate(ReplyRate):
 LEVELS = ("easy", "medium", "hard")
 """How hard a row's hallucinated answer is to tell from the true one."""
 
-_ALL = (f1, precision, recall, accuracy)
-
 _READ = ("truth", "row")
 """Columns of the documents that every verdict is compared with."""
 
 
-def _detection(of: Callable[[Counts], np.ndarray], suffix: str = "", **declared: Any) -> Detection:
-    name = "_".join(filter(None, (of.__name__, suffix)))
+def _detection(formula: Formula, suffix: str = "", **declared: Any) -> Detection:
+    name = "_".join(filter(None, (formula.__name__, suffix)))
     columns = (*_READ, *filter(None, (declared.get("column"),)))
-    return Detection(name=name, of=of, columns=columns, **declared)
+    return Detection(name=name, formula=formula, columns=columns, **declared)
 
 
-def _by_level(of: Callable[[Counts], np.ndarray], title: str) -> list[Detection]:
-    about = f"{title} over the hallucinations that the paper calls {{}} to detect."
+def _by_level(formula: Formula, title: str) -> list[Detection]:
     return [
         _detection(
-            of,
+            formula,
             level,
             title=f"{title}, {level}",
-            about=about.format(level),
+            about=f"{title} over the hallucinations that the paper calls {level} to detect.",
             column="difficulty",
             value=level,
-            kept=of is f1,
+            kept=formula is f1,
         )
         for level in LEVELS
     ]
@@ -348,15 +350,11 @@ def _not_sure(level: str = "") -> NotSureRate:
         title=f"not sure{f', {level}' if level else ''}",
         about='Share of the replies that are "not sure", where that is offered.',
         has=has,
-        nothing=f"no document with difficulty {level}",
+        nothing=f"no document with difficulty {level}" if level else ReplyRate.nothing,
         columns=("row", "difficulty"),
         kept=not level,
         follows_label=True,
     )
-
-
-def _differ(verdict: Record, document: Record) -> bool:
-    return len({vote.get("category") for vote in verdict["votes"]}) > 1
 
 
 MEASURES: tuple[Measure, ...] = (
@@ -416,23 +414,25 @@ MEASURES: tuple[Measure, ...] = (
         passes=("forced_options",),
         kept=True,
     ),
-    *(measure for of in (precision, recall, accuracy) for measure in _by_level(of, of.__name__)),
+    *(measure for formula in (precision, recall, accuracy) for measure in _by_level(formula, formula.__name__)),
     *(_detection(accuracy, kind, title=kind, column="kind", value=kind) for kind in CATEGORIES),
     *(
         CategoryRecall(
-            name=f"recall_{kind}", of=recall, title=kind, column="kind", value=kind, columns=(*_READ, "kind")
+            name=f"recall_{kind}", formula=recall, title=kind, column="kind", value=kind, columns=(*_READ, "kind")
         )
         for kind in CATEGORIES
     ),
     *(_detection(accuracy, f"mesh_{n}", title=n, column="mesh", value=letter) for letter, n in MESH.items()),
-    *(_detection(of, "official", parsing=OFFICIAL) for of in _ALL),
-    *(MajorityVote(name=f"{of.__name__}_majority", of=of) for of in (f1, accuracy)),
+    *(_detection(formula, "official", parsing=OFFICIAL) for formula in (f1, precision, recall, accuracy)),
+    *(MajorityVote(name=f"{formula.__name__}_majority", formula=formula) for formula in (f1, accuracy)),
     # Against "the model's verdict is wrong", which is not whether the shown answer is.
     *(DetectorAuroc(name=f"verdict_wrong_{d}_auroc", detector=d) for d in names("verdict")),
-    AlwaysHallucinated(name="f1_constant", title="all called hallucinated", of=f1),
+    AlwaysHallucinated(name="f1_constant", title="all called hallucinated", formula=f1),
     *(
-        ShorterIsHallucinated(name=f"{of.__name__}_length", title="shorter ones called hallucinated", of=of)
-        for of in (f1, accuracy)
+        ShorterIsHallucinated(
+            name=f"{formula.__name__}_length", title="shorter ones called hallucinated", formula=formula
+        )
+        for formula in (f1, accuracy)
     ),
     VerdictScoreAuroc(
         name="length_auroc",
@@ -464,7 +464,7 @@ MEASURES: tuple[Measure, ...] = (
     ReplyRate(
         name="parsers_differ",
         about="Share of replies that our reading and the reference code's read differently.",
-        has=_differ,
+        has=lambda verdict, document: readings_differ(verdict),
     ),
 )
 """Every measure of this benchmark; F1 leads, as in the paper's tables."""

@@ -67,7 +67,7 @@ def letter_of(group: str) -> str:
         return name.upper()
     if _TREE_NUMBER.fullmatch(name):
         return name[0]
-    names = {text.lower(): letter for of in (TREES, MESH) for letter, text in of.items()}
+    names = {text.lower(): letter for groups in (TREES, MESH) for letter, text in groups.items()}
     if name.lower() in names:
         return names[name.lower()]
     raise DataError(str(unknown("MeSH group", group[:100], [*TREES, *names])))
@@ -89,12 +89,12 @@ def read_trees(path: Path) -> dict[str, tuple[str, ...]]:
             trees.setdefault(name.strip().lower(), []).append(number.strip())
     else:
         trees = {name.lower(): numbers for name, numbers in _descriptors(path)}
-    found = {name: tuple(numbers) for name, numbers in trees.items() if all(map(_TREE_NUMBER.fullmatch, numbers))}
-    if not any(found.values()):
+    valid = {name: tuple(numbers) for name, numbers in trees.items() if all(map(_TREE_NUMBER.fullmatch, numbers))}
+    if not any(valid.values()):
         raise DataError(
             f"{path}: no MeSH descriptors with tree numbers in it (desc2025.xml or mtrees2025.bin has them)"
         )
-    return found
+    return valid
 
 
 def _descriptors(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -126,17 +126,17 @@ def read_terms(path: Path) -> dict[str, tuple[str, ...]]:
     """
     try:
         rows = _parquet_rows(path) if path.suffix.lower() == ".parquet" else _json_rows(path)
-        found = {question.strip(): tuple(map(str, terms)) for question, terms in rows}
+        by_question = {question.strip(): tuple(map(str, terms)) for question, terms in rows}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{path}: no questions with MeSH terms of PubMedQA ({type(error).__name__}: {error})") from None
-    if not found:
+    if not by_question:
         raise DataError(f"{path}: no question in it")
-    return found
+    return by_question
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    found: Any = read_json(path)
-    for entry in found.values():
+    entries: Any = read_json(path)
+    for entry in entries.values():
         yield entry["QUESTION"], entry["MESHES"]
 
 
@@ -152,19 +152,19 @@ class Groups:
     """The result of a mapping.
 
     Attributes:
-        of: question -> letter of its group.
+        letters: question -> letter of its group.
         without: questions of which no term has a tree number that counts.
         unknown_terms: terms that the descriptor file has not (it is of another year), with how often they come.
     """
 
-    of: Mapping[str, str]
+    letters: Mapping[str, str]
     without: tuple[str, ...]
     unknown_terms: Mapping[str, int]
 
     def shares(self) -> dict[str, float]:
         """Share of each group among the questions that have one, the largest first."""
-        counts = Counter(self.of.values())
-        return {letter: count / len(self.of) for letter, count in counts.most_common()}
+        counts = Counter(self.letters.values())
+        return {letter: count / len(self.letters) for letter, count in counts.most_common()}
 
 
 def group_questions(
@@ -180,20 +180,20 @@ def group_questions(
 
     Example:
         >>> trees = {"asthma": ["C08.127", "C20.543"], "adult": ["M01.060"], "drug therapy": ["E02.319"]}
-        >>> group_questions({"Does it help?": ["Adult", "Asthma", "Drug Therapy"]}, trees).of
+        >>> group_questions({"Does it help?": ["Adult", "Asthma", "Drug Therapy"]}, trees).letters
         {'Does it help?': 'C'}
     """
-    of: dict[str, str] = {}
-    without, strange = [], Counter[str]()
+    letters: dict[str, str] = {}
+    without, unknown = [], Counter[str]()
     for question, names in terms.items():
         counts = Counter[str]()
         for name in names:
             numbers = trees.get(name.strip().lower())
             if numbers is None:
-                strange[name] += 1
+                unknown[name] += 1
             counts.update(number[0] for number in numbers or () if number[0] in among)
         if counts:
-            of[question] = counts.most_common(1)[0][0]
+            letters[question] = counts.most_common(1)[0][0]
         else:
             without.append(question)
-    return Groups(of, tuple(without), dict(strange.most_common()))
+    return Groups(letters, tuple(without), dict(unknown.most_common()))

@@ -39,14 +39,14 @@ def official_prompts(path: Path) -> dict[str, str]:
         raise DataError(f"{path}: no Python code ({error})") from None
     roles = {bool(_PASS.search(text)): text for text in _texts(tree) if _ROLE.search(text) and len(text) > 200}
     asks = {("\0k" in text, bool(_PASS.search(text))): text for text in _templates(tree)}
-    found = {}
+    prompts = {}
     for variant in VARIANTS:
         key = "knowledge" in variant, "notsure" in variant
         if key in asks and key[1] in roles:
-            found[variant] = _joined(roles[key[1]], asks[key], path)
-    if not found:
+            prompts[variant] = _joined(roles[key[1]], asks[key], path)
+    if not prompts:
         raise DataError(f"{path}: no prompts of MedHallu's reference code in it ({SCRIPT} has them)")
-    return found
+    return prompts
 
 
 def prompt_file(prompts: Mapping[str, str]) -> dict[str, object]:
@@ -65,7 +65,7 @@ def task_files(prompts: Mapping[str, str], file: Path, shared: Path) -> dict[str
         file: the prompt file.
         shared: folder of this evaluation's tasks.
     """
-    made = {}
+    files = {}
     for variant in prompts:
         name = "hedge_medhallu_official" + {"zero_shot": ""}.get(variant, f"_{variant}")
         not_sure = str("notsure" in variant).lower()
@@ -78,8 +78,8 @@ def task_files(prompts: Mapping[str, str], file: Path, shared: Path) -> dict[str
             *(["  context: knowledge"] if "knowledge" in variant else []),
             f"  judge: {{name: medhallu, parsing: official, not_sure: {not_sure}}}",
         ]
-        made[f"{name}.yaml"] = "\n".join(lines) + "\n"
-    return made
+        files[f"{name}.yaml"] = "\n".join(lines) + "\n"
+    return files
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
@@ -110,5 +110,5 @@ def _joined(role: str, ask: str, path: Path) -> str:
     """Role, then what is asked, in one user turn."""
     if not _ASKED.search(ask):
         raise DataError(f"{path}: its prompt has no 'Question: ...' followed by 'Answer: ...'")
-    asked = _ASKED.sub("{question}", ask).replace("\0k", "{context}")
-    return f"{role}\n{asked}"
+    user_turn = _ASKED.sub("{question}", ask).replace("\0k", "{context}")
+    return f"{role}\n{user_turn}"

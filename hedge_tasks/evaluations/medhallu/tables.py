@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, said_of
+from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, verdict_columns
 from hedge_tasks.evaluations.medhallu.measures import LEVELS, MEASURES
 from hedge_tasks.evaluations.medhallu.mesh import MESH
-from hedge_tasks.measures.measure import Measure, OfSums, by_name
+from hedge_tasks.evaluations.paper_tables import judge_settings, select, with_published
+from hedge_tasks.evaluations.readings import vote_of
+from hedge_tasks.measures.measure import Measure, OfSums
 from hedge_tasks.measures.of_run import documents_of
 from hedge_tasks.measures.paper_tables import (
     Change,
@@ -26,20 +28,18 @@ from hedge_tasks.measures.paper_tables import (
     numbers_in,
     wide_table,
 )
-from hedge_tasks.measures.published import Published, model_of_paper, read_published
+from hedge_tasks.measures.published import model_of_paper, read_published
 from hedge_tasks.numbers import PERCENT, Table, format_number, format_value
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
-
-_BY_NAME = by_name(MEASURES)
 
 _FROM_REPLIES = [m for m in MEASURES if isinstance(m, OfSums) and getattr(m, "parsing", None) is None]
 """Numbers of the verdicts of a run file, of whatever reading."""
 
 
 def _named(*names: str) -> list[Measure]:
-    return [_BY_NAME[name] for name in names]
+    return select(MEASURES, names)
 
 
 MAIN = _named("f1", "precision", "recall", "accuracy", *(f"f1_{level}" for level in LEVELS), "response_rate")
@@ -50,7 +50,10 @@ _BY_CATEGORY = "Accuracy by category of the row's hallucination"
 RECALL = _named(*(f"recall_{kind}" for kind in CATEGORIES))
 
 BLOCKS: Mapping[str, Sequence[Measure]] = {
-    "Precision and recall by difficulty": _named(*(f"{of}_{x}" for of in ("precision", "recall") for x in LEVELS)),
+    "Precision and recall by difficulty": [
+        *_named(*(f"precision_{level}" for level in LEVELS)),
+        *_named(*(f"recall_{level}" for level in LEVELS)),
+    ],
     'Share of "not sure"': NOT_SURE,
     _BY_CATEGORY: _named(*(f"accuracy_{kind}" for kind in CATEGORIES)),
     "Recall by category: of its hallucinated answers, the share that is called so": RECALL,
@@ -78,6 +81,10 @@ PATTERNS = {
 """The paper's models, as far as its text gives numbers of them, and their names on the hub."""
 
 MEANS = ("general models (mean)", "medical models (mean)")
+"""Rows of averages in the paper's table."""
+
+PUBLISHED = read_published(__package__)
+"""The paper's numbers."""
 
 
 class Variant(NamedTuple):
@@ -96,7 +103,7 @@ class Variant(NamedTuple):
     @property
     def setting(self) -> str:
         """As the paper's numbers are filed."""
-        parts = [name for name, there in (("knowledge", self.knowledge), ("not sure", self.not_sure)) if there]
+        parts = [name for name, present in (("knowledge", self.knowledge), ("not sure", self.not_sure)) if present]
         return " + ".join(parts) or "plain"
 
 
@@ -129,10 +136,10 @@ def rows_of(runs: Sequence[ReadRun]) -> Table:
 
 def is_medhallu(run: Run) -> bool:
     """Whether a run is of MedHallu."""
-    return _judge(run).get("judge") == "medhallu"
+    return judge_settings(run).get("judge") == "medhallu"
 
 
-def answered(runs: Sequence[Run], parsing: str | None = None) -> list[ReadRun]:
+def read_runs(runs: Sequence[Run], parsing: str | None = None) -> list[ReadRun]:
     """Return finished runs with their numbers, by model and variant.
 
     Args:
@@ -141,24 +148,18 @@ def answered(runs: Sequence[Run], parsing: str | None = None) -> list[ReadRun]:
     Raises:
         DataError: a run is none of MedHallu, or of an edition that kept less.
     """
-    return sorted((_answered(run, parsing) for run in runs), key=lambda a: (a.run.model, a.variant, a.run.task))
+    return sorted((_read_run(run, parsing) for run in runs), key=lambda a: (a.run.model, a.variant, a.run.task))
 
 
-def _answered(run: Run, parsing: str | None) -> ReadRun:
+def _read_run(run: Run, parsing: str | None) -> ReadRun:
     if not is_medhallu(run):
         raise DataError(f"{run.title} is no run of MedHallu")
-    verdicts = {answers.id: _read(run, answers, parsing) for answers in run.answer_sets}
+    verdicts = {answers.id: _verdict(run, answers, parsing) for answers in run.answer_sets}
     columns = {answers.id: _columns(run, answers) for answers in run.answer_sets}
     read, variant = replace(run, verdicts=verdicts, columns=columns), _variant(run, parsing)
-    about = {"model": run.model, "task": run.task, "asked": variant.asked, "shown, offered": variant.setting}
+    labels = {"model": run.model, "task": run.task, "asked": variant.asked, "shown, offered": variant.setting}
     numbers = numbers_in(read, _FROM_REPLIES)
-    return ReadRun(read, variant, ModelNumbers(about, numbers, counts={"documents": len(run.answer_sets)}))
-
-
-def _judge(run: Run) -> Mapping[str, Any]:
-    documents = run.settings.get("documents")
-    judge = documents.get("judge") if isinstance(documents, Mapping) else None
-    return judge if isinstance(judge, Mapping) else {}
+    return ReadRun(read, variant, ModelNumbers(labels, numbers, counts={"documents": len(run.answer_sets)}))
 
 
 def _variant(run: Run, parsing: str | None) -> Variant:
@@ -166,30 +167,32 @@ def _variant(run: Run, parsing: str | None) -> Variant:
     options = documents.get("options") if isinstance(documents.get("options"), Mapping) else {}
     prompt = str(documents.get("prompt") or "").rpartition("/")[0].rpartition("/")[2] or "medhallu"
     data = "artificial" if "artificial" in run.task else "labeled"
-    shown = str(options.get("show", "random")) + (f" {options['seed']}" if options.get("seed") else "")
-    read = parsing or str(_judge(run).get("parsing", HEDGE))
-    asked = ", ".join([data, shown, *([prompt] if prompt != "medhallu" else []), *([read] if read != HEDGE else [])])
-    return Variant(asked, documents.get("context") is not None, bool(_judge(run).get("not_sure")))
+    which_answers = str(options.get("show", "random")) + (f" {options['seed']}" if options.get("seed") else "")
+    read = parsing or str(judge_settings(run).get("parsing", HEDGE))
+    asked = ", ".join(
+        [data, which_answers, *([prompt] if prompt != "medhallu" else []), *([read] if read != HEDGE else [])]
+    )
+    return Variant(asked, documents.get("context") is not None, bool(judge_settings(run).get("not_sure")))
 
 
-def _read(run: Run, answers: AnswerSet, parsing: str | None) -> Mapping[str, Any]:
+def _verdict(run: Run, answers: AnswerSet, parsing: str | None) -> Mapping[str, Any]:
     verdict = run.verdicts.get(answers.id)
     if verdict is None or not all(column in verdict for column in ABOUT):
         raise DataError(f"{run.title}, {answers.id}: its verdict lacks {' or '.join(ABOUT)}; it is of an older edition")
     if parsing is None:
         return verdict
-    votes = [vote for vote in verdict.get("votes") or () if str(vote.get("judge")).endswith(f":{parsing}")]
-    if len(votes) != 1:
-        raise DataError(f"{run.title}, {answers.id}: no reading {parsing!r} is kept with its verdict")
-    return {**verdict, "category": votes[0].get("category")}
+    try:
+        return {**verdict, "category": vote_of(verdict, parsing).get("category")}
+    except (KeyError, TypeError, StopIteration):
+        raise DataError(f"{run.title}, {answers.id}: no reading {parsing!r} is kept with its verdict") from None
 
 
 def _columns(run: Run, answers: AnswerSet) -> dict[str, Any]:
     if answers.reference not in ("0", "1") or answers.group is None:
         raise DataError(f"{run.title}, {answers.id}: no truth or no row is recorded")
-    about = {column: run.verdicts[answers.id][column] for column in ABOUT}
-    asked = {"truth": answers.reference, "row": answers.group, "difficulty": answers.question_type}
-    return {**asked, **about, **said_of(answers)}
+    kept_columns = {column: run.verdicts[answers.id][column] for column in ABOUT}
+    own_columns = {"truth": answers.reference, "row": answers.group, "difficulty": answers.question_type}
+    return {**own_columns, **kept_columns, **verdict_columns(answers)}
 
 
 # --- differences ------------------------------------------------------------------------------------------------------
@@ -210,44 +213,53 @@ def differences(runs: Sequence[ReadRun]) -> list[Change]:
     F1 and accuracy of "not sure" are there once more over what both have answered: what is left out may be all that
     differs.
     """
-    return adjusted([change for a, b, what, both in _pairs(runs) for change in _changes(a, b, what, both)])
+    return adjusted([change for a, b, what, shared in _pairs(runs) for change in _changes(a, b, what, shared)])
 
 
 def _pairs(runs: Sequence[ReadRun]) -> Iterator[tuple[ReadRun, ReadRun, str, str]]:
     by_place = {(a.run.model, a.variant): a for a in runs}
-    for (model, variant), mine in by_place.items():
-        for what, both, other in (
+    for (model, variant), run in by_place.items():
+        for what, shared, baseline in (
             ("knowledge", "not sure" if variant.not_sure else "", variant._replace(knowledge=False)),
             ("not sure", "knowledge" if variant.knowledge else "", variant._replace(not_sure=False)),
         ):
-            if other != variant and (model, other) in by_place:
-                yield mine, by_place[model, other], what, both
+            if baseline != variant and (model, baseline) in by_place:
+                yield run, by_place[model, baseline], what, shared
 
 
-def _changes(a: ReadRun, b: ReadRun, what: str, both: str) -> Iterator[Change]:
+def _changes(a: ReadRun, b: ReadRun, what: str, shared: str) -> Iterator[Change]:
     places = paired(a, b)
-    about = {"model": a.run.model, "asked": a.variant.asked, "what": what, "given": both}
+    labels = {"model": a.run.model, "asked": a.variant.asked, "what": what, "given": shared}
     for measure in COMPARED:
-        ours, theirs = (documents_of(each.run, measure) for each in (a, b))
-        pairs = [(ours[i].record, theirs[j].record, ours[i].group) for i, j in places]
-        known = [(x, y, group) for x, y, group in pairs if x.get("said") is not None and y.get("said") is not None]
-        again = measure.name in ("f1", "accuracy") and what == "not sure"
-        for over, kept in (("", pairs), *([(SAME, known)] if again else [])):
-            x, y, groups = zip(*kept, strict=True) if kept else ((), (), ())
+        documents_a, documents_b = (documents_of(side.run, measure) for side in (a, b))
+        pairs = [(documents_a[i].record, documents_b[j].record, documents_a[i].group) for i, j in places]
+        answered_pairs = [
+            (x, y, group) for x, y, group in pairs if x.get("said") is not None and y.get("said") is not None
+        ]
+        twice = measure.name in ("f1", "accuracy") and what == "not sure"
+        for over, counted in (("", pairs), *([(SAME, answered_pairs)] if twice else [])):
+            x, y, groups = zip(*counted, strict=True) if counted else ((), (), ())
             if (comparison := measure.compare(x, y, groups)) is not None:
-                yield Change(about, measure, comparison, over)
+                yield Change(labels, measure, comparison, over)
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def with_published(one: ReadRun, model: str | None, published: Sequence[Published]) -> ReadRun:
-    """Return a run with the paper's numbers of it: none where it is of another model or protocol."""
-    theirs = {p.measure: p for p in published if p.model == model and p.setting == one.variant.setting}
-    return replace(one, numbers=replace(one.numbers, published=theirs))
+def beside_paper(runs: Sequence[ReadRun], names: Mapping[str, str]) -> list[ReadRun]:
+    """Return runs with the paper's numbers of them: none where one is of another model or protocol.
+
+    Args:
+        names: the paper's model -> text in the name of a user's copy; see `model_of_paper`.
+    """
+    paired_models = [(run, model_of_paper(run.run.model, PATTERNS, names)) for run in runs]
+    return [
+        replace(run, numbers=with_published(run.numbers, PUBLISHED, model, run.variant.setting))
+        for run, model in paired_models
+    ]
 
 
-def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Sequence[Published]) -> list[Table]:
+def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change]) -> list[Table]:
     """Return all tables but that of abstention. What all runs are asked alike is said once, above."""
     short = short_names([a.run.model for a in runs])
     shared = runs[0].variant.asked if len({a.variant.asked for a in runs}) == 1 else ""
@@ -258,7 +270,7 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Seq
 
     rows = {id(a): replace(a.numbers, about=about(a.numbers.about)) for a in runs}
     title = "Detection; positive: hallucinated; over documents with a verdict 0 or 1; behind ± the standard error"
-    means = [f"{p.model}, {p.setting}: F1 {format_value(p.value)}" for p in published if p.model in MEANS]
+    means = [f"{p.model}, {p.setting}: F1 {format_value(p.value)}" for p in PUBLISHED if p.model in MEANS]
     notes = [*(note for a in runs for note in _unread(a, short)), f"The paper's averages: {'; '.join(means)}"]
     tables = [
         wide_table(
@@ -270,38 +282,36 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Seq
         )
     ]
     for block, measures in BLOCKS.items():
-        there = [
+        defined = [
             replace(rows[id(a)], counts={})
             for a in runs
             if (measures is not NOT_SURE or a.variant.not_sure)
             and any(a.numbers.value(measure.name) is not None for measure in measures)
         ]
-        if there:
+        if defined:
             accuracies = {m.name for m in measures if m.name.startswith("accuracy_")}
-            beside = beside_of(p for p in published if p.measure in accuracies)
+            beside = beside_of(p for p in PUBLISHED if p.measure in accuracies)
             by_category = measures is RECALL or measures is BLOCKS[_BY_CATEGORY]
-            tables.append(wide_table(there, measures, title=block, names=short, beside=beside, counts=by_category))
+            tables.append(wide_table(defined, measures, title=block, names=short, beside=beside, counts=by_category))
     if changes:
         title = (
             "With less without, paired by document; tested between rows of the data set; max-T: adjusted for all rows"
         )
-        shown = [replace(change, about=about(change.about)) for change in changes]
-        tables.append(changes_table(shown, title=title, a="with", b="without", names=short))
+        labelled = [replace(change, about=about(change.about)) for change in changes]
+        tables.append(changes_table(labelled, title=title, a="with", b="without", names=short))
     return tables
 
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """The paper's tables of the runs of MedHallu among these, each beside the paper's model of its name."""
-    mine = [run for run in runs if is_medhallu(run)]
-    published = read_published(__package__)
-    read = [with_published(one, model_of_paper(one.run.model, PATTERNS, {}), published) for one in answered(mine)]
-    return tables_of(read, differences(read), published) if read else []
+    read = beside_paper(read_runs(list(filter(is_medhallu, runs))), {})
+    return tables_of(read, differences(read)) if read else []
 
 
-def _unread(one: ReadRun, short: Mapping[str, str]) -> Iterator[str]:
-    unread, wrong = (one.numbers.numbers[name] for name in ("unreadable_rate", "f1_unread_wrong"))
+def _unread(run: ReadRun, short: Mapping[str, str]) -> Iterator[str]:
+    unread, wrong = (run.numbers.numbers[name] for name in ("unreadable_rate", "f1_unread_wrong"))
     if unread.value:
         yield (
-            f"{one.run.task} of {short[one.run.model]}: {PERCENT(unread.value)} of the replies cannot be read; "
+            f"{run.run.task} of {short[run.run.model]}: {PERCENT(unread.value)} of the replies cannot be read; "
             f"F1 {format_number(wrong)} where these count as wrong"
         )

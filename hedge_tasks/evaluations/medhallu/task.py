@@ -8,7 +8,7 @@ from typing import Any
 
 from hedge_tasks.adjudication import Case, Verdict, required_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
-from hedge_tasks.evaluations.medhallu.documents import ABOUT, said_of
+from hedge_tasks.evaluations.medhallu.documents import ABOUT, verdict_columns
 from hedge_tasks.evaluations.medhallu.judge import MedHalluJudge
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.lmms.task import HedgeTask
@@ -36,9 +36,9 @@ class MedHalluTask(HedgeTask):
         self, cases: Sequence[Case], answer_sets: Sequence[AnswerSet]
     ) -> list[tuple[Verdict, Mapping[str, Any]]]:
         """As the judge says; the record also keeps what tables of finished runs group by."""
-        about = {row["id"]: {column: row[column] for column in ABOUT} for row in self._documents()}
+        columns = {row["id"]: {column: row[column] for column in ABOUT} for row in self._documents()}
         judged = super().judge_cases(cases, answer_sets)
-        return [(verdict, {**more, **about[case.id]}) for case, (verdict, more) in zip(cases, judged, strict=True)]
+        return [(verdict, {**facts, **columns[case.id]}) for case, (verdict, facts) in zip(cases, judged, strict=True)]
 
     def _documents(self) -> Any:
         return self.dataset_no_image[self.config.test_split].select_columns(["id", *ABOUT])
@@ -48,4 +48,4 @@ class MedHalluTask(HedgeTask):
         return replace(answer, text=UNREADABLE if verdict is None else verdict.replace("_", " "))
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
-        return said_of(answers)
+        return verdict_columns(answers)

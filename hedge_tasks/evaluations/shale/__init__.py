@@ -1,18 +1,18 @@
 """SHALE: hallucination of faithfulness and of facts, in twelve scenarios (arXiv 2508.09584).
 
-    items         what its items are
-    released      its download
+    items         its items: an image and an instruction, in one of the scenarios
+    released      the authors' query files, read into items
     building      a local data set out of items and images
-    making        its construction
-    judge         whether that is the right one
-    blind         the second stage of the multimodal gain
+    judge         reads the reply to a closed question and compares it with the right answer
+    blind         the second stage of the multimodal gain: the question without its image
     measures      the rows of the paper's tables
     task          the lmms-eval tasks
     published     the paper's tables
     tables        the same out of finished runs, which `hedge paper shale` (command) shows
     correlation   the same models on other benchmarks
     data_command  `hedge data shale`
-    make_command  `hedge make shale`
+
+`hedge make shale` is in `hedge_tasks.making.shale`.
 
 Importing this package loads none of them.
 """

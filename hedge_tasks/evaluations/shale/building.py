@@ -19,7 +19,7 @@ def build(
     items: Sequence[ShaleItem],
     read_image: ReadImage,
     out: Path,
-    more: Mapping[str, Callable[[ShaleItem], str]] | None = None,
+    columns: Mapping[str, Callable[[ShaleItem], str]] | None = None,
 ) -> BuiltSet:
     """Write `OUT/BeiiiY__SHALE/<PARTS>.parquet`; see `local_data.build`.
 
@@ -37,7 +37,10 @@ def build(
             raise DataError(f"none of the {len({item.image for item in items})} images can be read")
         groups = scene_groups(usable)
         of_task = {part: _in_order([item for item in usable if item.task == task]) for part, task in PARTS.items()}
-        return {part: [_row(item, groups) | _more(item, more) for item in mine] for part, mine in of_task.items()}
+        return {
+            part: [_row(item, groups) | _more(item, columns) for item in task_items]
+            for part, task_items in of_task.items()
+        }
 
     built = local_data.build(DATASET, items, rows, read_image, out)
     by_task = {task: part for part, task in PARTS.items() if part in built.files}
@@ -90,13 +93,13 @@ def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
     for item in items:
         image, text = root(images[item.id]), " ".join(item.description.lower().split())
         if text:
-            one, other = sorted((image, root(described.setdefault(text, image))), key=place.__getitem__)
-            first[other] = one
+            first_image, later_image = sorted((image, root(described.setdefault(text, image))), key=place.__getitem__)
+            first[later_image] = first_image
     return {id: root(image) for id, image in images.items()}
 
 
-def _more(item: ShaleItem, more: Mapping[str, Callable[[ShaleItem], str]] | None) -> dict[str, str]:
-    return {name: value(item) for name, value in (more or {}).items()}
+def _more(item: ShaleItem, columns: Mapping[str, Callable[[ShaleItem], str]] | None) -> dict[str, str]:
+    return {name: value(item) for name, value in (columns or {}).items()}
 
 
 def _row(item: ShaleItem, groups: Mapping[str, str]) -> dict[str, str]:

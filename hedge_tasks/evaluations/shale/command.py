@@ -6,13 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from hedge_tasks.evaluations.paper_command import add_runs, load_runs_of
 from hedge_tasks.io.commands import Parser, add_out, command, show
 from hedge_tasks.replies.parsing import HEDGE, PARSINGS
 
 
 def add(commands: Parser) -> None:
     parser = command(commands, "shale", _tables, "lay out SHALE's tables from finished runs, beside the published ones")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="output folders of lmms-eval, or run files")
+    add_runs(parser)
     parser.add_argument("--table", type=int, action="append", metavar="N", help="only this one (repeat for several)")
     parser.add_argument(
         "--published",
@@ -31,32 +32,26 @@ def add(commands: Parser) -> None:
 
 def _tables(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.evaluations.shale.correlation import beside, correlations, read_scores
+    from hedge_tasks.evaluations.shale.correlation import beside, correlation_table, correlations, read_scores
     from hedge_tasks.evaluations.shale.published import TABLES
-    from hedge_tasks.evaluations.shale.tables import tables_of
+    from hedge_tasks.evaluations.shale.tables import is_shale, tables_of
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.measures.paper_tables import number_rows
-    from hedge_tasks.numbers import Column, Table
-    from hedge_tasks.runs.run_files import load_runs
 
-    wanted = arguments.table or TABLES
-    if wrong := [n for n in wanted if n not in TABLES]:
+    table_numbers = arguments.table or TABLES
+    if wrong := [n for n in table_numbers if n not in TABLES]:
         raise ConfigError(f"--table {wrong[0]}: the paper's tables of results are {', '.join(map(str, TABLES))}")
-    runs = [run for path in arguments.runs for run in load_runs(path)]
-    found = tables_of(runs, arguments.published, arguments.parsing)
-    cells = number_rows([one.tables[n] for one in found for n in wanted])
+    runs = load_runs_of(arguments.runs, "SHALE", is_shale)
+    models = tables_of(runs, arguments.published, arguments.parsing)
+    cells = number_rows([model.tables[n] for model in models for n in table_numbers])
     if arguments.out:
         write_whole(arguments.out, cells.to_csv())
-    facts = [
-        {"model": one.model, "runs": list(one.runs), "published": one.beside, "notes": list(one.notes)} for one in found
-    ]
+    facts = [{"model": m.model, "runs": list(m.runs), "published": m.beside, "notes": list(m.notes)} for m in models]
     value: dict[str, Any] = {"models": facts, "cells": cells.to_records()}
-    blocks = [one.to_text(wanted) for one in found]
+    blocks = [model.to_text(table_numbers) for model in models]
     if arguments.scores:
-        pairs = correlations(beside(found, read_scores(arguments.scores)))
+        pairs = correlations(beside(models, read_scores(arguments.scores)))
         value["correlations"] = [dict(zip(("one", "other", "models", "r"), pair, strict=True)) for pair in pairs]
-        rows = [{"pair": f"{one} / {other}", "models": models, "r": r} for one, other, models, r in pairs]
-        title = "Figure 5, Pearson's r between benchmarks"
-        blocks.append(Table([Column("pair", " "), Column("models"), Column("r")], rows, title=title).to_text())
-    show(arguments, value, "\n\n".join(blocks))
+        blocks.append(correlation_table(pairs).to_text())
+    show(arguments, value, *blocks)
     return 0

@@ -13,6 +13,7 @@ from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import PERCEPTION
 from hedge_tasks.evaluations.shale.tables import ModelTables
+from hedge_tasks.numbers import Cell, Column, Table
 
 FAITHFULNESS = "SHALE"
 """The name of our column: the share of right answers to clean questions about perception."""
@@ -24,11 +25,11 @@ Scores = Mapping[str, Mapping[str, float]]
 """Benchmark -> model -> score."""
 
 
-def faithfulness(one: ModelTables) -> float | None:
+def faithfulness(tables: ModelTables) -> float | None:
     """Share of right answers over all clean items about perception; None where none was asked."""
-    numbers = [one.tables[6].numbers[aspect] for aspect in PERCEPTION]
-    asked = sum(number.n for number in numbers if number.defined)
-    return sum((number.value or 0.0) * number.n for number in numbers) / asked if asked else None
+    numbers = [tables.tables[6].numbers[aspect] for aspect in PERCEPTION]
+    n_asked = sum(number.n for number in numbers if number.defined)
+    return sum((number.value or 0.0) * number.n for number in numbers) / n_asked if n_asked else None
 
 
 def read_scores(path: Path) -> dict[str, dict[str, float]]:
@@ -37,7 +38,7 @@ def read_scores(path: Path) -> dict[str, dict[str, float]]:
     Raises:
         DataError: It cannot be read, names no model, or a cell is no number; names the place.
     """
-    found: dict[str, dict[str, float]] = {}
+    by_benchmark: dict[str, dict[str, float]] = {}
     for where, row in read_rows(path, "CSV"):
         model = str(row.get("model") or "").strip()
         if not model:
@@ -52,10 +53,10 @@ def read_scores(path: Path) -> dict[str, dict[str, float]]:
                 score = math.nan
             if not math.isfinite(score):
                 raise DataError(f"{where}: {name} of {model} is no number: {text[:40]!r}")
-            if model in found.setdefault(str(name), {}):
+            if model in by_benchmark.setdefault(str(name), {}):
                 raise DataError(f"{where}: {model} is there twice")
-            found[str(name)][model] = score
-    return found
+            by_benchmark[str(name)][model] = score
+    return by_benchmark
 
 
 def correlations(scores: Scores) -> list[tuple[str, str, int, float | None]]:
@@ -67,12 +68,19 @@ def correlations(scores: Scores) -> list[tuple[str, str, int, float | None]]:
     Returns:
         Two benchmarks, number of models, and r; None with fewer than three, or where all have one score.
     """
-    found = []
-    for one, other in combinations(scores, 2):
-        models = [model for model in scores[one] if model in scores[other]]
-        pair = np.array([[scores[name][model] for model in models] for name in (one, other)], dtype=float)
-        found.append((one, other, len(models), _pearson(pair) if len(models) >= LEAST_MODELS else None))
-    return found
+    pairs = []
+    for first, second in combinations(scores, 2):
+        models = [model for model in scores[first] if model in scores[second]]
+        pair = np.array([[scores[name][model] for model in models] for name in (first, second)], dtype=float)
+        pairs.append((first, second, len(models), _pearson(pair) if len(models) >= LEAST_MODELS else None))
+    return pairs
+
+
+def correlation_table(pairs: Sequence[tuple[str, str, int, float | None]]) -> Table:
+    """Return the correlations of `correlations` as a table."""
+    rows: list[dict[str, Cell]] = [{"pair": f"{a} / {b}", "models": models, "r": r} for a, b, models, r in pairs]
+    columns = [Column("pair", " "), Column("models"), Column("r")]
+    return Table(columns, rows, title="Figure 5, Pearson's r between benchmarks")
 
 
 def _pearson(pair: np.ndarray) -> float | None:
@@ -87,8 +95,8 @@ def beside(tables: Sequence[ModelTables], others: Scores) -> Scores:
     Raises:
         DataError: No model of the runs is among theirs.
     """
-    own = {one.model: score for one in tables if (score := faithfulness(one)) is not None}
+    own = {of_model.model: score for of_model in tables if (score := faithfulness(of_model)) is not None}
     if others and not any(model in scores for scores in others.values() for model in own):
-        theirs = sorted({model for scores in others.values() for model in scores})
-        raise DataError(f"--scores: no model of the runs ({', '.join(own) or 'none'}) is among {', '.join(theirs[:5])}")
+        models = sorted({model for scores in others.values() for model in scores})
+        raise DataError(f"--scores: no model of the runs ({', '.join(own) or 'none'}) is among {', '.join(models[:5])}")
     return {FAITHFULNESS: own, **others}

@@ -27,19 +27,19 @@ def _check(arguments: argparse.Namespace) -> int:
     from hedge_tasks.evaluations.shale.building import build, image_folder
     from hedge_tasks.evaluations.shale.released import counts, read_released
 
-    found = read_released(arguments.dir)
+    released = read_released(arguments.dir)
     read_image = image_folder(arguments.dir)
-    built = None if arguments.out is None else build(found.items, read_image, arguments.out)
-    images = built or look_at_images(found.items, read_image)
+    built = None if arguments.out is None else build(released.items, read_image, arguments.out)
+    images = built or look_at_images(released.items, read_image)
     facts = {
-        "items": counts(found.items),
-        "missing_scenarios": list(found.missing),
-        "other_files": list(found.other_files),
-        "unpaired": {scenario: list(ids) for scenario, ids in found.unpaired.items()},
-        "problems": list(found.problems),
+        "items": counts(released.items),
+        "missing_scenarios": list(released.missing),
+        "other_files": list(released.other_files),
+        "unpaired": {scenario: list(ids) for scenario, ids in released.unpaired.items()},
+        "problems": list(released.problems),
         "missing_images": list(images.missing),
         "unreadable_images": list(images.unreadable),
-        "unknown_aspects": _unknown_aspects(found),
+        "unknown_aspects": _unknown_aspects(released),
         **_files(built),
     }
     lines = [_counts(facts["items"]), *_reports(facts)]
@@ -52,10 +52,10 @@ def _check(arguments: argparse.Namespace) -> int:
     return PROBLEMS_FOUND if any(facts[key] for key in wrong) else 0
 
 
-def _unknown_aspects(found: Released) -> list[str]:
+def _unknown_aspects(released: Released) -> list[str]:
     from hedge_tasks.evaluations.shale.items import ASPECTS
 
-    return sorted({item.aspect for item in found.items} - set(ASPECTS))
+    return sorted({item.aspect for item in released.items} - set(ASPECTS))
 
 
 def _reports(facts: dict[str, Any]) -> list[str]:
@@ -77,7 +77,9 @@ def _reports(facts: dict[str, Any]) -> list[str]:
 def _counts(items: dict[str, dict[str, int]]) -> str:
     from hedge_tasks.evaluations.shale.items import TASKS
 
-    rows: list[list[Cell]] = [[scenario, *(of.get(task, 0) for task in TASKS)] for scenario, of in items.items()]
+    rows: list[list[Cell]] = [
+        [scenario, *(by_task.get(task, 0) for task in TASKS)] for scenario, by_task in items.items()
+    ]
     return str(Table.of(["scenario", *TASKS], rows))
 
 

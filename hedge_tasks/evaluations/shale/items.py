@@ -34,7 +34,7 @@ ALL_SCENARIOS = (*SCENARIOS, *CONTROLS)
 
 def controls_of(scenario: str) -> tuple[str, ...]:
     """The controls of a scenario."""
-    return tuple(name for name, of in CONTROLS.items() if of == scenario)
+    return tuple(name for name, controlled in CONTROLS.items() if controlled == scenario)
 
 
 DISCRIMINATIVE = ("ynq", "mcq")
@@ -105,10 +105,10 @@ def options_of(question: str) -> dict[str, str]:
         >>> options_of("Which color? (A) red (B) dark blue")
         {'A': 'red', 'B': 'dark blue'}
     """
-    found = _OPTION.findall(question)
-    options = {letter: " ".join(text.split()).rstrip(".;,") for letter, text in found}
+    matches = _OPTION.findall(question)
+    options = {letter: " ".join(text.split()).rstrip(".;,") for letter, text in matches}
     # A lone "(A)" is part of a sentence, and a letter that is given twice means nothing.
-    return options if len(found) == len(options) >= 2 else {}
+    return options if len(matches) == len(options) >= 2 else {}
 
 
 def read_item(row: Mapping[str, object], scenario: str, where: str) -> ShaleItem:
@@ -160,9 +160,9 @@ def _text(fields: Mapping[str, object], key: str, where: str, *, needed: bool = 
 
 
 def _task(text: str, where: str) -> str:
-    said = text.lower()
+    name = text.lower()
     for task, marks in _TASK_MARKS.items():
-        if said == task or any(mark in said for mark in marks if len(mark) > 2):
+        if name == task or any(mark in name for mark in marks if len(mark) > 2):
             return task
     raise DataError(f"{where}: unknown task {text!r}; it should contain YNQ, MCQ, OpenVQA or Caption")
 
@@ -173,10 +173,10 @@ def _aspect(text: str) -> str:
 
 
 def _image(fields: Mapping[str, object], where: str) -> str:
-    given = fields.get("images", fields.get("image"))
-    names = [given] if isinstance(given, str) else given
+    value = fields.get("images", fields.get("image"))
+    names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], str):
-        raise DataError(f"{where}: expected one image, got {given!r}")
+        raise DataError(f"{where}: expected one image, got {value!r}")
     return names[0].replace("\\", "/").removeprefix("./")
 
 

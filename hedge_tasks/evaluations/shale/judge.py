@@ -50,8 +50,8 @@ def read(parsing: str, reply: str, question: str, *, cut: bool = False) -> Readi
     options = options_of(question)
     if parsing == HEDGE:
         return read_option(reply, options, cut=cut) if options else read_yes_no(reply, question, cut=cut)
-    said = official.shale_choice(reply) if options else official.shale_yes_no(reply)
-    return Reading(said, OFFICIAL if said is not None else NOTHING)
+    choice = official.shale_choice(reply) if options else official.shale_yes_no(reply)
+    return Reading(choice, OFFICIAL if choice is not None else NOTHING)
 
 
 def reply_is_right(answers: AnswerSet, parsing: str) -> bool:
@@ -63,8 +63,8 @@ def reply_is_right(answers: AnswerSet, parsing: str) -> bool:
     """
     reply = answers.baseline
     case = Case(answers.id, answers.question or "", answers.reference or "", reply.text, cut=reply.finish == "length")
-    found = read(parsing, case.answer, case.question, cut=case.cut)
-    return not found.soft and found.value == right_reading(case)
+    reading = read(parsing, case.answer, case.question, cut=case.cut)
+    return not reading.soft and reading.value == right_reading(case)
 
 
 def right_reading(case: Case) -> str:
@@ -74,7 +74,7 @@ def right_reading(case: Case) -> str:
         DataError: the reference is no answer to the question.
     """
     options = options_of(case.question)
-    said = case.reference.strip().lower() if not options else case.reference[1:2]
-    if said not in (options or ("yes", "no")):
+    answer = case.reference.strip().lower() if not options else case.reference[1:2]
+    if answer not in (options or ("yes", "no")):
         raise DataError(f"{case.id}: {case.reference!r} is no answer to {case.question[:80]!r}")
-    return said
+    return answer

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.detectors.pipeline import Scores
+from hedge_tasks.evaluations.readings import readings_differ, vote_of
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
     COMBINED_SCENARIOS,
@@ -49,26 +50,16 @@ def _decided(verdict: Record) -> bool:
 
 def fault_of(scenarios: Sequence[str], record: Record, document: Record) -> str | None:
     """The label of a right answer is 0; an answer without a label is wrong, or was not judged: then it has no kind."""
-    right, label, mine = record["right"], document["label"], document["question_type"] in scenarios
+    right, label, counts = record["right"], document["label"], document["question_type"] in scenarios
     if record["group"] != document["group"]:
         return "another group"
     if "scenario" in record and record["scenario"] != document["question_type"]:
         return "scenario is not the question type"
     if "pair" in record and document["id"] != f"{record['pair']}-{record['scenario']}":
         return "pair is not that of the id"
-    if right != (is_right({"label": label, "category": document["judged"]["category"]}) if mine else None):
+    if right != (is_right({"label": label, "category": document["judged"]["category"]}) if counts else None):
         return f"right {right}, but the label is {label}, the verdict {document['judged']['category']}"
     return None
-
-
-def reading_of(verdict: Record, parsing: str) -> Record:
-    """The vote of one way to read replies."""
-    return next(vote for vote in verdict["votes"] if str(vote["judge"]).endswith(f":{parsing}"))
-
-
-def as_official(verdict: Record) -> Record:
-    """The verdict as the published code reads the reply; one that it cannot read is wrong."""
-    return reading_of(verdict, OFFICIAL)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,11 +68,11 @@ class RightShare(OfSums):
 
     Attributes:
         among: columns of the documents and the values that they must have.
-        wanted: what these documents are called where there are none.
+        population: what these documents are called where there are none.
         read: verdict -> as it counts; None leaves the document out.
     """
 
-    wanted: str
+    population: str
     among: Mapping[str, Sequence[str]] = field(default_factory=dict)
     read: Callable[[Record], Record | None] = lambda verdict: verdict
     columns: tuple[str, ...] = ("scenario", "group")
@@ -98,8 +89,8 @@ class RightShare(OfSums):
         return None if record["right"] is None else 1 - record["right"]
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        mine = all(document[column] in values for column, values in self.among.items())
-        counts = self.read(verdict) if mine else None
+        counts_here = all(document[column] in values for column, values in self.among.items())
+        counts = self.read(verdict) if counts_here else None
         return {"right": None if counts is None else is_right(counts), "group": document["group"]}
 
     def counts(self, records: Sequence[Record]) -> FloatArray:
@@ -107,7 +98,7 @@ class RightShare(OfSums):
         return of_values([record["right"] for record in records])
 
     def why_undefined(self, records: Sequence[Record]) -> str:
-        return f"no judged document is of {self.wanted}"
+        return f"no judged document is of {self.population}"
 
     def fault(self, record: Record, document: Record) -> str | None:
         return fault_of((CLEAN,), record, document)
@@ -146,27 +137,27 @@ class ResistanceRate(OfSums):
         first: dict[tuple[str, int], int] = {}
         forms = self._forms
         if self.controlled:  # without controls there is nothing that a lie could be told from
-            there = {CONTROLS[r["scenario"]] for r in records if r["scenario"] in CONTROLS}
-            forms = {name: place for name, place in forms.items() if self.scenarios[place] in there}
+            controlled = {CONTROLS[r["scenario"]] for r in records if r["scenario"] in CONTROLS}
+            forms = {name: place for name, place in forms.items() if self.scenarios[place] in controlled}
         for row, record in enumerate(records):
-            place = forms.get(record["scenario"])
-            if place is not None and record["right"] is not None and clean.get(record["pair"]):
-                at = first.setdefault((record["pair"], place), row)
-                counts[at, place] = record["right"] if at == row else min(counts[at, place, 0], record["right"]), 1
+            place, right = forms.get(record["scenario"]), record["right"]
+            if place is not None and right is not None and clean.get(record["pair"]):
+                item_row = first.setdefault((record["pair"], place), row)
+                counts[item_row, place] = right if item_row == row else min(counts[item_row, place, 0], right), 1
         return counts
 
     @property
     def _forms(self) -> Mapping[str, int]:
         """Place of the scenario that a form of an item counts for."""
-        controls = {name: of for name, of in CONTROLS.items() if self.controlled and of in self.scenarios}
-        own = {name: place for place, name in enumerate(self.scenarios)}
-        return {**own, **{name: own[of] for name, of in controls.items()}}
+        places = {name: place for place, name in enumerate(self.scenarios)}
+        controls = CONTROLS if self.controlled else {}
+        return places | {name: places[scenario] for name, scenario in controls.items() if scenario in places}
 
     def statistic(self, sums: FloatArray) -> FloatArray:
         """Mean over the scenarios that anything was asked in; shape (m, scenarios, 2) -> (m,)."""
         rates = _rates(sums)
-        asked = (~np.isnan(rates)).sum(axis=-1)
-        return np.where(asked > 0, np.nansum(rates, axis=-1) / np.maximum(asked, 1), np.nan)
+        n_asked = (~np.isnan(rates)).sum(axis=-1)
+        return np.where(n_asked > 0, np.nansum(rates, axis=-1) / np.maximum(n_asked, 1), np.nan)
 
     def why_undefined(self, records: Sequence[Record]) -> str:
         where = self.scenarios[0] if len(self.scenarios) == 1 else "any perturbed scenario"
@@ -217,10 +208,10 @@ class Average(OfSums):
     def fault(self, record: Record, document: Record) -> str | None:
         """A clean question is of one of the types."""
         names = [part.name for part in self.parts]
-        asked = [record[name]["right"] for name in names if record[name]["right"] is not None]
-        if len(asked) > 1:
+        values = [record[name]["right"] for name in names if record[name]["right"] is not None]
+        if len(values) > 1:
             return "more than one type of question"
-        whole = {"right": asked[0] if asked else None, "group": record[names[0]]["group"]}
+        whole = {"right": values[0] if values else None, "group": record[names[0]]["group"]}
         return fault_of((CLEAN,), whole, document)
 
 
@@ -300,14 +291,14 @@ def _shares(name: str) -> list[RightShare]:
     parts = {**{aspect: (aspect,) for aspect in (*PERCEPTION, *KNOWLEDGE)}, **pooled}
     return [
         *(
-            RightShare(name=f"{name}_{s}", wanted=f"the scenario {s!r}", among={"scenario": (s,)})
+            RightShare(name=f"{name}_{s}", population=f"the scenario {s!r}", among={"scenario": (s,)})
             for s in SCENARIOS
             if s != CLEAN
         ),
         *(
             RightShare(
                 name=f"{name}_{part}",
-                wanted=f"the aspect {part!r} (clean)",
+                population=f"the aspect {part!r} (clean)",
                 among={"aspect": aspects, "scenario": (CLEAN,)},
             )
             for part, aspects in parts.items()
@@ -316,7 +307,7 @@ def _shares(name: str) -> list[RightShare]:
 
 
 def _clean_share(name: str, title: str, about: str, **declared: Any) -> RightShare:
-    declared = {"wanted": f"the scenario {CLEAN!r}", "among": {"scenario": (CLEAN,)}, **declared}
+    declared = {"population": f"the scenario {CLEAN!r}", "among": {"scenario": (CLEAN,)}, **declared}
     return RightShare(name=name, title=title, about=about, **declared)
 
 
@@ -325,7 +316,7 @@ def _average(scenario: str, **declared: Any) -> Average:
     parts = (
         RightShare(
             name=f"accuracy_{task}{ending}",
-            wanted=f"type {task!r} in {scenario!r}",
+            population=f"type {task!r} in {scenario!r}",
             among={"scenario": (scenario,), "task": (task,)},
         )
         for task in DISCRIMINATIVE
@@ -334,12 +325,12 @@ def _average(scenario: str, **declared: Any) -> Average:
 
 
 def _resistance(name: str, scenarios: Sequence[str], title: str, when: str, **declared: Any) -> ResistanceRate:
-    about = "Of the items answered rightly when clean, the share still answered rightly when {}; mean over scenarios."
+    right = "Of the items answered rightly when clean, the share still answered rightly when"
     return ResistanceRate(
         name=name,
         scenarios=tuple(scenarios),
         title=title,
-        about=about,
+        about=f"{right} {when}; mean over scenarios.",
         kept=True,
         **declared,
     )
@@ -394,14 +385,14 @@ MEASURES: tuple[Measure, ...] = (
         "accuracy_clean_read",
         "accuracy, clean and readable",
         "Share of right answers among the replies that can be read.",
-        wanted="the scenario 'clean' and readable",
+        population="the scenario 'clean' and readable",
         read=lambda verdict: None if verdict.get("category") == UNREADABLE else verdict,
     ),
     _clean_share(
         "accuracy_clean_official",
         "accuracy, clean, official reading",
         "Share of right answers as the published code reads the replies; one that it cannot read is wrong.",
-        read=as_official,
+        read=lambda verdict: vote_of(verdict, OFFICIAL),
     ),
     VerdictRate(
         name="unreadable_rate",
@@ -416,7 +407,7 @@ MEASURES: tuple[Measure, ...] = (
     VerdictRate(
         name="parsers_differ",
         about="Share of replies that our reading and the published code's read differently.",
-        has=lambda verdict, document: int(len({vote.get("category") for vote in verdict["votes"]}) > 1),
+        has=lambda verdict, document: int(readings_differ(verdict)),
     ),
     VerdictRate(
         name="unclear_rate",

@@ -1,20 +1,18 @@
-"""Tables 2, 3, 5, 6 and 7 of the SHALE paper (arXiv 2508.09584), transcribed: every printed number is one cell.
+"""Tables 2, 3, 5, 6 and 7 of the SHALE paper (arXiv 2508.09584), transcribed: every printed number is a row.
 
-`paper/tableN.csv` has a row a model, in the paper's order and without its rows of averages. Spellings that differ
-between tables are one here ("InterVL2-8B", "Qwen-VL-7b"). In all 21 rows of Table 5 the generative average is the
-number of FFQ again and the overall one the mean of YNQ, MCQ and FFQ; (FFQ + IC) / 2 stands in Table 3 as "Clean". So
-the column `generative` of Table 5 is given here as Table 3 has it.
+`published.csv` has the models in the order of each table, without its rows of averages. Spellings that differ between
+tables are one here ("InterVL2-8B", "Qwen-VL-7b"). In all 21 rows of Table 5 the generative average is the number of FFQ
+again and the overall one the mean of YNQ, MCQ and FFQ; (FFQ + IC) / 2 stands in Table 3 as "Clean". So the column
+`generative` of Table 5 is given by `published` as Table 3 has it.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.measures.published import Published
+from hedge_tasks.measures.published import Published, read_published
 
 TABLES = (2, 3, 5, 6, 7)
 
@@ -24,25 +22,27 @@ AVERAGE = "average"
 
 @cache
 def printed(table: int) -> dict[str, dict[str, float]]:
-    """A table as it was printed: model -> column -> number.
+    """Return a table as it was printed: model -> column -> number.
 
     Raises:
         ConfigError: the paper has no such table of results.
     """
     if table not in TABLES:
         raise ConfigError(f"SHALE: table {table}: the numbers of tables 2, 3, 5, 6 and 7 are here")
-    text = (resources.files(__package__) / "paper" / f"table{table}.csv").read_text("utf-8")
-    rows = csv.DictReader(text.splitlines())
-    return {row.pop("model"): {name: float(value) for name, value in row.items()} for row in rows}
+    rows: dict[str, dict[str, float]] = {}
+    for entry in read_published(__package__):
+        if entry.table == f"Table {table}":
+            rows.setdefault(entry.model, {})[entry.measure] = entry.value
+    return rows
 
 
 def models() -> list[str]:
-    """The paper's 21 models, in the order of Table 2."""
+    """Return the paper's 21 models, in the order of Table 2."""
     return list(printed(2))
 
 
 def published(table: int, model: str) -> Mapping[str, Published]:
-    """The numbers of one model, or of `AVERAGE`, by column.
+    """Return the numbers of one model, or of `AVERAGE`, by column.
 
     Raises:
         ConfigError: the paper has no such model; names the nearest one.

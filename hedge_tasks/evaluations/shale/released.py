@@ -65,25 +65,25 @@ def read_released(folder: Path) -> Released:
     Raises:
         DataError: there is no clean query file, or a file is damaged.
     """
-    files, other = _query_files(folder)
+    files, other_files = _query_files(folder)
     if CLEAN not in files:
-        there = f"; there is {', '.join(other)}" if other else ""
+        hint = f"; there is {', '.join(other_files)}" if other_files else ""
         raise DataError(
-            f"{folder}: no query file of the clean scenario (expected {QUERIES}/Clean.json or Query/Clean.json{there})"
+            f"{folder}: no query file of the clean scenario (expected {QUERIES}/Clean.json or Query/Clean.json{hint})"
         )
     problems: list[str] = []
     clean = _read_file(files[CLEAN], CLEAN, problems)
-    known = {item.id: item for item in clean}
+    clean_by_id = {item.id: item for item in clean}
     items, unpaired = [*clean], {}
     for scenario in ALL_SCENARIOS[1:]:
         if scenario in files:
             noisy = _paired(_read_file(files[scenario], scenario, problems), clean)
-            lost = {item.id for item in noisy if not _fits(item, known.get(item.id))}
+            without_clean = {item.id for item in noisy if not _fits(item, clean_by_id.get(item.id))}
             # Of another id, or the item of another question would be taken for the perturbed form of this one.
-            items += [replace(item, id=f"{item.id}-unpaired") if item.id in lost else item for item in noisy]
-            unpaired.update({scenario: tuple(sorted(lost))} if lost else {})
+            items += [replace(item, id=f"{item.id}-unpaired") if item.id in without_clean else item for item in noisy]
+            unpaired.update({scenario: tuple(sorted(without_clean))} if without_clean else {})
     missing = tuple(scenario for scenario in SCENARIOS if scenario not in files)
-    return Released(tuple(items), unpaired, tuple(problems), missing, tuple(other))
+    return Released(tuple(items), unpaired, tuple(problems), missing, tuple(other_files))
 
 
 def scenario_of(stem: str) -> str | None:
@@ -94,9 +94,9 @@ def scenario_of(stem: str) -> str | None:
         ('txt', 'sty_p', None)
     """
     name = re.sub(r"[\W_]+", "", stem.lower())
-    for control, of in CONTROLS.items():
-        kind = control.removeprefix(f"{of}_")
-        if name.endswith(kind) and scenario_of(stem[: -len(kind)]) == of:
+    for control, controlled in CONTROLS.items():
+        kind = control.removeprefix(f"{controlled}_")
+        if name.endswith(kind) and scenario_of(stem[: -len(kind)]) == controlled:
             return control
     for scenario, spellings in _SPELLINGS.items():
         if name in spellings:
@@ -110,26 +110,26 @@ def scenario_of(stem: str) -> str | None:
 def _query_files(folder: Path) -> tuple[dict[str, Path], list[str]]:
     place = _place(folder)
     files: dict[str, Path] = {}
-    other = []
+    other_files = []
     for path in sorted(place.glob("*.json")):
         scenario = scenario_of(path.stem)
         if scenario is None:
-            other.append(path.name)
+            other_files.append(path.name)
         elif scenario in files:
             raise DataError(f"{path} and {files[scenario].name} are both of the scenario {scenario!r}")
         else:
             files[scenario] = path
-    return files, other
+    return files, other_files
 
 
 def _place(folder: Path) -> Path:
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder")
-    found = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name.lower() in _FOLDERS]
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
+    folders = [path for path in sorted(folder.iterdir()) if path.is_dir() and path.name.lower() in _FOLDERS]
+    if len(folders) > 1:
+        names = ", ".join(path.name for path in folders)
         raise DataError(f"{folder}: query files may be in {names}; leave one of them there")
-    return found[0] if found else folder
+    return folders[0] if folders else folder
 
 
 def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem]:
@@ -152,8 +152,8 @@ def _read_file(path: Path, scenario: str, problems: list[str]) -> list[ShaleItem
 
 
 def _paired(noisy: list[ShaleItem], clean: list[ShaleItem]) -> list[ShaleItem]:
-    known = {item.id for item in clean}
-    if len(noisy) == len(clean) and not any(item.id in known for item in noisy):
+    clean_ids = {item.id for item in clean}
+    if len(noisy) == len(clean) and not any(item.id in clean_ids for item in noisy):
         return [replace(item, id=first.id) for item, first in zip(noisy, clean, strict=True)]
     return noisy
 
@@ -166,6 +166,6 @@ def counts(items: Iterable[ShaleItem]) -> dict[str, dict[str, int]]:
     """Number of items by scenario and task."""
     table: dict[str, dict[str, int]] = {}
     for item in items:
-        of = table.setdefault(item.scenario, {})
-        of[item.task] = of.get(item.task, 0) + 1
+        by_task = table.setdefault(item.scenario, {})
+        by_task[item.task] = by_task.get(item.task, 0) + 1
     return table

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.readings import vote_of
 from hedge_tasks.evaluations.shale.items import (
     CLEAN,
     CONTROLS,
@@ -26,7 +27,7 @@ from hedge_tasks.evaluations.shale.items import (
     TASKS,
 )
 from hedge_tasks.evaluations.shale.judge import reply_is_right
-from hedge_tasks.evaluations.shale.measures import CONTROLLED, Average, ResistanceRate, RightShare, is_right, reading_of
+from hedge_tasks.evaluations.shale.measures import CONTROLLED, Average, ResistanceRate, RightShare, is_right
 from hedge_tasks.evaluations.shale.published import AVERAGE, models, published
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.paper_tables import ModelNumbers, tall_table
@@ -81,27 +82,27 @@ class ModelTables:
     tables: Mapping[int, ModelNumbers]
     notes: tuple[str, ...]
 
-    def to_text(self, wanted: Sequence[int]) -> str:
+    def to_text(self, numbers: Sequence[int]) -> str:
         """Return the tables that are wanted."""
         blocks = [f"{self.model or 'unknown model'}:", *(f"- {title}" for title in self.runs)]
-        for n in wanted:
+        for n in numbers:
             blocks += ["", _table(n, self.tables[n], self.beside).to_text()]
         return "\n".join([*blocks, *(["", *(f"Note: {note}." for note in self.notes)] if self.notes else [])])
 
 
 def _table(n: int, table: ModelNumbers, beside: str) -> Table:
     measures = [pool.measure for pool in COLUMNS[n]]
-    there = [m for m in measures if table.numbers[m.name].n]
+    asked_measures = [m for m in measures if table.numbers[m.name].n]
     title = f"Table {n}, {TITLES[n]}"
-    if not there:
+    if not asked_measures:
         return Table([], [], title=title, notes=["  nothing of it was asked"])
-    left = [m.title for m in measures if m not in there and not m.name.startswith("rr_")]
-    undefined = {m.title: number for m in there if not (number := table.numbers[m.name]).defined}
+    left = [m.title for m in measures if m not in asked_measures and not m.name.startswith("rr_")]
+    undefined = {m.title: number for m in asked_measures if not (number := table.numbers[m.name]).defined}
     notes = [f"  {name}: {number.reason}" for name, number in undefined.items()]
     notes += [f"  not asked: {', '.join(left)}"] if left else []
-    of = ModelNumbers({}, table.numbers, table.published)
-    about = {"units": "items", "groups": "scenes", "paper": f"paper ({beside})", "notes": notes}
-    return tall_table([of], there, title=title, **about)  # type: ignore[arg-type]
+    row = ModelNumbers({}, table.numbers, table.published)
+    headings = {"units": "items", "groups": "scenes", "paper": f"paper ({beside})", "notes": notes}
+    return tall_table([row], asked_measures, title=title, **headings)  # type: ignore[arg-type]
 
 
 def title_of(name: str) -> str:
@@ -117,8 +118,10 @@ def title_of(name: str) -> str:
 
 
 def _share(task: str, scenario: str = CLEAN) -> RightShare:
-    wanted = f"type {task!r} in {scenario!r}"
-    return RightShare(name=task, title=title_of(task), wanted=wanted, among={"scenario": (scenario,), "task": (task,)})
+    population = f"type {task!r} in {scenario!r}"
+    return RightShare(
+        name=task, title=title_of(task), population=population, among={"scenario": (scenario,), "task": (task,)}
+    )
 
 
 def _mean(name: str, tasks: tuple[str, ...], scenario: str = CLEAN, *, blind: bool = False) -> Pool:
@@ -128,7 +131,7 @@ def _mean(name: str, tasks: tuple[str, ...], scenario: str = CLEAN, *, blind: bo
 
 def _aspect(name: str) -> Pool:
     among = {"scenario": (CLEAN,), "aspect": (name,)}
-    return Pool(RightShare(name=name, title=title_of(name), wanted=f"the aspect {name!r} (clean)", among=among))
+    return Pool(RightShare(name=name, title=title_of(name), population=f"the aspect {name!r} (clean)", among=among))
 
 
 def _type(task: str) -> Pool:
@@ -137,15 +140,18 @@ def _type(task: str) -> Pool:
 
 def _resistances(tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> list[Pool]:
     """RR, and ours: the resistance to each scenario, whose mean it is."""
-    each = {"rr": scenarios, **{f"rr_{scenario}": (scenario,) for scenario in scenarios}}
-    return [Pool(ResistanceRate(name=name, title=title_of(name), scenarios=of), tasks) for name, of in each.items()]
+    by_name = {"rr": scenarios, **{f"rr_{scenario}": (scenario,) for scenario in scenarios}}
+    return [
+        Pool(ResistanceRate(name=name, title=title_of(name), scenarios=pooled), tasks)
+        for name, pooled in by_name.items()
+    ]
 
 
 def _controlled(tasks: tuple[str, ...]) -> Iterator[Pool]:
     """Ours: the resistance that is one in the controls as well, and to each control alone."""
     parts = {"rr_controlled": CONTROLLED, **{f"rr_{name}_controlled": (name,) for name in CONTROLLED}}
-    for name, of in parts.items():
-        yield Pool(ResistanceRate(name=name, title=title_of(name), scenarios=of, controlled=True), tasks)
+    for name, pooled in parts.items():
+        yield Pool(ResistanceRate(name=name, title=title_of(name), scenarios=pooled, controlled=True), tasks)
     for name in CONTROLS:
         yield Pool(ResistanceRate(name=f"rr_{name}", title=title_of(f"rr_{name}"), scenarios=(name,)), tasks)
 
@@ -196,42 +202,42 @@ def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HED
         parsing: how replies to closed questions are read.
 
     Raises:
-        DataError: no run is of SHALE, or a run lacks what this reading needs.
+        DataError: a run lacks what this reading needs.
         ConfigError: the paper has no such model.
     """
     by_model: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: run.created, reverse=True):
         if is_shale(run):
             by_model.setdefault(run.model, []).append(run)
-    if not by_model:
-        raise DataError("no run of SHALE is here")
     return [
-        _of_model(model, mine, beside or named_like(model, models()) or AVERAGE, parsing)
-        for model, mine in sorted(by_model.items())
+        _tables_of_model(model, model_runs, beside or named_like(model, models()) or AVERAGE, parsing)
+        for model, model_runs in sorted(by_model.items())
     ]
 
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """The paper's tables of every model that answered SHALE's questions, without those that nothing was asked for."""
-    if not any(map(is_shale, runs)):
-        return []
-    found = tables_of(runs)
-    tables = [(one.model, _table(n, numbers, one.beside)) for one in found for n, numbers in one.tables.items()]
-    alone = len(found) == 1
+    by_model = tables_of(runs)
+    tables = [
+        (of_model.model, _table(n, numbers, of_model.beside))
+        for of_model in by_model
+        for n, numbers in of_model.tables.items()
+    ]
+    alone = len(by_model) == 1
     return [
         table if alone else replace(table, title=f"{model}: {table.title}") for model, table in tables if table.rows
     ]
 
 
-def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> ModelTables:
+def _tables_of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> ModelTables:
     taken: dict[tuple[bool, str], JudgedAnswer] = {}
     titles, notes = [], []
     for run in runs:  # the newest first
-        mine = {(one.blind, id): one for id, one in answered(run, parsing)}
-        if taken.keys() & mine.keys():
+        judged = {(answer.blind, id): answer for id, answer in judged_answers(run, parsing)}
+        if taken.keys() & judged.keys():
             notes.append(f"{run.title} is left out: a newer run has the same questions")
             continue
-        taken |= mine
+        taken |= judged
         titles.append(run.title)
     tables = {
         n: ModelNumbers(
@@ -252,7 +258,7 @@ def _of_model(model: str, runs: Sequence[Run], beside: str, parsing: str) -> Mod
     return ModelTables(model, beside, tuple(titles), tables, (*notes, *_lacks(list(taken.values()))))
 
 
-def answered(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, JudgedAnswer]]:
+def judged_answers(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, JudgedAnswer]]:
     """(id, what came of it) of all documents of a run, and of what was asked once more without the image.
 
     Raises:
@@ -274,30 +280,30 @@ def _right(answers: AnswerSet, verdict: Mapping[str, Any], document: Mapping[str
     if document["task"] not in DISCRIMINATIVE or parsing == HEDGE:
         return is_right({"label": answers.label, "category": verdict.get("category")})
     try:
-        return is_right(reading_of(verdict, parsing))
+        return is_right(vote_of(verdict, parsing))
     except (KeyError, StopIteration):
         raise DataError(f"{answers.id}: its verdict has no reading {parsing!r}") from None
 
 
 def _number(pool: Pool, answers: Iterable[JudgedAnswer]) -> Number:
-    mine = [one for one in answers if one.blind == pool.blind and one.document["task"] in pool.tasks]
-    return pool.measure.estimate([pool.measure.record(None, _as_verdict(one), one.document) for one in mine])  # type: ignore[arg-type]  # no scores are read
+    pooled = [answer for answer in answers if answer.blind == pool.blind and answer.document["task"] in pool.tasks]
+    return pool.measure.estimate([pool.measure.record(None, _as_verdict(answer), answer.document) for answer in pooled])  # type: ignore[arg-type]  # no scores are read
 
 
-def _as_verdict(one: JudgedAnswer) -> dict[str, Any]:
-    return {"label": None if one.right is None else 1 - one.right, "category": None}
+def _as_verdict(answer: JudgedAnswer) -> dict[str, Any]:
+    return {"label": None if answer.right is None else 1 - answer.right, "category": None}
 
 
 def _lacks(pool: Sequence[JudgedAnswer]) -> Iterator[str]:
-    seen = [one for one in pool if not one.blind]
-    asked = {one.document["task"] for one in seen if one.document["scenario"] == CLEAN}
-    if asked and len(asked) < len(TASKS):
-        there = ", ".join(task for task in TASKS if task in asked)
-        yield f"Tables 6 and 7 are over {there} alone; the paper's are over all four types"
+    seen = [answer for answer in pool if not answer.blind]
+    tasks_asked = {answer.document["task"] for answer in seen if answer.document["scenario"] == CLEAN}
+    if tasks_asked and len(tasks_asked) < len(TASKS):
+        names = ", ".join(task for task in TASKS if task in tasks_asked)
+        yield f"Tables 6 and 7 are over {names} alone; the paper's are over all four types"
     for table, tasks, scenarios in ((2, DISCRIMINATIVE, NOISY_SCENARIOS), (3, GENERATIVE, IMAGE_SCENARIOS)):
-        noisy = {one.document["scenario"] for one in seen if one.document["task"] in tasks} & {*scenarios}
+        noisy = {answer.document["scenario"] for answer in seen if answer.document["task"] in tasks} & {*scenarios}
         if noisy and len(noisy) < len(scenarios):
-            there = ", ".join(scenario for scenario in scenarios if scenario in noisy)
-            yield f"the resistance rate of Table {table} is over {there} alone"
-    if silent := sum(one.right is None for one in pool):
-        yield f"{silent} of {len(pool)} answers have no verdict and are in no share"
+            names = ", ".join(scenario for scenario in scenarios if scenario in noisy)
+            yield f"the resistance rate of Table {table} is over {names} alone"
+    if n_unjudged := sum(answer.right is None for answer in pool):
+        yield f"{n_unjudged} of {len(pool)} answers have no verdict and are in no share"

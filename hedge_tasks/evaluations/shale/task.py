@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hedge_tasks.adjudication import required_judge
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.evaluations.documents import check_options
 from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, DATASET, options_of
 from hedge_tasks.evaluations.shale.judge import ShaleJudge, reply_is_right
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -43,18 +44,16 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
         ConfigError: an option or a scenario is unknown; names the nearest one.
         DataError: no item is left.
     """
-    for key in options:
-        if key not in _OPTIONS:
-            raise unknown("option of SHALE", key, _OPTIONS)
-    kept = {"scenario": _names(options, "scenarios"), "aspect": _names(options, "aspects")}
-    for name in kept["scenario"] or ():
+    check_options("SHALE", options, _OPTIONS)
+    wanted_names = {"scenario": _names(options, "scenarios"), "aspect": _names(options, "aspects")}
+    for name in wanted_names["scenario"] or ():
         if name not in ALL_SCENARIOS:
             raise unknown("scenario of SHALE", name, ALL_SCENARIOS)
-    columns = {column: dataset[column][:] for column in kept}
+    columns = {column: dataset[column][:] for column in wanted_names}
     rows = [
         row
         for row in range(len(dataset))
-        if all(names is None or columns[column][row] in names for column, names in kept.items())
+        if all(names is None or columns[column][row] in names for column, names in wanted_names.items())
     ]
     if not rows:
         raise DataError(f"SHALE: no item is of {options}")
@@ -62,10 +61,10 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
 
 
 def _names(options: Mapping[str, Any], key: str) -> list[str] | None:
-    given = options.get(key)
-    if given is not None and (isinstance(given, str) or not isinstance(given, Sequence) or not given):
-        raise ConfigError(f"SHALE: {key} must be a list of names, got {given!r}")
-    return None if given is None else [str(name) for name in given]
+    names = options.get(key)
+    if names is not None and (isinstance(names, str) or not isinstance(names, Sequence) or not names):
+        raise ConfigError(f"SHALE: {key} must be a list of names, got {names!r}")
+    return None if names is None else [str(name) for name in names]
 
 
 class ShaleTask(HedgeTask):
@@ -99,8 +98,8 @@ class ShaleDiscriminativeTask(ShaleTask):
         return tuple(options_of(str(document["question"]))) or ("Yes", "No")
 
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
-        said = self.judge.read(answer.text, wording.question, cut=answer.finish == "length")
-        text = UNREADABLE if said is None else options_of(wording.question).get(said, said).lower()
+        choice = self.judge.read(answer.text, wording.question, cut=answer.finish == "length")
+        text = UNREADABLE if choice is None else options_of(wording.question).get(choice, choice).lower()
         return replace(answer, text=text)
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:

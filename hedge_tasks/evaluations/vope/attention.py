@@ -92,11 +92,11 @@ def object_weights(text: str, tokens: Sequence[Token]) -> dict[str, tuple[float,
         By word; mentions that cannot be found in the text as it was written are left out.
     """
     weights: dict[str, list[float]] = defaultdict(list)
-    found = mentions(text)
-    for mention, place in zip(found, places(text, found), strict=True):
-        mine = [share for start, end, share in tokens if place and start < place[1] and end > place[0]]
-        if mine:
-            weights[mention.word].append(sum(mine) / len(mine))
+    found_mentions = mentions(text)
+    for mention, place in zip(found_mentions, places(text, found_mentions), strict=True):
+        of_mention = [share for start, end, share in tokens if place and start < place[1] and end > place[0]]
+        if of_mention:
+            weights[mention.word].append(sum(of_mention) / len(of_mention))
     return {word: (sum(values) / len(values), len(values)) for word, values in weights.items()}
 
 
@@ -109,40 +109,42 @@ def attended(
         stories: id, group, text and the set of every object by its word.
         tokens_of: id and text of a story -> its tokens.
     """
-    found = []
+    objects = []
     for id, group, text, kinds in stories:
         weights = object_weights(text, tokens_of(id, text))
-        found += [AttendedObject(id, group, word, kinds[word], *weights[word]) for word in kinds if word in weights]
-    return found
+        objects += [AttendedObject(id, group, word, kinds[word], *weights[word]) for word in kinds if word in weights]
+    return objects
 
 
 def numbers_of(objects: Sequence[AttendedObject]) -> AttentionNumbers:
     """Means by set, Figure 9, and how well little attention tells imagination and hallucination."""
-    read = [one for one in objects if one.kind is not None]
+    read = [entry for entry in objects if entry.kind is not None]
     sets = {kind: (kind,) for kind in (*DESCRIBED, *IMAGINED)} | {"described": DESCRIBED, "imagined": IMAGINED}
 
-    def auroc(of: Sequence[AttendedObject], positive: Sequence[str]) -> Number:
-        return auroc_of_pairs([(1 - one.weight, int(one.kind in positive), one.group) for one in of])
+    def auroc(entries: Sequence[AttendedObject], positive: Sequence[str]) -> Number:
+        return auroc_of_pairs([(1 - entry.weight, int(entry.kind in positive), entry.group) for entry in entries])
 
     return AttentionNumbers(
-        means={name: _mean([one for one in read if one.kind in kinds]) for name, kinds in sets.items()},
+        means={name: _mean([entry for entry in read if entry.kind in kinds]) for name, kinds in sets.items()},
         words=_words(read),
         imagined=auroc(read, IMAGINED),
         hallucinated=auroc(read, HALLUCINATED),
-        hallucinated_described=auroc([one for one in read if one.kind in DESCRIBED], HALLUCINATED),
+        hallucinated_described=auroc([entry for entry in read if entry.kind in DESCRIBED], HALLUCINATED),
     )
 
 
 def _mean(objects: Sequence[AttendedObject]) -> Number:
-    return estimate_mean([one.weight for one in objects], [one.group for one in objects])
+    return estimate_mean([entry.weight for entry in objects], [entry.group for entry in objects])
 
 
 def _words(objects: Sequence[AttendedObject]) -> tuple[WordWeights, ...]:
     by_word: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for one in objects:
-        by_word[one.word][one.kind in IMAGINED].append(one.weight)
-    both = {word: pair for word, pair in sorted(by_word.items()) if all(pair)}
-    return tuple(WordWeights(word, sum(d) / len(d), sum(i) / len(i), len(d), len(i)) for word, (d, i) in both.items())
+    for entry in objects:
+        by_word[entry.word][entry.kind in IMAGINED].append(entry.weight)
+    in_both = {word: pair for word, pair in sorted(by_word.items()) if all(pair)}
+    return tuple(
+        WordWeights(word, sum(d) / len(d), sum(i) / len(i), len(d), len(i)) for word, (d, i) in in_both.items()
+    )
 
 
 def kinds_of(verdict: Mapping[str, Any]) -> dict[str, str | None]:

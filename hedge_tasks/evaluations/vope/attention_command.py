@@ -50,25 +50,25 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--model: {arguments.model} does not tell its attention; hedge_hf does")
     sets = run.answer_sets[: arguments.limit]
     conversations = dict(_conversations(run, {a.id for a in sets}))
-    if lost := [a.id for a in sets if a.id not in conversations]:
-        raise DataError(f"{run.task}: the data set has no document {', '.join(lost[:5])}; is it the one of the run?")
+    if missing := [a.id for a in sets if a.id not in conversations]:
+        raise DataError(f"{run.task}: the data set has no document {', '.join(missing[:5])}; is it the one of the run?")
     model = kind.create_from_arg_string(arguments.model_args)
 
     def tokens_of(id: str, text: str) -> Sequence[Token]:
-        found: Sequence[Token] = model.image_attention(conversations[id](), text)
-        return found
+        tokens: Sequence[Token] = model.image_attention(conversations[id](), text)
+        return tokens
 
     stories = [(a.id, a.group or a.id, a.baseline.text, kinds_of(run.verdicts.get(a.id) or {})) for a in sets]
     objects = attended(stories, tokens_of)
     if arguments.out:
-        write_whole(arguments.out, "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in objects))
+        write_whole(arguments.out, "".join(json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in objects))
     numbers = numbers_of(objects)
     facts = {"run": run.title, "model": arguments.model, "objects": len(objects), **as_json(numbers)}
     show(arguments, facts, f"{run.title}: {len(objects)} objects", *_tables(objects, numbers))
     return 0
 
 
-def _conversations(run: Run, wanted: set[str]) -> Iterator[tuple[str, Any]]:
+def _conversations(run: Run, ids: set[str]) -> Iterator[tuple[str, Any]]:
     """(id, function that gives the conversation) of the stories, with the pictures of the task's data set."""
     from hedge_tasks.data.pictures import at_most, to_rgb8
     from hedge_tasks.lmms.manifests import load_task
@@ -87,7 +87,7 @@ def _conversations(run: Run, wanted: set[str]) -> Iterator[tuple[str, Any]]:
         return prompt.messages(Wording(questions[id]), images)
 
     for row, id in enumerate(map(str, documents["id"])):
-        if id in wanted:
+        if id in ids:
             yield id, lambda row=row, id=id: conversation(row, id)
 
 

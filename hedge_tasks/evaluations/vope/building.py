@@ -12,8 +12,8 @@ from pydantic import Field
 from hedge_tasks.data import local_data
 from hedge_tasks.data.local_data import BuiltSet, ImageFolder, ReadImage
 from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations import documents
 from hedge_tasks.evaluations.vope.documents import truth_of
-from hedge_tasks.io.outside import read_json
 from hedge_tasks.io.records import Items, OpenRecord
 
 DATASET = "qqwsad5/VOPE"
@@ -37,20 +37,14 @@ def read_items(path: Path) -> list[VopeImage]:
     Raises:
         DataError: the file cannot be read, or an item is damaged; names it.
     """
-    rows = read_json(path)
-    if not isinstance(rows, list) or not rows:
-        raise DataError(f"{path}: expected a list of items")
-    items = []
-    for number, row in enumerate(rows, 1):
+    items: dict[str, VopeImage] = {}
+    for number, row in enumerate(documents.read_items(path), 1):
         where = f"{path}, item {number}"
-        found = _Item.read(row, where)
-        items.append(VopeImage(str(found.id), found.images[0], tuple(truth_of(found.truth, where))))
-    seen: set[str] = set()
-    for number, item in enumerate(items, 1):
-        if item.id in seen:
-            raise DataError(f"{path}, item {number}: the id {item.id} is there twice")
-        seen.add(item.id)
-    return items
+        record = _Item.read(row, where)
+        item = VopeImage(str(record.id), record.images[0], tuple(truth_of(record.truth, where)))
+        if items.setdefault(item.id, item) is not item:
+            raise DataError(f"{where}: the id {item.id} is there twice")
+    return list(items.values())
 
 
 def image_reader(folder: Path) -> ReadImage:
@@ -62,8 +56,8 @@ def image_reader(folder: Path) -> ReadImage:
     images = ImageFolder(folder)
 
     def read(name: str) -> bytes | None:
-        found = images.read(name)
-        return images.read(name.removeprefix(_YEAR)) if found is None else found
+        content = images.read(name)
+        return images.read(name.removeprefix(_YEAR)) if content is None else content
 
     return read
 

@@ -47,13 +47,13 @@ class ObjectEntailment:
     priced = ""
 
     def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
-        found = []
-        for one in asked:
-            wanted = [coco().category(claim, "support 'object'") for claim in one.claims]
-            said = [{mention.category for mention in mentions(spoken_text(draw))} for draw in one.draws]
-            shares = [[float(category in draw) for draw in said] for category in wanted]
-            found.append(silent_or_entailed(np.array(shares).reshape(len(wanted), len(said))))
-        return found
+        supports = []
+        for query in asked:
+            categories = [coco().category(claim, "support 'object'") for claim in query.claims]
+            mentioned = [{mention.category for mention in mentions(spoken_text(draw))} for draw in query.draws]
+            shares = [[float(category in draw) for draw in mentioned] for category in categories]
+            supports.append(silent_or_entailed(np.array(shares).reshape(len(categories), len(mentioned))))
+        return supports
 
     def price(self, asked: Sequence[SupportQuery]) -> int:
         return 0
@@ -80,15 +80,15 @@ def labelled_objects(answers: AnswerSet, records: Sequence[ObjectRecord]) -> lis
 
 
 def _objects(text: str) -> Pieces:
-    found: dict[str, Piece] = {}
+    pieces_by_word: dict[str, Piece] = {}
     missed: set[str] = set()
-    everything = mentions(text)
-    for mention, place in zip(everything, places(text, everything), strict=True):
-        if mention.word in found:
+    all_mentions = mentions(text)
+    for mention, place in zip(all_mentions, places(text, all_mentions), strict=True):
+        if mention.word in pieces_by_word:
             continue
         if place is None:
             missed.add(mention.word)
         else:
-            found[mention.word] = Piece(mention.word, *place)
-    pieces = sorted(found.values(), key=lambda piece: (piece.start, piece.end))
-    return Pieces(tuple(pieces), len(missed - found.keys()))
+            pieces_by_word[mention.word] = Piece(mention.word, *place)
+    pieces = sorted(pieces_by_word.values(), key=lambda piece: (piece.start, piece.end))
+    return Pieces(tuple(pieces), len(missed - pieces_by_word.keys()))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.errors import DataError, unknown
+from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.documents import check_columns, check_options
 from hedge_tasks.evaluations.vope.vocabulary import coco
 
 if TYPE_CHECKING:
@@ -31,15 +32,13 @@ def process_docs(dataset: Dataset, **options: Any) -> Dataset:
         ConfigError: an option is unknown.
         DataError: a column is missing, or an object is none of COCO's; names the row.
     """
-    for key in options:
-        raise unknown("option of VOPE", key, [])
-    if missing := [column for column in (_ID, _IMAGE, _TRUTH) if column not in dataset.column_names]:
-        raise DataError(f"VOPE: no column {', '.join(missing)}; there are {', '.join(dataset.column_names)}")
+    check_options("VOPE", options, ())
+    check_columns("VOPE", dataset, (_ID, _IMAGE, _TRUTH))
     ids = [str(value) for value in dataset[_ID]]
     objects = [truth_of(names, f"VOPE, image {where}") for where, names in zip(ids, dataset[_TRUTH], strict=True)]
-    kept = dataset.select_columns([_IMAGE])
-    kept = kept.add_column("id", ids).add_column("asked", [SHOWN] * len(ids))
-    return kept.add_column("truth", [", ".join(names) for names in objects])
+    documents = dataset.select_columns([_IMAGE])
+    documents = documents.add_column("id", ids).add_column("asked", [SHOWN] * len(ids))
+    return documents.add_column("truth", [", ".join(names) for names in objects])
 
 
 def truth_of(names: object, where: str) -> list[str]:

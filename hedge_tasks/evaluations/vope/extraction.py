@@ -65,10 +65,10 @@ def mentions(text: str, vocabulary: Vocabulary | None = None) -> list[Mention]:
     """
     vocabulary = coco() if vocabulary is None else vocabulary
     words = tokens(text)
-    found = list(_mentions(words, [_base(word, vocabulary) for word in words], vocabulary))
-    if any(mention.category == "toilet" for mention in found):
-        found = [mention for mention in found if mention.word != "seat"]
-    return found
+    all_mentions = list(_mentions(words, [_base(word, vocabulary) for word in words], vocabulary))
+    if any(mention.category == "toilet" for mention in all_mentions):
+        all_mentions = [mention for mention in all_mentions if mention.word != "seat"]
+    return all_mentions
 
 
 def objects_in(text: str, *, unit: str = "words", vocabulary: Vocabulary | None = None) -> list[tuple[str, str]]:
@@ -77,13 +77,13 @@ def objects_in(text: str, *, unit: str = "words", vocabulary: Vocabulary | None 
     Args:
         unit: "words" (the reference code's: a man and a woman are two objects) or "categories" (both are one person).
     """
-    found = mentions(text, vocabulary)
+    all_mentions = mentions(text, vocabulary)
     if unit == "categories":
-        return list(dict.fromkeys((mention.category, mention.category) for mention in found))
-    return list(dict.fromkeys((mention.word, mention.category) for mention in found))
+        return list(dict.fromkeys((mention.category, mention.category) for mention in all_mentions))
+    return list(dict.fromkeys((mention.word, mention.category) for mention in all_mentions))
 
 
-def places(text: str, found: Sequence[Mention]) -> list[tuple[int, int] | None]:
+def places(text: str, in_text: Sequence[Mention]) -> list[tuple[int, int] | None]:
     """Begin and end of each mention in the text as it was written; None where normalisation has moved it.
 
     Example:
@@ -92,17 +92,17 @@ def places(text: str, found: Sequence[Mention]) -> list[tuple[int, int] | None]:
         ['wine glasses']
     """
     plain, at = text.lower(), 0
-    same = len(plain) == len(text)  # of a few letters the lower case is longer
+    same_length = len(plain) == len(text)  # of a few letters the lower case is longer
     spans: list[tuple[int, int] | None] = []
     for token in tokens(text):
-        start = plain.find(token, at) if same else -1
+        start = plain.find(token, at) if same_length else -1
         # No word is passed over: "n't" is read as "not", and the next "not" is another one.
         if start < 0 or _WORD.search(plain, at, start):
             spans.append(None)
             continue
         at = start + len(token)
         spans.append((start, at))
-    ends = [(spans[mention.start], spans[mention.end - 1]) for mention in found]
+    ends = [(spans[mention.start], spans[mention.end - 1]) for mention in in_text]
     return [(first[0], last[1]) if first and last else None for first, last in ends]
 
 

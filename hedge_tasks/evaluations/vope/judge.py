@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ from hedge_tasks.adjudication.config import Spec, parse_spec
 from hedge_tasks.adjudication.reply_judge import ReplyJudge
 from hedge_tasks.errors import ConfigError, DataError, unknown
 from hedge_tasks.evaluations.vope.presence import EXACT, check_presence, word_vectors
+from hedge_tasks.io import options
 from hedge_tasks.replies import Reading, official, read_yes_no
 from hedge_tasks.replies.parsing import HEDGE, OFFICIAL
 from hedge_tasks.replies.reading import NOTHING
@@ -69,7 +69,9 @@ class VopeJudge(ReplyJudge):
     ) -> None:
         super().__init__(parsing, fallback)
         self.presence, self.presence_model = check_presence(presence), presence_model
-        self.recheck_temperature = _temperature(recheck_temperature)
+        self.recheck_temperature = None
+        if recheck_temperature is not None:
+            self.recheck_temperature = options.number("VOPE: recheck_temperature", recheck_temperature)
         if unit not in UNITS:
             raise unknown("VOPE unit", str(unit), UNITS)
         self.unit = unit
@@ -92,8 +94,8 @@ class VopeJudge(ReplyJudge):
     def reading(self, parsing: str, case: Case) -> Reading:
         if parsing == HEDGE:
             return read_yes_no(case.answer, case.question, cut=case.cut)
-        said = official.vope(case.answer)
-        return Reading(said, OFFICIAL if said is not None else NOTHING)
+        answer = official.vope(case.answer)
+        return Reading(answer, OFFICIAL if answer is not None else NOTHING)
 
     def truth(self, case: Case) -> str:
         if case.reference not in ("yes", "no"):
@@ -108,14 +110,6 @@ class VopeJudge(ReplyJudge):
         return Verdict(int(kind in HALLUCINATED), f"the model says {read}", *who, kind, basis=read.basis)
 
 
-def _temperature(value: object) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise ConfigError(f"VOPE: recheck_temperature: expected a number of at least 0, got {value!r}")
-    return float(value)
-
-
 def relevance_judges(spec: Spec) -> list[Judge]:
     """The judges of relevance that a specification names.
 
@@ -124,8 +118,7 @@ def relevance_judges(spec: Spec) -> list[Judge]:
     """
     judges = []
     for settings in parse_spec(spec):
-        options = dict(settings)
-        judge = build_judge(options.pop("name"), **options)
+        judge = build_judge(**settings)
         if not rates_relevance(judge):
             raise ConfigError(
                 f"judge {judge.name!r} does not rate relevance; an llm or hf judge with prompt=vope_relevance does"

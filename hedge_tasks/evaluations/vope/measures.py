@@ -42,45 +42,36 @@ Objects = Sequence[Mapping[str, Any]]
 ObjectNumber = Callable[[Objects], int]
 
 
-def in_sets(*kinds: str) -> ObjectNumber:
-    """Counts the objects of some of the four sets."""
-
-    def count(objects: Objects) -> int:
-        return sum(entry["kind"] in kinds for entry in objects)
-
-    return count
+def counting(has: Callable[[Mapping[str, Any]], Any]) -> ObjectNumber:
+    """Count the objects of a story whose record has some property."""
+    return lambda objects: sum(bool(has(entry)) for entry in objects)
 
 
-def official_in_sets(*kinds: str) -> ObjectNumber:
-    """The same, with replies read as the reference code does."""
+def in_sets(*kinds: str, reading: str = "kind") -> ObjectNumber:
+    """Count the objects of some of the four sets.
 
-    def count(objects: Objects) -> int:
-        return sum(entry["kind_official"] in kinds for entry in objects)
-
-    return count
-
-
-def forced_in_sets(*kinds: str) -> ObjectNumber:
-    """The same by forced passes: of "Yes" and "No" the likelier is what the model says."""
-
-    def count(objects: Objects) -> int:
-        return sum(entry["kind_forced"] in kinds for entry in objects)
-
-    return count
+    Args:
+        reading: whose reading of the recheck counts: "kind" (that of the task), "kind_official" (the reference code's)
+            or "kind_forced" (the likelier of "Yes" and "No", by forced passes).
+    """
+    return counting(lambda entry: entry[reading] in kinds)
 
 
 def unread_of(present: bool) -> ObjectNumber:
-    """Counts the objects whose recheck cannot be read, among those that are in the image or among the others."""
-
-    def count(objects: Objects) -> int:
-        return sum(entry["kind"] is None and entry["present"] is present for entry in objects)
-
-    return count
+    """Count the objects whose recheck cannot be read, among those that are in the image or among the others."""
+    return counting(lambda entry: entry["kind"] is None and entry["present"] is present)
 
 
 def both(first: ObjectNumber, second: ObjectNumber) -> ObjectNumber:
-    """The sum of two counts."""
+    """Return the sum of two counts."""
     return lambda objects: first(objects) + second(objects)
+
+
+absent = counting(lambda entry: not entry["present"])
+"""Objects that are not in the image."""
+
+unread = counting(lambda entry: entry["kind"] is None)
+"""Objects whose recheck says neither yes nor no."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -135,8 +126,8 @@ class ObjectShare(OfSums):
         label = story_verdict(objects, VopeJudge.name, VopeJudge.version).label
         if label != document["label"]:
             raise DataError(f"the replies say {label}, but the label is {document['label']}")
-        about: Any = SimpleNamespace(id=document["id"], group=document["group"])
-        return self.record(about, {"objects": [o.to_dict() for o in objects]}, {"truth": story.reference or ""})
+        scores: Any = SimpleNamespace(id=document["id"], group=document["group"])
+        return self.record(scores, {"objects": [o.to_dict() for o in objects]}, {"truth": story.reference or ""})
 
 
 def _objects_again(story: AnswerSet, rechecks: Sequence[Record], judge: VopeJudge) -> list[ObjectRecord]:
@@ -150,8 +141,8 @@ def _objects_again(story: AnswerSet, rechecks: Sequence[Record], judge: VopeJudg
         raise DataError("the rechecks are not those of the story's objects")
     present = [category in truth for _, category in objects]
     cases = [
-        Case(word, object_phrase(word)[0], "yes" if there else "no", r["reply"], cut=r["finish"] == "length")
-        for (word, _), there, r in zip(objects, present, rechecks, strict=True)
+        Case(word, object_phrase(word)[0], "yes" if is_there else "no", r["reply"], cut=r["finish"] == "length")
+        for (word, _), is_there, r in zip(objects, present, rechecks, strict=True)
     ]
     return object_records(story, objects, present, judge.judge(cases))
 
@@ -161,17 +152,18 @@ class ShareGap(ObjectShare):
     """A share by forced passes less the same by the written replies, over objects of which both are known.
 
     Attributes:
-        of: the four sets that are the part, and those that are the whole.
+        sets: those of the four that are the part, and those that are the whole.
     """
 
-    of: tuple[tuple[str, ...], tuple[str, ...]]
+    sets: tuple[tuple[str, ...], tuple[str, ...]]
     part: ObjectNumber = len
     whole: ObjectNumber = len
     bounds: tuple[float, float] = (-1.0, 1.0)
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        known = [entry for entry in verdict["objects"] if entry["kind"] and entry["kind_forced"]]
-        numbers = [count(*kinds)(known) for count in (forced_in_sets, in_sets) for kinds in self.of]
+        both_known = [entry for entry in verdict["objects"] if entry["kind"] and entry["kind_forced"]]
+        readings = ("kind_forced", "kind")
+        numbers = [in_sets(*kinds, reading=reading)(both_known) for reading in readings for kinds in self.sets]
         return {"numbers": numbers, "group": scores.group or scores.id}
 
     def counts(self, records: Sequence[Record]) -> FloatArray:
@@ -215,14 +207,14 @@ class ObjectCount(Count):
     """A count, summed over all stories.
 
     Attributes:
-        of: the count of one story.
+        count: of one story.
     """
 
-    of: ObjectNumber
+    count: ObjectNumber
     higher_is_better: bool = False
 
     def record(self, scores: Scores, verdict: Record, document: Record) -> dict[str, Any]:
-        return {"value": self.of(verdict["objects"])}
+        return {"value": self.count(verdict["objects"])}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -278,75 +270,50 @@ class StoryAuroc(DetectorAuroc):
 
 _DESCRIBED = (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
 _IMAGINED = (TRUE_IMAGINATION, FALSE_IMAGINATION)
-_NONE_READ = "no recheck could be read, or no story mentions a COCO object"
-
-
-def _absent(objects: Objects) -> int:
-    return sum(not entry["present"] for entry in objects)
-
-
-def _any_absent(objects: Objects) -> int:
-    return int(_absent(objects) > 0)
-
-
-def _one(objects: Objects) -> int:
-    return 1
-
-
-def _unread(objects: Objects) -> int:
-    return sum(entry["kind"] is None for entry in objects)
-
-
-def _flips(objects: Objects) -> int:
-    return sum(entry["flips"] is True for entry in objects)
-
-
-def _read_twice(objects: Objects) -> int:
-    return sum(entry["flips"] is not None for entry in objects)
-
-
-def _differ(objects: Objects) -> int:
-    return sum(bool(entry["readings_differ"]) for entry in objects)
-
-
-def _by_model(objects: Objects) -> int:
-    return sum(bool(entry["by_model"]) for entry in objects)
-
 
 _NONE_AFFIRMED, _NONE_DENIED = "the model affirms no object", "the model denies no object"
+_NONE_READ = "no recheck could be read, or no story mentions a COCO object"
 _NONE_MENTIONED = "no story mentions a COCO object"
+_NONE_FORCED = "the model does not tell how likely Yes and No are as whole replies, or no object is of that kind"
+
+_SETS = {
+    "hal_d": ((FALSE_DESCRIPTION,), _DESCRIBED),
+    "hal_i": ((FALSE_IMAGINATION,), _IMAGINED),
+    "exp": (_IMAGINED, (*_DESCRIBED, *_IMAGINED)),
+}
+"""Sets that are the part and the whole of the paper's three shares."""
+
+_NOTHING = {"hal_d": _NONE_AFFIRMED, "hal_i": _NONE_DENIED, "exp": _NONE_READ}
+
+
+def _paper_share(name: str, ending: str = "", reading: str = "kind", **declared: Any) -> ObjectShare:
+    """Declare one of the paper's three shares, by one reading of the rechecks."""
+    part, whole = (in_sets(*kinds, reading=reading) for kinds in _SETS[name])
+    declared = {"nothing": _NOTHING[name], "higher_is_better": name == "exp", **declared}
+    return ObjectShare(name=f"{name}{ending}", part=part, whole=whole, **declared)
+
 
 _SHARES = (
-    ObjectShare(
-        name="hal_d",
+    _paper_share(
+        "hal_d",
         title="Hal-D",
         about="Of the objects that the model says are in the image, the share that is not.",
-        part=in_sets(FALSE_DESCRIPTION),
-        whole=in_sets(*_DESCRIBED),
-        nothing=_NONE_AFFIRMED,
         hallucinations=True,
         kept=True,
         leads=True,
     ),
-    ObjectShare(
-        name="hal_i",
+    _paper_share(
+        "hal_i",
         title="Hal-I",
         about="Of the objects that the model says it imagined, the share that is in the image.",
-        part=in_sets(FALSE_IMAGINATION),
-        whole=in_sets(*_IMAGINED),
-        nothing=_NONE_DENIED,
         hallucinations=True,
         kept=True,
         leads=True,
     ),
-    ObjectShare(
-        name="exp",
+    _paper_share(
+        "exp",
         title="Exp",
         about="Share of the objects that the model says it imagined: how far it expands on the image.",
-        part=in_sets(*_IMAGINED),
-        whole=in_sets(*_DESCRIBED, *_IMAGINED),
-        nothing=_NONE_READ,
-        higher_is_better=True,
         kept=True,
         leads=True,
     ),
@@ -354,7 +321,7 @@ _SHARES = (
         name="chair_i",
         title="CHAIR_i",
         about="Share of the objects in the stories that are not in the image.",
-        part=_absent,
+        part=absent,
         whole=len,
         nothing=_NONE_MENTIONED,
         kept=True,
@@ -363,8 +330,8 @@ _SHARES = (
         name="chair_s",
         title="CHAIR_s",
         about="Share of the stories with an object that is not in the image.",
-        part=_any_absent,
-        whole=_one,
+        part=lambda objects: int(absent(objects) > 0),
+        whole=lambda objects: 1,
         nothing="there are no stories",
         kept=True,
     ),
@@ -378,95 +345,57 @@ _SHARES = (
 )
 
 # An unreadable recheck counts as the wrong reply: of an absent object as affirmed, of a present one as denied.
-_WRONG_D, _WRONG_I = unread_of(present=False), unread_of(present=True)
-
-_OTHER_READINGS = (
+_UNREAD_WRONG = tuple(
     ObjectShare(
-        name="hal_d_unread_wrong",
-        part=both(in_sets(FALSE_DESCRIPTION), _WRONG_D),
-        whole=both(in_sets(*_DESCRIBED), _WRONG_D),
-        nothing=_NONE_AFFIRMED,
-    ),
-    ObjectShare(
-        name="hal_i_unread_wrong",
-        part=both(in_sets(FALSE_IMAGINATION), _WRONG_I),
-        whole=both(in_sets(*_IMAGINED), _WRONG_I),
-        nothing=_NONE_DENIED,
-    ),
-    ObjectShare(
-        name="hal_d_official",
-        part=official_in_sets(FALSE_DESCRIPTION),
-        whole=official_in_sets(*_DESCRIBED),
-        nothing=_NONE_AFFIRMED,
-    ),
-    ObjectShare(
-        name="hal_i_official",
-        part=official_in_sets(FALSE_IMAGINATION),
-        whole=official_in_sets(*_IMAGINED),
-        nothing=_NONE_DENIED,
-    ),
-    ObjectShare(
-        name="exp_official",
-        part=official_in_sets(*_IMAGINED),
-        whole=official_in_sets(*_DESCRIBED, *_IMAGINED),
-        nothing=_NONE_READ,
-        higher_is_better=True,
-    ),
+        name=f"{name}_unread_wrong",
+        part=both(in_sets(*_SETS[name][0]), unread_of(present)),
+        whole=both(in_sets(*_SETS[name][1]), unread_of(present)),
+        nothing=_NOTHING[name],
+    )
+    for name, present in (("hal_d", False), ("hal_i", True))
 )
 
-_NONE_FORCED = "the model does not tell how likely Yes and No are as whole replies, or no object is of that kind"
-
-_SETS = {
-    "hal_d": ((FALSE_DESCRIPTION,), _DESCRIBED),
-    "hal_i": ((FALSE_IMAGINATION,), _IMAGINED),
-    "exp": (_IMAGINED, (*_DESCRIBED, *_IMAGINED)),
-}
-
-_FORCED = (
-    *(
-        ObjectShare(
-            name=f"{name}_forced",
-            about='The same with the likelier of "Yes" and "No" as what the model says, by forced passes.',
-            part=forced_in_sets(*part),
-            whole=forced_in_sets(*whole),
-            nothing=_NONE_FORCED,
-            higher_is_better=name == "exp",
-            passes=("forced_options",),
-        )
-        for name, (part, whole) in _SETS.items()
-    ),
-    *(
-        ShareGap(
-            name=f"{name}_gap",
-            about="The share by forced passes less that by the written replies, over the same objects.",
-            of=sets,
-            nothing=_NONE_FORCED,
-            passes=("forced_options",),
-        )
-        for name, sets in _SETS.items()
-    ),
-)
+_FORCED: Mapping[str, Any] = {"nothing": _NONE_FORCED, "passes": ("forced_options",)}
 
 _OBJECT_SCORES = (*SCORE_NAMES, "noisy")
 
 
 def _further(level: str) -> list[str]:
-    """The other detectors that serve a level."""
+    """Return the other detectors that serve a level."""
     return [name for name in names(level) if name not in SCORE_NAMES]
 
 
 MEASURES: tuple[Measure, ...] = (
     *(row for share in _SHARES for row in bounds_of(share, "an interval needs objects in two images")),
-    *_OTHER_READINGS,
-    *_FORCED,
-    ObjectCount(name="objects", of=len),
-    ObjectShare(name="unread_rate", part=_unread, whole=len, nothing=_NONE_MENTIONED),
-    ObjectCount(name="parsers_differ", of=_differ),
-    ObjectCount(name="read_by_model", title="by a model", of=_by_model),
+    *_UNREAD_WRONG,
+    *(_paper_share(name, "_official", "kind_official") for name in _SETS),
+    *(
+        _paper_share(
+            name,
+            "_forced",
+            "kind_forced",
+            about='The same with the likelier of "Yes" and "No" as what the model says, by forced passes.',
+            **_FORCED,
+        )
+        for name in _SETS
+    ),
+    *(
+        ShareGap(
+            name=f"{name}_gap",
+            about="The share by forced passes less that by the written replies, over the same objects.",
+            sets=sets,
+            **_FORCED,
+        )
+        for name, sets in _SETS.items()
+    ),
+    ObjectCount(name="objects", count=len),
+    ObjectShare(name="unread_rate", part=unread, whole=len, nothing=_NONE_MENTIONED),
+    ObjectCount(name="parsers_differ", count=counting(lambda entry: entry["readings_differ"])),
+    ObjectCount(name="read_by_model", title="by a model", count=counting(lambda entry: entry["by_model"])),
     ObjectShare(
         name="recheck_flips",
-        part=_flips,
-        whole=_read_twice,
+        part=counting(lambda entry: entry["flips"] is True),
+        whole=counting(lambda entry: entry["flips"] is not None),
         nothing="no recheck has two replies that can be read",
     ),
     *(ObjectAuroc(name=f"object_{score}_auroc", score=score) for score in _OBJECT_SCORES),

@@ -64,7 +64,7 @@ class ObjectRecord:
         return {**fields, **fields.pop("scores")}
 
 
-def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
+def recheck_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     """Records of the objects that were rechecked after a baseline story.
 
     Args:
@@ -75,13 +75,13 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
     Raises:
         DataError: a follow-up is no recheck of an object; names it.
     """
-    words = [_word(answers, recheck) for recheck in answers.follow_ups]
+    words = [word_of(answers, recheck) for recheck in answers.follow_ups]
     objects = [(word, coco().category(word, answers.id)) for word in words]
     references = [recheck.reference or "" for recheck in answers.follow_ups]
     first = [_case(recheck, recheck.baseline) for recheck in answers.follow_ups]
     second = [_case(recheck, recheck.clean[0]) for recheck in answers.follow_ups]
-    records = object_records(answers, objects, [said == "yes" for said in references], judge.judge(first))
-    again = [verdict.category for verdict in judge.judge(second)]
+    records = object_records(answers, objects, [reference == "yes" for reference in references], judge.judge(first))
+    second_kinds = [verdict.category for verdict in judge.judge(second)]
     shares = [option_shares(option_logprobs(recheck.forced)) for recheck in answers.follow_ups]
     return [
         replace(
@@ -90,7 +90,7 @@ def answered_records(answers: AnswerSet, judge: Judge) -> list[ObjectRecord]:
             kind_forced=None if p is None or p["Yes"] == p["No"] else SETS[entry.present, p["Yes"] > p["No"]],
             p_yes=None if p is None else p["Yes"],
         )
-        for entry, kind, p in zip(records, again, shares, strict=True)
+        for entry, kind, p in zip(records, second_kinds, shares, strict=True)
     ]
 
 
@@ -99,7 +99,12 @@ def _case(recheck: AnswerSet, reply: Answer) -> Case:
     return Case(recheck.id, recheck.question or "", recheck.reference or "", reply.text, cut=cut)
 
 
-def _word(answers: AnswerSet, recheck: AnswerSet) -> str:
+def word_of(answers: AnswerSet, recheck: AnswerSet) -> str:
+    """Return the word that a recheck asks about.
+
+    Raises:
+        DataError: the follow-up is no recheck of an object; names it.
+    """
     start = f"{answers.id}/"
     if not recheck.id.startswith(start):
         raise DataError(f"{answers.id}: the follow-up {recheck.id!r} is no recheck of one of its objects")
@@ -123,8 +128,8 @@ def object_records(
     clean = [_categories(answer.text) for answer in answers.clean]
     noisy = [_categories(answer.text) for answer in answers.noisy]
     return [
-        _record(word, category, there, verdict, clean, noisy)
-        for (word, category), there, verdict in zip(objects, present, verdicts, strict=True)
+        _record(word, category, is_present, verdict, clean, noisy)
+        for (word, category), is_present, verdict in zip(objects, present, verdicts, strict=True)
     ]
 
 
@@ -173,6 +178,11 @@ def story_scores(answers: AnswerSet) -> dict[str, float | None]:
     return _scores("story", [frozenset(_categories(answer.text)) for answer in answers.answers], len(answers.clean))
 
 
+def story_facts(answers: AnswerSet, records: Sequence[ObjectRecord]) -> dict[str, Any]:
+    """Return what a story's verdict keeps besides the label, for JSON: its objects, and the scores of the story."""
+    return {"objects": [entry.to_dict() for entry in records], "story": story_scores(answers)}
+
+
 def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> Verdict:
     """The label of a whole story: 1 where the model is wrong about one of its objects, 0 where it is right about all.
 
@@ -184,5 +194,5 @@ def story_verdict(records: Sequence[ObjectRecord], judge: str, version: str) -> 
     if not read:
         return Verdict(None, "no reply to a recheck says yes or no", judge, version)
     wrong = [record.word for record in read if record.kind is not None and record.kind.startswith("hallucinated")]
-    said = f"wrong about {', '.join(wrong)}" if wrong else f"right about all of {len(read)} objects"
-    return Verdict(int(bool(wrong)), said, judge, version, "hallucinated" if wrong else "supported")
+    reason = f"wrong about {', '.join(wrong)}" if wrong else f"right about all of {len(read)} objects"
+    return Verdict(int(bool(wrong)), reason, judge, version, "hallucinated" if wrong else "supported")

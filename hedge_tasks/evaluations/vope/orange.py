@@ -72,18 +72,18 @@ def is_colour(at: int, tokens: Sequence[str]) -> bool:
     return not (_determined(before) or _joined_to(before, _FOOD) or _joined_to(after, _FOOD))
 
 
-def _joined_to(words: Sequence[str], those: frozenset[str]) -> bool:
+def _joined_to(words: Sequence[str], targets: frozenset[str]) -> bool:
     """Whether a comma, "and" or "or" joins it to one of those words, read away from it, articles left out."""
     if not words or words[0] not in _JOINTS:
         return False
-    rest = [word for word in words if word not in _JOINTS and word not in _DETERMINERS]
-    return bool(rest) and rest[0] in those
+    joined = [word for word in words if word not in _JOINTS and word not in _DETERMINERS]
+    return bool(joined) and joined[0] in targets
 
 
 def _is_fruit_by_parts(before: Sequence[str], after: Sequence[str]) -> bool:
     """ "Orange slices", "a slice of orange", "eating orange"."""
-    of = len(before) > 1 and before[0] == "of" and before[1] in _PARTS
-    return of or bool(after and after[0] in _PARTS) or bool(before and before[0] in _EATEN)
+    part_of_one = len(before) > 1 and before[0] == "of" and before[1] in _PARTS
+    return part_of_one or bool(after and after[0] in _PARTS) or bool(before and before[0] in _EATEN)
 
 
 def _describes(after: Sequence[str]) -> bool:

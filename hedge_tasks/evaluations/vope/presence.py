@@ -55,7 +55,11 @@ def is_present(
     if check_presence(presence) == EXACT or category in truth:
         return category in truth
     vectors = word_vectors(presence, model)
-    safe = [vectors[other] for other, of in coco().categories.items() if of in truth and other in vectors]
+    safe = [
+        vectors[synonym]
+        for synonym, synonym_category in coco().categories.items()
+        if synonym_category in truth and synonym in vectors
+    ]
     return bool(safe) and word in vectors and float(np.max(np.stack(safe) @ vectors[word])) > THRESHOLD
 
 

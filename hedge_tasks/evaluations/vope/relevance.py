@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from hedge_tasks.adjudication.base import Case, Judge, Verdict
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, TRUE_IMAGINATION
-from hedge_tasks.evaluations.vope.measures import ObjectCount, ObjectShare
+from hedge_tasks.evaluations.vope.measures import ObjectCount, ObjectNumber, ObjectShare, absent, counting
 from hedge_tasks.evaluations.vope.objects import ObjectRecord
 from hedge_tasks.measures.measure import Measure, Record
 from hedge_tasks.numbers import Format, Number
@@ -38,9 +38,9 @@ def rate(
     Returns:
         The records, those of absent objects with one score a judge (None where it gave none).
     """
-    places = [(s, o) for s, mine in enumerate(records) for o, entry in enumerate(mine) if not entry.present]
+    places = [(s, o) for s, of_story in enumerate(records) for o, entry in enumerate(of_story) if not entry.present]
     cases = [_case(stories[s], records[s][o].word) for s, o in places]
-    rated = [list(mine) for mine in records]
+    rated = [list(of_story) for of_story in records]
     if not judges or not cases:
         return rated
     ballots = zip(*(judge.judge(cases) for judge in judges), strict=True)
@@ -79,11 +79,11 @@ class RelevanceKappa(Measure):
             reason = "no object was rated by two judges (name two judges with the prompt vope_relevance)"
             return Number.undefined(reason, unit=self.unit)
         value = weighted_kappa(tables.sum(0), self.weights)
-        about: dict[str, Any] = {"n": int(tables.sum()), "n_groups": len(tables), "unit": self.unit}
+        counts: dict[str, Any] = {"n": int(tables.sum()), "n_groups": len(tables), "unit": self.unit}
         stderr = self._stderr(tables) if len(tables) > 1 else None
         if value is None:
-            return Number.undefined("both judges gave every object the same score", stderr=stderr, **about)
-        return Number(value, stderr, **about)
+            return Number.undefined("both judges gave every object the same score", stderr=stderr, **counts)
+        return Number(value, stderr, **counts)
 
     def _stderr(self, tables: np.ndarray) -> float | None:
         values = group_bootstrap(tables, lambda resampled: weighted_kappas(resampled, self.weights))
@@ -94,47 +94,34 @@ class RelevanceKappa(Measure):
         """Confusion of the scores 3, 2, 1 in each image with such objects, shape (images, 3, 3)."""
         pairs = [(record["group"], pair) for record in records for pair in record["pairs"]]
         tables = np.zeros((len(pairs), len(SCORES), len(SCORES)))
-        for table, (_, (one, other)) in zip(tables, pairs, strict=True):
-            table[-one, -other] = 1  # descending
+        for table, (_, (first, second)) in zip(tables, pairs, strict=True):
+            table[-first, -second] = 1  # descending
         return group_totals([group for group, _ in pairs], tables)
 
 
-def _counted(kind: str, score: int | None) -> Any:
-    """Counts objects of a kind with a score of the first judge; None: with any."""
-
-    def count(objects: Sequence[Mapping[str, Any]]) -> int:
-        given = [entry["relevance"][0] for entry in objects if entry["kind"] == kind and entry["relevance"]]
-        return sum(said == score if score is not None else said is not None for said in given)
-
-    return count
+def _rated(kind: str) -> Callable[[Mapping[str, Any]], int | None]:
+    """Return what gives the first judge's score of an object of a kind; None where there is none."""
+    return lambda entry: entry["relevance"][0] if entry["kind"] == kind and entry["relevance"] else None
 
 
-def _summed(kind: str) -> Any:
-    def total(objects: Sequence[Mapping[str, Any]]) -> int:
-        return sum(entry["relevance"][0] or 0 for entry in objects if entry["kind"] == kind and entry["relevance"])
-
-    return total
-
-
-def _unrated(objects: Sequence[Mapping[str, Any]]) -> int:
-    return sum(None in (entry["relevance"] or [None]) for entry in objects if not entry["present"])
-
-
-def _absent(objects: Sequence[Mapping[str, Any]]) -> int:
-    return sum(not entry["present"] for entry in objects)
+def _with_score(kind: str, score: int) -> ObjectNumber:
+    """Count the objects of a kind with a score of the first judge."""
+    rating = _rated(kind)
+    return counting(lambda entry: rating(entry) == score)
 
 
 def _rows(name: str, kind: str) -> list[Measure]:
+    rating = _rated(kind)
     mean = ObjectShare(
         name=f"relevance_{name}",
-        part=_summed(kind),
-        whole=_counted(kind, None),
+        part=lambda objects: sum(rating(entry) or 0 for entry in objects),
+        whole=counting(lambda entry: rating(entry) is not None),
         nothing=f"no {name} object was rated (a judge with the prompt vope_relevance rates them)",
         higher_is_better=True,
         bounds=(0.0, float(max(SCORES))),
         format=Format(),
     )
-    counts = (ObjectCount(name=f"relevance_{name}_{score}", of=_counted(kind, score)) for score in SCORES)
+    counts = (ObjectCount(name=f"relevance_{name}_{score}", count=_with_score(kind, score)) for score in SCORES)
     return [mean, *counts]
 
 
@@ -142,8 +129,8 @@ MEASURES: tuple[Measure, ...] = (
     *(measure for name, kind in _KINDS.items() for measure in _rows(name, kind)),
     ObjectShare(
         name="relevance_unrated",
-        part=_unrated,
-        whole=_absent,
+        part=counting(lambda entry: not entry["present"] and None in (entry["relevance"] or [None])),
+        whole=absent,
         nothing="every object that was mentioned is in the image",
     ),
     *(RelevanceKappa(name=f"relevance_kappa_{weights}", weights=weights) for weights in WEIGHTS),

@@ -12,15 +12,16 @@ from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.errors import DataError
+from hedge_tasks.evaluations.paper_tables import judge_settings, select, with_published
 from hedge_tasks.evaluations.vope import measures, relevance
 from hedge_tasks.evaluations.vope.documents import objects_of
 from hedge_tasks.evaluations.vope.judge import FALSE_DESCRIPTION, SETS, TRUE_DESCRIPTION, VopeJudge
 from hedge_tasks.evaluations.vope.measures import ObjectCount
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict, word_of
 from hedge_tasks.evaluations.vope.presence import is_present
-from hedge_tasks.evaluations.vope.published import KINDS, models, published_of, published_with, task_of
+from hedge_tasks.evaluations.vope.published import KINDS, MODELS, PUBLISHED, setting_of
 from hedge_tasks.evaluations.vope.vocabulary import coco
-from hedge_tasks.measures.measure import Measure, by_name
+from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.paper_tables import ModelNumbers, numbers_in, tall_table, wide_table
 from hedge_tasks.numbers import SIGNED_PERCENT, Column, Table
 from hedge_tasks.replies.parsing import HEDGE
@@ -29,22 +30,20 @@ from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.setting_verdicts import mitigation_line
 from hedge_tasks.sampling.plan import CONTRAST
 
-_BY_NAME = by_name([*measures.MEASURES, *relevance.MEASURES])
-
 
 def _named(*names: str) -> list[Measure]:
-    return [_BY_NAME[name] for name in names]
+    return select([*measures.MEASURES, *relevance.MEASURES], names)
 
 
 SHARES = _named("hal_d", "hal_i", "exp", "chair_i", "chair_s", "cover")
 
 COUNTS = [
     *_named("objects", "read_by_model", "parsers_differ"),
-    ObjectCount(name="unread", of=lambda objects: sum(entry["kind"] is None for entry in objects)),
+    ObjectCount(name="unread", count=measures.unread),
 ]
 """Of the objects of all stories; `unread`: those whose recheck says neither yes nor no."""
 
-AUROCS = _named(*(f"{level}_{of}_auroc" for level in ("object", "story") for of in ("se", "radflag", "vase")))
+AUROCS = _named(*(f"{level}_{name}_auroc" for level in ("object", "story") for name in ("se", "radflag", "vase")))
 
 RELEVANCE = _named(*(f"relevance_{kind}_{score}" for kind in KINDS for score in relevance.SCORES))
 
@@ -102,24 +101,25 @@ def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None
         DataError: it is no run of VOPE, or does not say how its logits were contrasted.
         ConfigError: there is no such parsing or presence.
     """
-    own = _parsing(run)
+    own = str(judge_settings(run).get("parsing", HEDGE))
     judge = VopeJudge(parsing or own)
     if not is_vope(run):
         raise DataError(f"{run.title} is no run of VOPE")
-    sets = tuple(a if presence is None else _placed(a, presence) for a in run.answer_sets)
+    sets = tuple(a if presence is None else _with_presence(a, presence) for a in run.answer_sets)
     verdicts = {a.id: _story(run, a, judge, keep=judge.parsing == own) for a in sets}
     columns = {a.id: {"truth": a.reference or ""} for a in sets}
-    method, model, task = _method(run), plain_model(run.model), task_of(run.task)
+    method, model = _method(run), plain_model(run.model)
     read = replace(run, answer_sets=sets, verdicts=verdicts, columns=columns)
     numbers = numbers_in(read, [*SHARES, *COUNTS, *AUROCS, *RELEVANCE, *KAPPAS])
-    paper = beside or named_like(model, models())
-    theirs = published_with(str(method["name"]), paper, task) if method else published_of(paper, task)
     between = method.get("name") == CONTRAST
     alpha = float(method["alpha"]) if between else 0.0
     prompts = f"{method['prompt']}:{method['other']}" if between else ""
     decoding = f"alpha {alpha:g}" if between else mitigation_line({"method": method}) if method else PLAIN
-    about = {"model": model, "task": run.task, "decoding": decoding or PLAIN}
-    return Stories(ModelNumbers(about, numbers, theirs, {"stories": len(sets)}), alpha, prompts)
+    labels = {"model": model, "task": run.task, "decoding": decoding or PLAIN}
+    row = ModelNumbers(labels, numbers, counts={"stories": len(sets)})
+    setting = setting_of(run.task, str(method.get("name", "")))
+    row = with_published(row, PUBLISHED, beside or named_like(model, MODELS), setting)
+    return Stories(row, alpha, prompts)
 
 
 def is_vope(run: Run) -> bool:
@@ -143,25 +143,27 @@ def _method(run: Run) -> Mapping[str, Any]:
     return {}
 
 
-def difference(one: Stories, others: Sequence[Stories], name: str) -> float | None:
+def difference(stories: Stories, others: Sequence[Stories], name: str) -> float | None:
     """A share minus that of the same model and task decoded plainly; None where there is none, or it is undefined."""
-    value = one.numbers.value(name)
-    for other in others:
-        base = other.numbers.value(name)
-        same = (other.task, other.model) == (one.task, one.model)
-        if same and other.decoding == PLAIN and value is not None and base is not None:
+    value = stories.numbers.value(name)
+    for plain in others:
+        base = plain.numbers.value(name)
+        same_task = (plain.task, plain.model) == (stories.task, stories.model)
+        if same_task and plain.decoding == PLAIN and value is not None and base is not None:
             return value - base
     return None
 
 
-def tables_of(found: Sequence[Stories]) -> list[Table]:
+def tables_of(runs: Sequence[Stories]) -> list[Table]:
     """Return Table 1, differences to plain decoding, ROC-AUCs, and relevance where objects were rated."""
-    rows = [one.numbers for one in found]
+    rows = [stories.numbers for stories in runs]
     tables = [wide_table([_bare(row) for row in rows], [*SHARES, *COUNTS], title="Shares of objects", stderr=False)]
-    if any(one.decoding != PLAIN for one in found):  # else every row would be compared with itself
+    if any(stories.decoding != PLAIN for stories in runs):  # else every row would be compared with itself
         columns = [*map(Column, ("model", "task", "decoding"))]
         columns += [Column(m.name, m.title, SIGNED_PERCENT) for m in SHARES]
-        lines = [{**one.numbers.about, **{m.name: difference(one, found, m.name) for m in SHARES}} for one in found]
+        lines = [
+            {**stories.numbers.about, **{m.name: difference(stories, runs, m.name) for m in SHARES}} for stories in runs
+        ]
         tables.append(Table(columns, lines, title="Differences to plain decoding (Tables 2 and 3)"))
     tables.append(tall_table(rows, SHARES, title="95 % intervals over images, and the paper's Tables 1 and 3"))
     title = "ROC-AUC of an object's score against its label, and of a story's (wrong about any of its objects)"
@@ -177,28 +179,22 @@ def tables_of(found: Sequence[Stories]) -> list[Table]:
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """The paper's tables of the runs of VOPE among these."""
-    found = sorted(map(numbers_of, filter(is_vope, runs)), key=lambda one: one.order)
-    return tables_of(found) if found else []
+    stories = sorted(map(numbers_of, filter(is_vope, runs)), key=lambda run_stories: run_stories.order)
+    return tables_of(stories) if stories else []
 
 
 def _bare(numbers: ModelNumbers) -> ModelNumbers:
     return replace(numbers, published={})
 
 
-def _parsing(run: Run) -> str:
-    documents = run.settings.get("documents")
-    judge = documents.get("judge") if isinstance(documents, Mapping) else None
-    return str(judge.get("parsing", HEDGE)) if isinstance(judge, Mapping) else HEDGE
-
-
-def _placed(answers: AnswerSet, presence: str) -> AnswerSet:
+def _with_presence(answers: AnswerSet, presence: str) -> AnswerSet:
     """The story with its rechecks' truths by another rule of presence."""
     truth = objects_of(answers.reference or "")
 
     def moved(recheck: AnswerSet) -> AnswerSet:
-        word = recheck.id.removeprefix(f"{answers.id}/")
-        there = is_present(word, coco().category(word, recheck.id), truth, presence)
-        return replace(recheck, reference="yes" if there else "no")
+        word = word_of(answers, recheck)
+        present = is_present(word, coco().category(word, recheck.id), truth, presence)
+        return replace(recheck, reference="yes" if present else "no")
 
     return answers.with_follow_ups([moved(recheck) for recheck in answers.follow_ups])
 
@@ -209,20 +205,18 @@ def _story(run: Run, answers: AnswerSet, judge: VopeJudge, *, keep: bool) -> dic
     Args:
         keep: whether what a model read stays.
     """
-    kept = (run.verdicts.get(answers.id) or {}).get("objects") or []
-    known = {entry.get("word"): entry for entry in kept if isinstance(entry, dict)}
-    records = [_as_known(entry, known.get(entry.word, {}), keep) for entry in answered_records(answers, judge)]
+    kept_objects = (run.verdicts.get(answers.id) or {}).get("objects") or []
+    kept_by_word = {entry.get("word"): entry for entry in kept_objects if isinstance(entry, dict)}
+    records = [
+        _with_kept_reading(entry, kept_by_word.get(entry.word, {}), keep) for entry in recheck_records(answers, judge)
+    ]
     verdict = story_verdict(records, judge.name, judge.version)
-    return {
-        "objects": [entry.to_dict() for entry in records],
-        "story": story_scores(answers),
-        "label": verdict.label,
-    }
+    return {**story_facts(answers, records), "label": verdict.label}
 
 
-def _as_known(entry: ObjectRecord, known: Mapping[str, Any], keep: bool) -> ObjectRecord:
-    entry = replace(entry, relevance=tuple(known.get("relevance") or ()))
-    if not (keep and known.get("by_model") and entry.kind is None):
+def _with_kept_reading(entry: ObjectRecord, kept_entry: Mapping[str, Any], keep: bool) -> ObjectRecord:
+    entry = replace(entry, relevance=tuple(kept_entry.get("relevance") or ()))
+    if not (keep and kept_entry.get("by_model") and entry.kind is None):
         return entry
-    affirmed = known.get("kind") in (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
+    affirmed = kept_entry.get("kind") in (TRUE_DESCRIPTION, FALSE_DESCRIPTION)
     return replace(entry, kind=SETS[entry.present, affirmed], by_model=True)

@@ -16,7 +16,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.vope.building import DATASET
 from hedge_tasks.evaluations.vope.claims import labelled_objects
 from hedge_tasks.evaluations.vope.judge import VopeJudge, rates_relevance, relevance_judges
-from hedge_tasks.evaluations.vope.objects import ObjectRecord, answered_records, story_scores, story_verdict
+from hedge_tasks.evaluations.vope.objects import ObjectRecord, recheck_records, story_facts, story_verdict
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.relevance import rate
 from hedge_tasks.lmms.settings import DocumentSettings
@@ -38,9 +38,9 @@ class VopeTask(HedgeTask):
         for it: one that HEDGE_JUDGE names is asked about relevance, if it can rate that.
         """
         judge = required_judge(settings.judge, VopeJudge, task)
-        if given := os.environ.get(ENVIRONMENT, "").strip():
-            if _all_rate_relevance(given):
-                judge.relevance = relevance_judges(given)
+        if spec := os.environ.get(ENVIRONMENT, "").strip():
+            if _all_rate_relevance(spec):
+                judge.relevance = relevance_judges(spec)
             else:
                 logger.info("{}: {} names no judge of relevance and is not asked", task, ENVIRONMENT)
         return judge
@@ -69,21 +69,20 @@ class VopeTask(HedgeTask):
         records = rate([self._records(answers) for answers in answer_sets], cases, self.judge.relevance)
         return [
             (
-                story_verdict(mine, self.judge.name, self.judge.version),
+                story_verdict(of_story, self.judge.name, self.judge.version),
                 {
-                    "objects": [entry.to_dict() for entry in mine],
-                    "story": story_scores(answers),
-                    CLAIMS: [span.to_dict() for span in labelled_objects(answers, mine)],
+                    **story_facts(answers, of_story),
+                    CLAIMS: [span.to_dict() for span in labelled_objects(answers, of_story)],
                 },
             )
-            for mine, answers in zip(records, answer_sets, strict=True)
+            for of_story, answers in zip(records, answer_sets, strict=True)
         ]
 
     def _records(self, answers: AnswerSet) -> list[ObjectRecord]:
         objects = story_objects(answers, self.judge.unit)
         if [f"{answers.id}/{word}" for word, _ in objects] != [recheck.id for recheck in answers.follow_ups]:
             raise DataError(f"{answers.id}: the rechecks are not those of the story's objects")
-        return answered_records(answers, self.judge)
+        return recheck_records(answers, self.judge)
 
 
 def _all_rate_relevance(spec: str) -> bool:

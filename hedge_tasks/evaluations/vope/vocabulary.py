@@ -100,8 +100,8 @@ def _chair() -> ModuleType:
     # By its file, as lmms-eval itself loads a task's functions: importing lmms_eval.tasks takes ten seconds.
     package = importlib.util.find_spec("lmms_eval")
     folders = list(package.submodule_search_locations or ()) if package is not None else []
-    found = [file for folder in folders if (file := Path(folder) / _CHAIR).is_file()]
-    spec = importlib.util.spec_from_file_location("hedge_tasks_chair", found[0]) if found else None
+    files = [file for folder in folders if (file := Path(folder) / _CHAIR).is_file()]
+    spec = importlib.util.spec_from_file_location("hedge_tasks_chair", files[0]) if files else None
     if spec is None or spec.loader is None:
         raise HedgeError(f"lmms-eval is not installed, or without {_CHAIR}: VOPE takes CHAIR's synonyms from there")
     module = importlib.util.module_from_spec(spec)

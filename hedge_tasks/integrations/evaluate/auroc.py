@@ -11,7 +11,8 @@ from datasets import Features, Value
 
 from hedge_tasks.detectors.pipeline import auroc_of_pairs
 from hedge_tasks.errors import DataError, unknown
-from hedge_tasks.integrations.evaluate.columns import labels_of, listed, scores_of
+from hedge_tasks.integrations.evaluate.checked import CheckedMetric
+from hedge_tasks.integrations.evaluate.columns import as_list, labels_of, scores_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import auroc, estimate_auroc
 
@@ -34,7 +35,7 @@ Returns:
 
 
 def result_of(estimate: Number) -> dict[str, Any]:
-    """An estimate as a metric's result, ready for JSON."""
+    """Return an estimate as a metric's result, ready for JSON."""
     result: dict[str, Any] = {
         "auroc": estimate.value,
         "auroc_stderr": estimate.stderr,
@@ -45,15 +46,12 @@ def result_of(estimate: Number) -> dict[str, Any]:
     return result if estimate.reason is None else {**result, "auroc_reason": estimate.reason}
 
 
-class DetectionAuroc(evaluate.Metric):
+class DetectionAuroc(CheckedMetric):
     """ROC-AUC of any score against hallucination labels, with standard error and interval.
 
     Args:
         options: of every `evaluate.Metric`.
     """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -75,14 +73,6 @@ class DetectionAuroc(evaluate.Metric):
             raise DataError("references are missing: an AUROC needs labels")
         super().add_batch(predictions=scores, references=labels_of(references, len(scores)))
 
-    def add(self, *, prediction: Any = None, reference: Any = None) -> None:
-        """Add one score and label.
-
-        Raises:
-            DataError: as `add_batch`.
-        """
-        self.add_batch(predictions=[prediction], references=[reference])
-
     def compute(
         self, *, predictions: Any = None, references: Any = None, groups: Any = None, **options: Any
     ) -> dict[str, Any] | None:
@@ -96,14 +86,7 @@ class DetectionAuroc(evaluate.Metric):
             if option not in _OPTIONS:
                 raise unknown("option of detection_auroc", option, ("groups", *_OPTIONS))
         estimate_auroc([0.0, 1.0], [0, 1], **options)  # refuses values that make no sense
-        if predictions is None and references is not None:
-            raise DataError("references without predictions")
-        if predictions is None and self.writer is None:
-            raise DataError("there is nothing to score: give predictions, or add some")
-        result: dict[str, Any] | None = super().compute(
-            predictions=predictions, references=references, groups=groups, **options
-        )
-        return result
+        return self.compute_checked(predictions, references, groups=groups, **options)
 
     def _compute(
         self,
@@ -113,7 +96,7 @@ class DetectionAuroc(evaluate.Metric):
         groups: Any = None,
         **options: Any,
     ) -> dict[str, Any]:
-        named = [None] * len(predictions) if groups is None else listed(groups, "groups")
+        named = [None] * len(predictions) if groups is None else as_list(groups, "groups")
         if len(named) != len(predictions):
             raise DataError(f"{len(predictions)} predictions and {len(named)} groups")
         texts = [None if group is None else str(group) for group in named]

@@ -15,7 +15,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 
 
-def listed(column: Any, name: str) -> list[Any]:
+def as_list(column: Any, name: str) -> list[Any]:
     """A column as a list: of a list, an array, a tensor, a pandas or Arrow column.
 
     Raises:
@@ -39,7 +39,7 @@ def labels_of(references: Any, n: int) -> list[int | None]:
     """
     if references is None:
         return [None] * n
-    values = listed(references, "references")
+    values = as_list(references, "references")
     if len(values) != n:
         raise DataError(f"{n} predictions and {len(values)} references")
     return [_label(value, f"references[{i}]") for i, value in enumerate(values)]
@@ -60,7 +60,7 @@ def scores_of(predictions: Any) -> list[float | None]:
     Raises:
         DataError: one is no number; names the place.
     """
-    values = listed(predictions, "predictions")
+    values = as_list(predictions, "predictions")
     for i, value in enumerate(values):
         if value is not None and (_number(value) is None or isinstance(value, bool)):
             raise DataError(f"predictions[{i}]: expected a number, got {outside.shown(value)}")
@@ -82,7 +82,7 @@ def answer_sets_of(predictions: Any, first: int = 0) -> list[AnswerSet]:
         DataError: names the place and the field.
     """
     sets = []
-    for i, value in enumerate(listed(predictions, "predictions")):
+    for i, value in enumerate(as_list(predictions, "predictions")):
         where = f"predictions[{i}]"
         if isinstance(value, AnswerSet):
             sets.append(value)

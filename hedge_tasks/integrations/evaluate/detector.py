@@ -13,8 +13,8 @@ from hedge_tasks.clustering import ClusteringBackend, build_backend
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import cluster_open, detection_auroc
 from hedge_tasks.detectors.scorer import score_all
-from hedge_tasks.errors import DataError
 from hedge_tasks.integrations.evaluate.auroc import result_of
+from hedge_tasks.integrations.evaluate.checked import CheckedMetric
 from hedge_tasks.integrations.evaluate.columns import answer_sets_of, as_record, from_record, labels_of, with_labels
 from hedge_tasks.io import options as check
 
@@ -51,7 +51,7 @@ Returns:
 """
 
 
-class DetectorMetric(evaluate.Metric):
+class DetectorMetric(CheckedMetric):
     """One detector, named as in `hedge_tasks.detectors`.
 
     Args:
@@ -86,14 +86,6 @@ class DetectorMetric(evaluate.Metric):
         labels = with_labels(answer_sets, labels_of(references, len(answer_sets)))
         super().add_batch(predictions=[as_record(a) for a in answer_sets], references=labels)
 
-    def add(self, *, prediction: Any = None, reference: Any = None) -> None:
-        """Add the answers to one question.
-
-        Raises:
-            DataError: as `add_batch`.
-        """
-        self.add_batch(predictions=[prediction], references=[reference])
-
     def compute(
         self,
         *,
@@ -112,15 +104,8 @@ class DetectorMetric(evaluate.Metric):
         """
         # All options before anything is taken in: an error leaves what was added as it was.
         backend = build_backend(clustering, **options) if isinstance(clustering, str) else clustering
-        asked = {"with_question": check.flag("with_question", with_question), "alpha": check.finite("alpha", alpha)}
-        if predictions is None and references is not None:
-            raise DataError("references without predictions")
-        if predictions is None and self.writer is None:
-            raise DataError("there is nothing to score: give predictions, or add some")
-        result: dict[str, Any] | None = super().compute(
-            predictions=predictions, references=references, backend=backend, **asked
-        )
-        return result
+        settings = {"with_question": check.flag("with_question", with_question), "alpha": check.finite("alpha", alpha)}
+        return self.compute_checked(predictions, references, backend=backend, **settings)
 
     def _compute(
         self,

@@ -1,4 +1,4 @@
-"""Med-HallMark's measures of wording through the modules of `evaluate`, for who wants to compare or reports those.
+"""Med-HallMark's measures of wording through the modules of `evaluate`, for comparison.
 
 The task itself calls the libraries (`evaluations.medhallmark.wording`), so that no run depends on code from the hub.
 The modules call the same libraries: ROUGE, BLEU and BERTScore are equal, to the digit. METEOR is nltk's in both; the

@@ -16,6 +16,7 @@ from hedge_tasks.data.own_data import picture_columns
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.lmms.settings import TEXT_NOISE
 from hedge_tasks.measures.forced_options import FORCED_ROWS
 
 
@@ -31,9 +32,6 @@ _Dumper.add_representer(_Function, lambda dumper, name: dumper.represent_scalar(
 
 DATA = "data/test.parquet"
 SPLIT = "test"
-
-TEXT_NOISE = "neutral_wording"
-"""Perturbation of tasks that show nothing."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")

@@ -30,8 +30,8 @@ class OptionTask(HedgeTask):
     def _start(
         self, settings: DocumentSettings, *, measures: Mapping[str, Measure], judge: Judge, prompt: Prompt
     ) -> None:
-        known = {**measures, **by_name(forced_measures())}
-        super()._start(settings, measures=known, judge=judge, prompt=prompt)
+        with_forced = {**measures, **by_name(forced_measures())}
+        super()._start(settings, measures=with_forced, judge=judge, prompt=prompt)
 
     def judge_of(self, settings: DocumentSettings, task: str) -> OptionJudge:
         return required_judge(settings.judge, OptionJudge, task)

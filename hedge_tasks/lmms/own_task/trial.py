@@ -1,4 +1,4 @@
-"""Does a task work? Its documents are asked as a model would be, and its judge is tried on answers that are known."""
+"""Trial of a task: its documents as a model sees them, and its judge on answers that are known to be right or wrong."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Trial:
         judged: None where nobody judges.
     """
 
-    shown: tuple[DocumentPreview, ...]
+    previews: tuple[DocumentPreview, ...]
     judged: JudgeTrial | None
 
 
@@ -69,18 +69,18 @@ def try_task(folder: Path, task: OwnTask) -> Trial:
         HedgeError: it does not work; says why.
     """
     table, roles, prompt = read_table(folder / DATA), task.roles, load_prompt(task.prompt)
-    shown = tuple(
+    previews = tuple(
         DocumentPreview(
             prompt.text(Wording(str(row[roles.question]))),
-            tuple(_size(one) for column in picture_columns(roles) for one in _listed(row[column])),
+            tuple(_size(picture) for column in picture_columns(roles) for picture in _as_list(row[column])),
             " | ".join(references_of(str(row[roles.answer]))) if roles.answer else "",
         )
         for row in islice(table.rows(None), N_DOCUMENTS)
     )
-    return Trial(shown, _judged(table, roles.question, roles.answer, roles) if roles.answer else None)
+    return Trial(previews, _judged(table, roles.question, roles.answer, roles) if roles.answer else None)
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
@@ -95,9 +95,9 @@ def _judged(table: StoredTable, question: str, answer: str, roles: Roles) -> Jud
     chosen = [row for number, row in enumerate(rows) if number % step == 0][:_JUDGED]
     questions = [str(row[question]) for row in chosen]
     references = [str(row[answer]) for row in chosen]
-    said = [(references_of(reference) or [reference])[0] for reference in references]
-    others = [
-        _another_option(question, reference) if roles.choices else _another(said, row)
+    right_answers = [(references_of(reference) or [reference])[0] for reference in references]
+    wrong_answers = [
+        _another_option(question, reference) if roles.choices else _another(right_answers, row)
         for row, (question, reference) in enumerate(zip(questions, references, strict=True))
     ]
     judge = judge_from(judge_of(roles))
@@ -106,7 +106,9 @@ def _judged(table: StoredTable, question: str, answer: str, roles: Roles) -> Jud
         cases = [Case(str(i), *case) for i, case in enumerate(zip(questions, references, answers, strict=True))]
         return [verdict.label for verdict in judge.judge(cases)]
 
-    right, wrong = (sum(label == value for label in labels(of)) for of, value in ((said, 0), (others, 1)))
+    right, wrong = (
+        sum(label == value for label in labels(tried)) for tried, value in ((right_answers, 0), (wrong_answers, 1))
+    )
     return JudgeTrial(len(chosen), right, wrong)
 
 
@@ -117,6 +119,6 @@ def _another_option(question: str, reference: str) -> str:
 def _another(references: Sequence[str], row: int) -> str:
     """Another reference, of as many words where there is one: beside "yes", "no" tells more than "in the left lung"."""
     own = references[row].lower()
-    after = [other for other in (*references[row + 1 :], *references[:row]) if other.lower() != own]
-    alike = [other for other in after if len(other.split()) == len(own.split())]
+    after = [reference for reference in (*references[row + 1 :], *references[:row]) if reference.lower() != own]
+    alike = [reference for reference in after if len(reference.split()) == len(own.split())]
     return next(iter(alike or after), references[row])

@@ -10,7 +10,7 @@ from hedge_tasks.errors import unknown
 from hedge_tasks.lmms.stock.options import NONE
 
 
-def id_column(docs: Any, asked: str | None, task: str) -> str | None:
+def id_column(docs: Any, named: str | None, task: str) -> str | None:
     """The column with ids, None where the row is the id.
 
     Args:
@@ -21,36 +21,36 @@ def id_column(docs: Any, asked: str | None, task: str) -> str | None:
     Raises:
         ConfigError: there is no such column, or documents share a value of it.
     """
-    if asked == NONE:
+    if named == NONE:
         return None
-    if asked is not None:
-        column = _existing(docs, asked, task)
+    if named is not None:
+        column = _existing(docs, named, task)
         if not _unique(docs, column):
-            raise unknown(f"{task}: column of ids (documents share values of {asked!r})", asked, [NONE])
+            raise unknown(f"{task}: column of ids (documents share values of {named!r})", named, [NONE])
         return column
     return next((name for name in IDS if _plain(docs, name) and _unique(docs, name)), None)
 
 
-def type_column(docs: Any, asked: str | None, task: str) -> str | None:
+def type_column(docs: Any, named: str | None, task: str) -> str | None:
     """The column with the kind of question, None for none.
 
     Raises:
         ConfigError: there is no such column.
     """
-    if asked == NONE:
+    if named == NONE:
         return None
-    if asked is not None:
-        return _existing(docs, asked, task)
+    if named is not None:
+        return _existing(docs, named, task)
     return next((name for name in QUESTION_TYPES if _plain(docs, name) and _few(docs[name][:])), None)
 
 
-def group_column(docs: Any, asked: str | None, task: str) -> str | None:
+def group_column(docs: Any, named: str | None, task: str) -> str | None:
     """The column that says which documents belong together, None for their pictures.
 
     Raises:
         ConfigError: there is no such column.
     """
-    return None if asked in (None, NONE) else _existing(docs, str(asked), task)
+    return None if named in (None, NONE) else _existing(docs, str(named), task)
 
 
 def _existing(docs: Any, name: str, task: str) -> str:

@@ -32,16 +32,16 @@ def with_local_copy(config: Mapping[str, Any], task: str) -> dict[str, Any]:
     if (folder := local_copy(path)) is None:
         return dict(config)
     name = config.get("dataset_name")
-    wanted = list(dict.fromkeys(split for key in _SPLITS if (split := config.get(key))))
-    files = {split: found for split in wanted if (found := split_files(folder, name, split))}
-    if not wanted or wanted[0] not in files:
+    splits = list(dict.fromkeys(split for key in _SPLITS if (split := config.get(key))))
+    files = {split: paths for split in splits if (paths := split_files(folder, name, split))}
+    if not splits or splits[0] not in files:
         part = f"config {name!r}, " if name else ""
         raise DataError(
-            f"{task}: no file of {part}split {wanted[0] if wanted else 'test'!r} of {path} in {folder}; expected "
-            f"{name + '/' if name else ''}{wanted[0] if wanted else 'test'}*.parquet or the layout of the hub"
+            f"{task}: no file of {part}split {splits[0] if splits else 'test'!r} of {path} in {folder}; expected "
+            f"{name + '/' if name else ''}{splits[0] if splits else 'test'}*.parquet or the layout of the hub"
         )
     kind = _KINDS[next(iter(files.values()))[0].suffix]
-    listed = {split: [str(file) for file in found] for split, found in files.items()}
+    listed = {split: [str(file) for file in paths] for split, paths in files.items()}
     return {**config, "dataset_path": kind, "dataset_name": None, "dataset_kwargs": {DATA_FILES: listed}}
 
 

@@ -26,17 +26,17 @@ class StockJudge:
     Args:
         rule: how the metric is read.
         numbers: of the task's metrics.
-        told: what else the settings should hold.
+        facts: what else the settings should hold.
         outcomes: what `process_results` said, by the id of the case; filled when the answers are there.
     """
 
     name, version = "task", "2"
 
     def __init__(
-        self, rule: ReadingRule, numbers: Numbers, told: Mapping[str, Any], outcomes: Mapping[str, StockOutcome]
+        self, rule: ReadingRule, numbers: Numbers, facts: Mapping[str, Any], outcomes: Mapping[str, StockOutcome]
     ) -> None:
         self.rule = rule
-        self._numbers, self._told, self._outcomes = numbers, dict(told), outcomes
+        self._numbers, self._facts, self._outcomes = numbers, dict(facts), outcomes
         self._withdrawn: str | None = None
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
@@ -51,7 +51,7 @@ class StockJudge:
 
     def verdict(self, outcome: StockOutcome) -> Verdict:
         """The verdict that an outcome means."""
-        number = None if outcome.fault else self._numbers.of(outcome, self.rule)
+        number = None if outcome.fault else self._numbers.number_of(outcome, self.rule)
         label = None if number is None or self._withdrawn else self.rule.label(number)
         return Verdict(label, self._reason(outcome, number, label), self.name, self.version)
 
@@ -62,8 +62,8 @@ class StockJudge:
             return outcome.fault
         if number is None:
             return f"process_results gave no number for {self.rule}; it gave {', '.join(outcome.metrics) or 'nothing'}"
-        said = f"{self.rule}: {number:g}"
-        return said if label is not None else f"{said}, which is neither 0 nor 1; at_least= says what is right"
+        reading = f"{self.rule}: {number:g}"
+        return reading if label is not None else f"{reading}, which is neither 0 nor 1; at_least= says what is right"
 
     def withdraw(self, reason: str) -> None:
         """Label nothing, for this reason: the metric cannot be believed."""
@@ -72,8 +72,8 @@ class StockJudge:
     def settings(self) -> dict[str, Any]:
         rule = {"metric": self.rule.metric or "each document's own", "read": self.rule.how}
         limits = {key: getattr(self.rule, key) for key in ("at_least", "at_most")}
-        given = {key: value for key, value in limits.items() if value is not None}
-        return {"judge": self.name, "version": self.version, **rule, **given, **self._told}
+        thresholds = {key: value for key, value in limits.items() if value is not None}
+        return {"judge": self.name, "version": self.version, **rule, **thresholds, **self._facts}
 
 
 class Probes:
@@ -95,9 +95,9 @@ class Probes:
 
         Half a reference shows the grades of a metric that knows some.
         """
-        others = [*self._targets[1:], self._targets[0]] if self._targets else []
+        other_targets = [*self._targets[1:], self._targets[0]] if self._targets else []
         halves = [target[: (len(target) + 1) // 2] for target in self._targets]
-        columns = [self._targets, [""] * len(self._targets), halves, others] if thorough else [self._targets]
+        columns = [self._targets, [""] * len(self._targets), halves, other_targets] if thorough else [self._targets]
         try:
             filtered = [self._scoring.filtered(self._documents, texts)[self._scoring.filters[0]] for texts in columns]
         except Exception as error:  # a filter of the task's own, with whatever it cannot bear
@@ -114,9 +114,9 @@ class Probes:
         """
         verdicts = [judge.verdict(outcome) for outcome in outcomes]
         if not any(verdict.label == SUPPORTED for verdict in verdicts):
-            shown = self._targets[0][:_SHOWN] if self._targets else ""
+            target = self._targets[0][:_SHOWN] if self._targets else ""
             raise ConfigError(
-                f"{task}: its judging model does not call the reference itself right ({shown!r}: "
+                f"{task}: its judging model does not call the reference itself right ({target!r}: "
                 f"{verdicts[0].reason if verdicts else 'nothing was said'}). Can the model be reached? Its errors are "
                 f"in the log; {task}:judge=none samples without labels, HEDGE_JUDGE names another judge"
             )

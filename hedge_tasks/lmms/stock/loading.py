@@ -15,6 +15,7 @@ from typing import Any
 from loguru import logger
 
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
+from hedge_tasks.lmms.stock.faults import cause_of
 from hedge_tasks.lmms.stock.names import MAPPING, PREFIX, StockName, is_ours
 from hedge_tasks.lmms.stock.options import StockOptions
 
@@ -26,7 +27,7 @@ _LABELS = ("task", MAPPING, "tag")
 _Tasks = dict[Any, Any]
 
 
-def match(manager: Any, asked: str | Sequence[str], original: Callable[[Any, Any], list[str]]) -> list[str]:
+def match(manager: Any, task_list: str | Sequence[str], original: Callable[[Any, Any], list[str]]) -> list[str]:
     """`TaskManager.match_tasks`: which tasks the command line means.
 
     A name comes back as it was given, or the command line takes it for unknown; a pattern as the tasks that it fits.
@@ -34,22 +35,24 @@ def match(manager: Any, asked: str | Sequence[str], original: Callable[[Any, Any
     Raises:
         ConfigError: a task behind `hedge:` is unknown (names the nearest one), or a pattern fits none.
     """
-    names = [asked] if isinstance(asked, str) else list(asked)
+    names = [task_list] if isinstance(task_list, str) else list(task_list)
     others = [name for name in names if not is_ours(name)]
-    found = list(original(manager, others)) if others else []
+    matched = list(original(manager, others)) if others else []
     parsed = {name: StockName.parse(name) for name in names if is_ours(name)}
     for name, stock in parsed.items():
         if not stock.is_pattern:
-            _known(manager, stock.task)
-            found.append(name)
+            _index_entry(manager, stock.task)
+            matched.append(name)
     singly = {stock.task for stock in parsed.values()}
     for stock in parsed.values():
         if stock.is_pattern:
             fitting = fnmatch.filter(manager.all_subtasks, stock.task)
             if not fitting:
-                raise ConfigError(f"{stock.shown}: no task of lmms-eval has such a name")
-            found += [name for task in fitting if task not in singly and (name := stock.of(task)) not in found]
-    return found
+                raise ConfigError(f"{stock.title}: no task of lmms-eval has such a name")
+            matched += [
+                name for task in fitting if task not in singly and (name := stock.for_task(task)) not in matched
+            ]
+    return matched
 
 
 def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
@@ -61,8 +64,10 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
     Raises:
         ConfigError: nothing is left, or a task is asked for twice.
     """
-    asked = [StockName.parse(name).shown for name in ([names] if isinstance(names, str) else names) if is_ours(name)]
-    for name, count in Counter(asked).items():
+    stock_names = [
+        StockName.parse(name).title for name in ([names] if isinstance(names, str) else names) if is_ours(name)
+    ]
+    for name, count in Counter(stock_names).items():
         if count > 1:
             raise ConfigError(f"{name} is asked for {count} times; {MAPPING} in a YAML gives it another name as well")
     refused: dict[str, Exception] = {}
@@ -84,12 +89,18 @@ def load_all(manager: Any, names: Any, load: Callable[[], _Tasks]) -> _Tasks:
     return loaded
 
 
-def load_one(manager: Any, given: Any, task_type: str, parent: Any, update: Mapping[str, Any] | None) -> _Tasks | None:
+def load_one(
+    manager: Any, name_or_config: Any, task_type: str, parent: Any, update: Mapping[str, Any] | None
+) -> _Tasks | None:
     """`TaskManager._load_individual_task_or_group`: the task, or all of a group or tag; None for what is not ours."""
-    name = given.get("task") if isinstance(given, Mapping) else given
+    name = name_or_config.get("task") if isinstance(name_or_config, Mapping) else name_or_config
     if not isinstance(name, str):
         return None
-    own = {key: value for key, value in given.items() if key != "task"} if isinstance(given, Mapping) else {}
+    own = (
+        {key: value for key, value in name_or_config.items() if key != "task"}
+        if isinstance(name_or_config, Mapping)
+        else {}
+    )
     changes = {**own, **(update or {})}
     if is_ours(name):
         return _load_named(manager, StockName.parse(name), task_type, parent, changes)
@@ -100,12 +111,12 @@ def load_one(manager: Any, given: Any, task_type: str, parent: Any, update: Mapp
 
 
 def _load_named(manager: Any, stock: StockName, task_type: str, parent: Any, changes: Mapping[str, Any]) -> _Tasks:
-    entry = _known(manager, stock.task)
+    entry = _index_entry(manager, stock.task)
     if entry["type"] == "tag":
-        return _load_members(manager, [stock.of(task) for task in entry["task"]], task_type, changes)
+        return _load_members(manager, [stock.for_task(task) for task in entry["task"]], task_type, changes)
     if entry["type"] == "group":
         return _load_group(manager, stock, entry, task_type, changes)
-    key = _numbered(manager, stock.shown, parent)
+    key = _numbered(manager, stock.title, parent)
     return _guarded(
         manager,
         key,
@@ -114,7 +125,7 @@ def _load_named(manager: Any, stock: StockName, task_type: str, parent: Any, cha
                 manager,
                 key,
                 {**manager._get_config(stock.task), **changes},
-                StockOptions.from_mapping(stock.options, stock.shown),
+                StockOptions.from_mapping(stock.options, stock.title),
                 task_type,
                 {},
             )
@@ -127,17 +138,17 @@ def _load_group(
 ) -> _Tasks:
     """The group under its name with `hedge:` in front, its members likewise; lmms-eval itself fills its rows."""
     config = {**(manager._get_config(stock.task) or {"task": entry["task"]}), **changes}
-    group = {**config, "group": stock.shown, "task": [_prefixed(member, stock) for member in config["task"]]}
+    group = {**config, "group": stock.title, "task": [_prefixed(member, stock) for member in config["task"]]}
     return manager._load_individual_task_or_group(group, task_type=task_type)
 
 
 def _prefixed(member: Any, stock: StockName) -> Any:
     if isinstance(member, str):
-        return stock.of(member)
+        return stock.for_task(member)
     inner = member["task"]
     if isinstance(inner, str):
-        return {**member, "task": stock.of(inner)}
-    return {**member, "group": PREFIX + member["group"], "task": [_prefixed(one, stock) for one in inner]}
+        return {**member, "task": stock.for_task(inner)}
+    return {**member, "group": PREFIX + member["group"], "task": [_prefixed(nested, stock) for nested in inner]}
 
 
 def _load_members(manager: Any, names: Sequence[str], task_type: str, changes: Mapping[str, Any]) -> _Tasks:
@@ -157,7 +168,7 @@ def _of_mapping(manager: Any, name: str, changes: Mapping[str, Any], task_type: 
         if key not in (*_CHANGES, *_LABELS):
             raise unknown(f"key beside {MAPPING} in {name}", key, (*_CHANGES, *_LABELS))
     stock = mapping["task"]
-    if _known(manager, stock)["type"] in ("group", "tag"):
+    if _index_entry(manager, stock)["type"] in ("group", "tag"):
         raise ConfigError(f"{name}: {stock} is a group; {MAPPING} takes one task")
     if MAPPING in _read_plainly(manager, stock):
         raise ConfigError(f"{name}: {stock} is itself made with {MAPPING}; name the task of lmms-eval")
@@ -189,19 +200,14 @@ def _guarded(manager: Any, name: str, build: Callable[[], _Tasks]) -> _Tasks:
     except HedgeError as error:
         refused[name] = error
     except Exception as error:  # task code and data sets of all kinds: the other tasks of the command must go on
-        cause = _cause(error)
+        cause = cause_of(error)
         logger.opt(exception=error).debug("where it came from")
         refused[name] = ConfigError(f"{name}: {type(cause).__name__}: {cause}")
         refused[name].__cause__ = cause
     return {}
 
 
-def _cause(error: Exception) -> BaseException:
-    attempt = getattr(error, "last_attempt", None)  # of tenacity's RetryError, which says nothing by itself
-    return (attempt.exception() if attempt is not None else None) or error
-
-
-def _known(manager: Any, task: str) -> Mapping[str, Any]:
+def _index_entry(manager: Any, task: str) -> Mapping[str, Any]:
     if task not in manager.task_index:
         raise unknown("task of lmms-eval", task, manager.all_tasks)
     entry: Mapping[str, Any] = manager.task_index[task]

@@ -48,12 +48,12 @@ class StockName:
             options[key] = value
         return cls(task, options)
 
-    def of(self, task: str) -> str:
+    def for_task(self, task: str) -> str:
         """The name of another task with the same options."""
         return PREFIX + ":".join([task, *(f"{key}={value}" for key, value in self.options.items())])
 
     @property
-    def shown(self) -> str:
+    def title(self) -> str:
         """Return what the task is called in tables and files."""
         return PREFIX + self.task
 

@@ -103,7 +103,7 @@ class Numbers:
         """Metrics that are more than a file to be sent in."""
         return [name for name, function in self._aggregations.items() if not is_submission(name, function)]
 
-    def of(self, outcome: StockOutcome, rule: ReadingRule) -> float | None:
+    def number_of(self, outcome: StockOutcome, rule: ReadingRule) -> float | None:
         """The number that the rule reads; None where the outcome has none."""
         names = self.metrics if rule.metric is None else [rule.metric]
         metric = next((name for name in names if name in outcome.metrics), None)
@@ -129,7 +129,7 @@ class Numbers:
             fault = probes[0].fault if probes else "it has no documents"
             raise ConfigError(f"{task}: its scoring says nothing of its own references: {fault}")
         if options.judge is not None:
-            return self._asked(sound, options, task)
+            return self._rule_for(sound, options, task)
         shared: list[str | None] = [name for name in self.metrics if all(name in probe.metrics for probe in sound)]
         # Tasks such as mme file each document under one of several metrics, by its category.
         candidates = [name for name in shared if self._is_automatic(str(name))] if shared else [None]
@@ -142,13 +142,13 @@ class Numbers:
             seen[str(rule)] = numbers
         # First what told right from wrong; then what said wrong of all, for a reference need not have the form of an
         # answer. What says right of everything, also of nothing at all, is about something else.
-        for wanted in (2, 1):
+        for n_distinct in (2, 1):
             for rule, numbers in binary:
-                if len(numbers) == wanted and 0.0 in numbers:
+                if len(numbers) == n_distinct and 0.0 in numbers:
                     return rule
         raise ConfigError(self._advice(sound, seen, task))
 
-    def _asked(self, probes: Sequence[StockOutcome], options: StockOptions, task: str) -> ReadingRule:
+    def _rule_for(self, probes: Sequence[StockOutcome], options: StockOptions, task: str) -> ReadingRule:
         metric = str(options.judge)
         if metric not in self._aggregations:
             raise unknown(f"metric of {task}", metric, self.metrics)
@@ -166,53 +166,53 @@ class Numbers:
         higher = True if metric is None else bool(self._stock.higher_is_better().get(metric, True))
         for how in [options.record_key] if options.record_key else ["value", *FIELDS, "aggregation"]:
             rule = ReadingRule(metric, how, options.at_least, options.at_most, higher)
-            if any(self.of(probe, rule) is not None for probe in probes):
+            if any(self.number_of(probe, rule) is not None for probe in probes):
                 yield rule
 
     def _distinct(self, probes: Sequence[StockOutcome], rule: ReadingRule) -> list[float]:
-        return sorted({number for probe in probes if (number := self.of(probe, rule)) is not None})
+        return sorted({number for probe in probes if (number := self.number_of(probe, rule)) is not None})
 
     def _is_automatic(self, metric: str) -> bool:
         """Whether a metric may be taken without being asked for: not where better is lower, nor a grade by its name."""
         return not is_graded(metric) and bool(self._stock.higher_is_better().get(metric, True))
 
     def _advice(
-        self, probes: Sequence[StockOutcome], seen: Mapping[str, Sequence[float]], task: str, asked: str | None = None
+        self, probes: Sequence[StockOutcome], seen: Mapping[str, Sequence[float]], task: str, named: str | None = None
     ) -> str:
         """Return what the metrics said, and what to give."""
-        for metric in [asked] if asked else self.metrics:
+        for metric in [named] if named else self.metrics:
             if not any(name.startswith(metric) for name in seen):
-                seen = {**seen, **self._said(probes, metric)}
-        shown = "; ".join(
+                seen = {**seen, **self._readings(probes, metric)}
+        listing = "; ".join(
             name + (f": {', '.join(f'{number:g}' for number in numbers[:6])}" if numbers else "")
             for name, numbers in seen.items()
         )
-        example = asked or self.metrics[0]
+        example = named or self.metrics[0]
         return (
-            f"{task}: no metric is 0 or 1 for every document. Of known answers they say: {shown}. Say which one tells "
-            f"right from wrong, and from where on: {task}:judge={example}:at_least=0.5 (or at_most=; field=KEY for "
-            f"the key of a record); or judge=none; or HEDGE_JUDGE names a judge of this package"
+            f"{task}: no metric is 0 or 1 for every document. Of known answers they say: {listing}. Say which one "
+            f"tells right from wrong, and from where on: {task}:judge={example}:at_least=0.5 (or at_most=; field=KEY "
+            f"for the key of a record); or judge=none; or HEDGE_JUDGE names a judge of this package"
         )
 
-    def _said(self, probes: Sequence[StockOutcome], metric: str) -> dict[str, list[float]]:
+    def _readings(self, probes: Sequence[StockOutcome], metric: str) -> dict[str, list[float]]:
         """The numbers of a metric by how they are read, or what it gives instead of numbers."""
         if rule := next(self._rules(probes, metric, StockOptions()), None):
             return {str(rule): self._distinct(probes, rule)}
-        given = next((probe.metrics[metric] for probe in probes if metric in probe.metrics), None)
-        keys = ", ".join(map(str, given)) if isinstance(given, Mapping) else ""
+        value = next((probe.metrics[metric] for probe in probes if metric in probe.metrics), None)
+        keys = ", ".join(map(str, value)) if isinstance(value, Mapping) else ""
         return {f"{metric}: {f'records with {keys}' if keys else 'nothing that is a number'}": []}
 
-    def _number(self, metric: str, given: Any, how: str) -> float | None:
+    def _number(self, metric: str, value: Any, how: str) -> float | None:
         if how == "value":
-            return _finite(given)
+            return _finite(value)
         if how != "aggregation":
-            return _finite(given.get(how)) if isinstance(given, Mapping) else None
-        if given is None or not self._may_stand_alone(metric):
+            return _finite(value.get(how)) if isinstance(value, Mapping) else None
+        if value is None or not self._may_stand_alone(metric):
             return None
         try:
             # Some print a line a document, and some change what they are given.
             with contextlib.redirect_stdout(io.StringIO()):
-                return _finite(self._aggregations[metric]([copy.deepcopy(given)]))
+                return _finite(self._aggregations[metric]([copy.deepcopy(value)]))
         except Exception:  # task code of all kinds: then it has no number for one document
             return None
 

@@ -53,7 +53,7 @@ class StockOptions(Settings):
     plan: Objects[Annotated[Any, _written]] = Field(default_factory=dict)
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any], where: str) -> StockOptions:
+    def from_mapping(cls, values: Mapping[str, Any], where: str) -> StockOptions:
         """Check and build.
 
         Args:
@@ -63,12 +63,12 @@ class StockOptions(Settings):
         Raises:
             ConfigError: an option is unknown (names the nearest one) or makes no sense.
         """
-        own = {key: value for key, value in given.items() if key not in _PLAN}
+        own = {key: value for key, value in values.items() if key not in _PLAN}
         names = [field.alias or name for name, field in cls.model_fields.items() if name != "plan"]
         for key in own:
             if key not in names:
                 raise unknown(f"option of {where}", key, [*names, *_PLAN])
-        return cls.read({**own, "plan": {key: value for key, value in given.items() if key in _PLAN}}, where)
+        return cls.read({**own, "plan": {key: value for key, value in values.items() if key in _PLAN}}, where)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:

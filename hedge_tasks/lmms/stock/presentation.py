@@ -16,12 +16,11 @@ from hedge_tasks.data.pictures import PICTURE_FILES, picture_of, to_rgb8
 from hedge_tasks.sampling.conversations import Conversation
 
 Kind = Literal["pictures", "text", "other"]
-
-"""Endings of names that lmms-eval takes for pictures."""
+"""Kind of a document: it shows pictures, nothing but its text, or other media such as video and sound."""
 
 
 @dataclass(frozen=True)
-class ShownDocument:
+class PresentedDocument:
     """One document as the model sees it.
 
     Attributes:
@@ -36,7 +35,7 @@ class ShownDocument:
     def kind(self) -> Kind:
         if not self.media:
             return "text"
-        return "pictures" if all(isinstance(one, Image.Image) for one in self.media) else "other"
+        return "pictures" if all(isinstance(item, Image.Image) for item in self.media) else "other"
 
     def media_key(self) -> str:
         """Return what tells these pictures from others; empty where there are none."""
@@ -62,29 +61,29 @@ class Presentation:
     def __init__(self, stock: Any, *, chat: bool) -> None:
         self._stock, self._chat = stock, chat
 
-    def of(self, document: Mapping[str, Any]) -> ShownDocument:
+    def present(self, document: Mapping[str, Any]) -> PresentedDocument:
         if self._chat:
             conversation, media = Conversation.of(self._stock.doc_to_messages(document))
-            return ShownDocument(conversation, tuple(map(_opened, media)))
+            return PresentedDocument(conversation, tuple(map(_opened, media)))
         visual = self._stock.doc_to_visual(document)
-        return ShownDocument(None, tuple(map(_opened, visual if visual is not None else ())))
+        return PresentedDocument(None, tuple(map(_opened, visual if visual is not None else ())))
 
     def media(self, document: Mapping[str, Any]) -> list[Any]:
         """Return what `SampleRequest.load_images` is: everything that the document shows."""
-        return list(self.of(document).media)
+        return list(self.present(document).media)
 
     def texts(self, document: Mapping[str, Any]) -> list[str]:
         """The texts that a document is asked with: of a chat model's messages one a part."""
         if not self._chat:
             text = self._stock.doc_to_text(document)
             return [text] if isinstance(text, str) else []
-        conversation = self.of(document).conversation
+        conversation = self.present(document).conversation
         turns = conversation.turns if conversation is not None else ()
         return [part["text"] for turn in turns for part in turn["content"] if part["type"] == "text"]
 
     def kind(self, documents: Sequence[Mapping[str, Any]]) -> Kind:
         """Kind of the documents: "other" where one shows more than pictures, "text" where none shows anything."""
-        kinds = {self.of(document).kind for document in documents}
+        kinds = {self.present(document).kind for document in documents}
         return "other" if "other" in kinds else "pictures" if "pictures" in kinds else "text"
 
 
@@ -108,7 +107,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, (bytes, bytearray)):
         return hashlib.sha256(value).hexdigest()
     if isinstance(value, np.ndarray):

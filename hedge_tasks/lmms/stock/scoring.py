@@ -12,6 +12,7 @@ from lmms_eval.api.instance import Instance
 from loguru import logger
 
 from hedge_tasks.errors import unknown
+from hedge_tasks.lmms.stock.faults import cause_of
 from hedge_tasks.sampling.prefetch import ordered
 
 _LONGEST_FAULT = 300
@@ -75,8 +76,8 @@ class StockScoring:
             texts: one answer a document.
         """
         # lmms-eval's filters read `resps` and write `filtered_resps`.
-        about = {"task": self._stock.config.task, "repeats": 1}
-        instances = [Instance("generate_until", (), 0, {**about, "doc_id": i}, [t]) for i, t in enumerate(texts)]
+        metadata = {"task": self._stock.config.task, "repeats": 1}
+        instances = [Instance("generate_until", (), 0, {**metadata, "doc_id": i}, [t]) for i, t in enumerate(texts)]
         for ensemble in self._stock._filters:
             ensemble.apply(instances, documents)
         return {name: [instance.filtered_resps[name] for instance in instances] for name in self.filters}
@@ -91,7 +92,7 @@ class StockScoring:
             try:
                 metrics = method(self._stock, document, [filtered])
             except Exception as error:  # task code of all kinds; a document without a verdict is better than no run
-                return StockOutcome(fault=_said(error))
+                return StockOutcome(fault=_fault_of(error))
         if not isinstance(metrics, Mapping):
             return StockOutcome(fault=f"process_results gave {type(metrics).__name__} instead of metrics")
         return StockOutcome(metrics, f"its judge reported: {errors[0][:_LONGEST_FAULT]}" if errors else None)
@@ -118,13 +119,12 @@ class StockScoring:
 def copied(value: Any) -> Any:
     """Mappings and lists anew, whatever they hold as it is (functions, pictures)."""
     if isinstance(value, Mapping):
-        return {key: copied(one) for key, one in value.items()}
-    return [copied(one) for one in value] if isinstance(value, list) else value
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
 
 
-def _said(error: Exception) -> str:
-    attempt = getattr(error, "last_attempt", None)  # of tenacity's RetryError, which says nothing by itself
-    cause = attempt.exception() if attempt is not None else error
+def _fault_of(error: Exception) -> str:
+    cause = cause_of(error)
     return f"process_results raised {type(cause).__name__}: {cause}"[:_LONGEST_FAULT]
 
 

@@ -31,8 +31,8 @@ _MOST_FUNCTIONS = 400
 def asks_a_model(functions: Iterable[Any]) -> str | None:
     """Where a language model may be asked to judge: `call in function`; None where nothing looks like it."""
     for name, source in sources(functions).items():
-        if found := _ASKS_A_MODEL.search(source):
-            return f"{found[0].rstrip('(')} in {name}"
+        if match := _ASKS_A_MODEL.search(source):
+            return f"{match[0].rstrip('(')} in {name}"
     return None
 
 
@@ -58,8 +58,8 @@ def _collect(function: Any, seen: dict[Any, str]) -> None:
     except (OSError, TypeError, SyntaxError):
         return
     seen[function] = source
-    for other in _named(tree, function):
-        _collect(other, seen)
+    for callee in _named(tree, function):
+        _collect(callee, seen)
 
 
 def _bare(function: Any) -> Any:

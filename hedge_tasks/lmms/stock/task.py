@@ -24,8 +24,8 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import TEMPLATE_FILE
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.lmms.documents import Documents
-from hedge_tasks.lmms.filters import asked_filters
-from hedge_tasks.lmms.settings import DocumentSettings
+from hedge_tasks.lmms.filters import chosen_filters
+from hedge_tasks.lmms.settings import TEXT_NOISE, DocumentSettings
 from hedge_tasks.lmms.stock.aggregations import guarded, stability_metrics, stability_records
 from hedge_tasks.lmms.stock.columns import group_column, id_column, type_column
 from hedge_tasks.lmms.stock.data import built, with_local_copy
@@ -42,9 +42,6 @@ from hedge_tasks.measures.measure import by_name
 from hedge_tasks.replies import read_option
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest
-
-TEXT_NOISE = "neutral_wording"
-"""Perturbation of tasks that show nothing: the same text behind another introduction."""
 
 _LIMITS = ("max_new_tokens", "until", "top_p", "top_k")
 _LENGTHS = ("max_new_tokens", "max_gen_toks", "max_tokens")
@@ -96,7 +93,7 @@ class StockTask(HedgeTask):
         self._outcomes: dict[str, StockOutcome] = {}
         self._stock_answers: dict[tuple[str, int], StockAnswer] = {}
         self._rows: dict[str, int] = {}
-        self._keys_asked: dict[str, int] = {}
+        self._rows_by_key: dict[str, int] = {}
         self._without_pictures = 0
         self._start(
             DocumentSettings(
@@ -113,9 +110,9 @@ class StockTask(HedgeTask):
             prompt=Prompt(name=name, user="{question}"),
         )
         ConfigurableMessagesTask.__init__(self, config=self._framework(name, changes or {}), model_name=model_name)
-        self._tell_filters()
+        self._configure_filters()
         self._add_stock_metrics()
-        self._say()
+        self._log_notes()
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -143,8 +140,8 @@ class StockTask(HedgeTask):
         self._probes = Probes(self._stock, self._scoring, documents, rows)
         outcomes = self._probes.outcomes(thorough=asks is None)
         rule = self._numbers.rule(outcomes, self._options, name)
-        told = {"filter": self._scoring.filters[0], **({"asks_a_model": asks} if asks else {})}
-        judge = StockJudge(rule, self._numbers, told, self._outcomes)
+        facts = {"filter": self._scoring.filters[0], **({"asks_a_model": asks} if asks else {})}
+        judge = StockJudge(rule, self._numbers, facts, self._outcomes)
         if asks:
             self._probes.check_reachable(judge, outcomes, name)
         return judge
@@ -180,7 +177,7 @@ class StockTask(HedgeTask):
             "metadata": stock.metadata if isinstance(stock.metadata, dict) else None,
             **changes,
         }
-        return {**framework, "filter_list": asked_filters(framework["filter_list"])}
+        return {**framework, "filter_list": chosen_filters(framework["filter_list"])}
 
     def _add_stock_metrics(self) -> None:
         """The stock task's rows beside ours; a name that is taken gets `task_` in front."""
@@ -198,7 +195,7 @@ class StockTask(HedgeTask):
             self._aggregation_list[name] = guarded(aggregation, f"{self.config.task}, {metric}")
             self._higher_is_better[name] = self._stock.higher_is_better().get(metric, "variance" not in metric)
 
-    def _say(self) -> None:
+    def _log_notes(self) -> None:
         """Say what a user should know before the hours of sampling."""
         task, media = self.config.task, self._kind
         if media == "other":
@@ -235,10 +232,10 @@ class StockTask(HedgeTask):
 
     def choices(self, document: Mapping[str, Any]) -> tuple[str, ...] | None:
         """The letters of the question's options, where it has some and one of them is the right answer."""
-        found = {tuple(option.letter for option in options_in(text)) for text in self._presentation.texts(document)} - {
-            ()
-        }
-        letters = found.pop() if len(found) == 1 else ()
+        letter_sets = {
+            tuple(option.letter for option in options_in(text)) for text in self._presentation.texts(document)
+        } - {()}
+        letters = letter_sets.pop() if len(letter_sets) == 1 else ()
         return letters if self._right_letter(document) in letters else None
 
     def _right_letter(self, document: Mapping[str, Any]) -> str:
@@ -246,10 +243,12 @@ class StockTask(HedgeTask):
 
     def facts(self, document: Mapping[str, Any], answers: AnswerSet) -> Mapping[str, Any]:
         options = {option.letter: option.text for option in options_in(answers.question or "")}
-        said = read_option(answers.baseline.text, options, cut=answers.baseline.finish == "length") if options else None
+        reading = (
+            read_option(answers.baseline.text, options, cut=answers.baseline.finish == "length") if options else None
+        )
         return {
             **offered_facts(answers, self._right_letter(document)),
-            "option_said": None if said is None or said.soft else said.value,
+            "option_said": None if reading is None or reading.soft else reading.value,
         }
 
     def fewshot_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -288,34 +287,34 @@ class StockTask(HedgeTask):
 
     def _request(self, split: str, doc_id: int, ctx: str) -> SampleRequest:
         doc = self._documents[doc_id]
-        shown, settings = self._presentation.of(doc), self._settings
-        if shown.kind == "other" and self.plan.noisy_count:
+        presented, settings = self._presentation.present(doc), self._settings
+        if presented.kind == "other" and self.plan.noisy_count:
             raise ConfigError(
                 f"{self.config.task}: document {doc_id} shows more than pictures, which nothing here perturbs; give "
                 "n_noisy=0"
             )
-        self._without_pictures += not shown.media
-        self._data.image_keys[doc_id] = media = shown.media_key()
-        id_ = str(doc[settings.id]) if settings.id else str(doc_id)
+        self._without_pictures += not presented.media
+        self._data.image_keys[doc_id] = media = presented.media_key()
+        id_ = self._data.id(doc_id, doc)
         self._rows[id_] = doc_id
         group = str(doc[settings.group]) if settings.group else media or f"text {text_digest(ctx)}"
         return self._sample_request(
             id=id_,
-            key=self._key(shown.key(ctx), doc_id),
+            key=self._key(presented.key(ctx), doc_id),
             question=ctx,
             load_images=self._presentation.media,
             reference=target_text(self._stock, doc),
             group=group or None,
-            question_type=str(doc[settings.question_type]) if settings.question_type else None,
+            question_type=self._data.question_type(doc),
             choices=self._choices(doc),
             options=self._offered(doc),
-            conversation=shown.conversation,
-            other_media=shown.kind == "other",
+            conversation=presented.conversation,
+            other_media=presented.kind == "other",
         )
 
     def _key(self, key: str, doc_id: int) -> str:
         """The row tells documents apart that ask and show the same."""
-        return key if self._keys_asked.setdefault(key, doc_id) == doc_id else f"{key}.{doc_id}"
+        return key if self._rows_by_key.setdefault(key, doc_id) == doc_id else f"{key}.{doc_id}"
 
     # --- judging and scoring: the stock task's ------------------------------------------------------------------------
 
@@ -349,7 +348,7 @@ class StockTask(HedgeTask):
         scored = self._scoring.score_all(documents, columns, workers)
         for answers, row, filtered, outcomes in zip(answer_sets, rows, columns, scored, strict=True):
             self._outcomes[answers.id] = outcomes[0]
-            extra = self._stable(outcomes[len(filters) :])
+            extra = self._stability_records(outcomes[len(filters) :])
             for number, name in enumerate(filters):
                 # What a judging model that failed left behind is no measurement of anything.
                 own = {} if outcomes[number].fault else outcomes[number].metrics
@@ -366,7 +365,7 @@ class StockTask(HedgeTask):
                 *(self.config.task, len(faults), len(answer_sets), faults[0]),
             )
 
-    def _stable(self, outcomes: Sequence[StockOutcome]) -> Mapping[str, Any]:
+    def _stability_records(self, outcomes: Sequence[StockOutcome]) -> Mapping[str, Any]:
         if not self._stability or not isinstance(self.judge, StockJudge):
             return {}
         return stability_records(self._stability, [self.judge.verdict(outcome).label for outcome in outcomes])
@@ -389,12 +388,12 @@ class StockTask(HedgeTask):
         super().apply_filters()
         if self._predict_only or not self._scores_beside:
             return
-        ours = {ensemble.name for ensemble in self._filters}
+        own_filters = {ensemble.name for ensemble in self._filters}
         # One more block of rows a stock filter, under its name: the task's metrics on the baseline answers, once.
         for name in self._scoring.filters:
             for instance in self._instances:
                 answer = self._stock_answers.get((name, instance.doc_id), StockAnswer("", StockOutcome()))
-                instance.filtered_resps[f"task_{name}" if name in ours else name] = answer
+                instance.filtered_resps[f"task_{name}" if name in own_filters else name] = answer
 
     def process_results(self, doc: Mapping[str, Any], results: list[Any], full_docs: object = None) -> dict[str, Any]:
         if results and isinstance(results[0], StockAnswer):
@@ -414,9 +413,9 @@ def _check_kind(name: str, config: Mapping[str, Any]) -> None:
         raise ConfigError(f"{name}: {config.get('task')} is of type {output}; hedge: samples answers (generate_until)")
 
 
-def _limits(given: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
+def _limits(generation_kwargs: Mapping[str, Any] | None, task: str) -> dict[str, Any]:
     """Return what of a stock task's generation settings a sampling plan takes over."""
-    settings = {key: value for key, value in (given or {}).items() if value is not None}
+    settings = {key: value for key, value in (generation_kwargs or {}).items() if value is not None}
     limits = {key: settings[key] for key in _LIMITS if key in settings}
     length = next((settings[key] for key in _LENGTHS if key in settings), None)
     if length is not None:

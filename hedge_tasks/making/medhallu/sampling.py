@@ -11,10 +11,10 @@ from typing import Any
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.evaluations.medhallu.candidates import FILE
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.refuse import refused
+from hedge_tasks.making.medhallu.candidates import FILE
 from hedge_tasks.making.medhallu.checks import allowed_length, votes_on
 from hedge_tasks.making.medhallu.pipeline import COOLEST, HOTTEST, LEAST_JUDGES
 from hedge_tasks.making.medhallu.questions import SourceQuestion
@@ -84,7 +84,7 @@ class CandidateSampling:
 
 
 def write_candidates(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Write what `hedge paper medhallu --candidates` reads.
+    """Write what `hedge paper medhallu candidates` reads.
 
     Raises:
         DataError: The folder cannot be written.

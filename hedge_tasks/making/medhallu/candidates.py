@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,13 +77,13 @@ def read_candidates(path: Path) -> list[CandidateQuestion]:
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    found = [CandidateQuestion.read(row, where) for where, row in read_objects(path)]
-    if not found:
+    questions = [CandidateQuestion.read(row, where) for where, row in read_objects(path)]
+    if not questions:
         raise DataError(f"{path}: there is no question in it")
-    [(name, times)] = Counter(one.id for one in found).most_common(1)
+    [(name, times)] = Counter(question.id for question in questions).most_common(1)
     if times > 1:
         raise DataError(f"{path}: {times} lines have the id {name!r}")
-    return found
+    return questions
 
 
 def nli_backend(model: str = NLI_MODEL, threshold: float = THRESHOLD) -> NliClustering:
@@ -94,7 +94,7 @@ def nli_backend(model: str = NLI_MODEL, threshold: float = THRESHOLD) -> NliClus
 def _entails(nli: NliClustering, threshold: float) -> Classifier:
     def classify(pairs: Sequence[Pair]) -> list[Relation]:
         entails = nli.probabilities(pairs)[:, 2] >= threshold
-        return [Relation.ENTAILMENT if one else Relation.NEUTRAL for one in entails]
+        return [Relation.ENTAILMENT if entailed else Relation.NEUTRAL for entailed in entails]
 
     return classify
 
@@ -105,7 +105,7 @@ class ClusteredQuestion:
 
     Attributes:
         id: Of the question.
-        written: Candidates as they were written, copies included.
+        n_written: Candidates as they were written, copies included.
         fooled: Of each distinct candidate; None where it is not known.
         clusters: Of each distinct candidate.
         of_truth: The cluster of the truth.
@@ -113,7 +113,7 @@ class ClusteredQuestion:
     """
 
     id: str
-    written: int
+    n_written: int
     fooled: tuple[bool | None, ...]
     clusters: tuple[int, ...]
     of_truth: int
@@ -136,10 +136,10 @@ class ClusteredQuestion:
 
     def members(self) -> dict[int, list[int]]:
         """Places of the distinct candidates of each cluster."""
-        found: dict[int, list[int]] = {}
+        places: dict[int, list[int]] = {}
         for place, cluster in enumerate(self.clusters):
-            found.setdefault(cluster, []).append(place)
-        return found
+            places.setdefault(cluster, []).append(place)
+        return places
 
 
 METRICS = {
@@ -152,42 +152,49 @@ METRICS = {
 """Of a candidate and the truth, and their names in the table: distances first, likenesses after them."""
 
 
-def clustered(
+def cluster_candidates(
     questions: Sequence[CandidateQuestion], backend: ClusteringBackend, encoder: Encoder
 ) -> list[ClusteredQuestion]:
     """Cluster the candidates of each question together with its truth, and measure how close to it they are."""
-    distinct = [_distinct(one) for one in questions]
-    texts = [[one.truth, *of] for one, of in zip(questions, distinct, strict=True)]
+    distinct = [_distinct(question) for question in questions]
+    texts = [[question.truth, *candidates] for question, candidates in zip(questions, distinct, strict=True)]
     ids = backend.cluster(texts)
     return [
         ClusteredQuestion(
-            one.id, len(one.candidates), tuple(of.values()), tuple(mine[1:]), mine[0], _closeness(shown, encoder)
+            question.id,
+            len(question.candidates),
+            tuple(candidates.values()),
+            tuple(cluster_ids[1:]),
+            cluster_ids[0],
+            _closeness(question_texts, encoder),
         )
-        for one, of, mine, shown in zip(questions, distinct, ids, texts, strict=True)
+        for question, candidates, cluster_ids, question_texts in zip(questions, distinct, ids, texts, strict=True)
     ]
 
 
 def _distinct(question: CandidateQuestion) -> dict[str, bool | None]:
-    found: dict[str, bool | None] = {}
+    fooled: dict[str, bool | None] = {}
     for candidate in question.candidates:
         text = candidate.answer.strip()
-        found[text] = candidate.fooled if found.get(text, candidate.fooled) == candidate.fooled else None
-    return found
+        fooled[text] = candidate.fooled if fooled.get(text, candidate.fooled) == candidate.fooled else None
+    return fooled
 
 
 def _closeness(texts: Sequence[str], encoder: Encoder) -> dict[str, tuple[float, ...]]:
     truth, *others = texts
     vectors = np.asarray(encoder(list(texts)), dtype=np.float64)
     unit = unit_vectors(vectors)
-    found: dict[str, npt.ArrayLike] = {
+    values_by_metric: dict[str, npt.ArrayLike] = {
         "euclidean": np.linalg.norm(vectors[1:] - vectors[0], axis=1),
         "cosine": unit[1:] @ unit[0],
     }
     try:
-        found |= {kind: [rouge(kind, "f1", text, truth) for text in others] for kind in ("rouge1", "rouge2", "rougeL")}
+        values_by_metric |= {
+            kind: [rouge(kind, "f1", text, truth) for text in others] for kind in ("rouge1", "rouge2", "rougeL")
+        }
     except NotHere:
-        found |= dict.fromkeys(("rouge1", "rouge2", "rougeL"), ())
-    return {kind: tuple(np.asarray(values, dtype=float).tolist()) for kind, values in found.items()}
+        values_by_metric |= dict.fromkeys(("rouge1", "rouge2", "rougeL"), ())
+    return {kind: tuple(np.asarray(values, dtype=float).tolist()) for kind, values in values_by_metric.items()}
 
 
 # --- uniformity -------------------------------------------------------------------------------------------------------
@@ -213,7 +220,7 @@ class ClusterUniformity(NamedTuple):
 
 def uniformity(questions: Sequence[ClusteredQuestion]) -> list[ClusterUniformity]:
     """Return every cluster with at least two labelled candidates."""
-    found = []
+    clusters = []
     for question in questions:
         n, fooling = len(question.labels), sum(question.labels)
         for places in question.members().values():
@@ -222,10 +229,10 @@ def uniformity(questions: Sequence[ClusteredQuestion]) -> list[ClusterUniformity
                 continue
             most = max(sum(labels), len(labels) - sum(labels))
             chance = _all_alike(len(labels), fooling, n)
-            found.append(
+            clusters.append(
                 ClusterUniformity(question.id, question.mixed, most == len(labels), chance, most / len(labels))
             )
-    return found
+    return clusters
 
 
 def _all_alike(size: int, fooling: int, n: int) -> float:
@@ -241,7 +248,11 @@ def _all_alike(size: int, fooling: int, n: int) -> float:
 # --- proximity --------------------------------------------------------------------------------------------------------
 
 
-class Proximity(NamedTuple):
+_COMPARED = ("fooling", "others", "difference")
+
+
+@dataclass(frozen=True)
+class Proximity:
     """How close to the truth what deceives is, and what does not, in the mean of questions that have both.
 
     Attributes:
@@ -271,8 +282,8 @@ Split = Callable[[ClusteredQuestion, Sequence[float]], tuple[list[float], list[f
 
 
 def _by_candidate(question: ClusteredQuestion, values: Sequence[float]) -> tuple[list[float], list[float]]:
-    known = list(zip(question.fooled, values, strict=True))
-    return [value for label, value in known if label is True], [value for label, value in known if label is False]
+    labelled = list(zip(question.fooled, values, strict=True))
+    return [value for label, value in labelled if label is True], [value for label, value in labelled if label is False]
 
 
 def _by_cluster(question: ClusteredQuestion, values: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -294,12 +305,12 @@ def _proximity(questions: Sequence[ClusteredQuestion], unit: str, split: Split, 
         if fooling and others:
             pairs.append((math.fsum(fooling) / len(fooling), math.fsum(others) / len(others)))
     if not pairs:
-        lacking = metric.startswith("rouge") and not any(one.closeness[metric] for one in questions)
+        lacking = metric.startswith("rouge") and not any(candidate.closeness[metric] for candidate in questions)
         reason = "ROUGE needs the package rouge-score" if lacking else f"no question has {unit} of both kinds"
         nothing = Number.undefined(reason, unit="question")
         return Proximity(unit, metric, nothing, nothing, nothing)
-    mine, theirs = (np.array(values) for values in zip(*pairs, strict=True))
-    return Proximity(unit, metric, *(_mean(values, len(pairs)) for values in (mine, theirs, mine - theirs)))
+    means = np.array(pairs).T
+    return Proximity(unit, metric, *(_mean(values, len(pairs)) for values in (*means, means[0] - means[1])))
 
 
 def _mean(values: npt.ArrayLike, n: int) -> Number:
@@ -324,51 +335,36 @@ class SemanticAnalysis:
     proximity: Sequence[Proximity]
     isolation: Mapping[str, Number]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers for JSON."""
-        return {
-            "counts": {name: number.to_dict() for name, number in self.counts.items()},
-            "uniformity": {name: number.to_dict() for name, number in self.uniformity.items()},
-            "proximity": [
-                {"unit": p.unit, "metric": p.metric}
-                | {name: getattr(p, name).to_dict() for name in ("fooling", "others", "difference")}
-                for p in self.proximity
-            ],
-            "isolation": {name: number.to_dict() for name, number in self.isolation.items()},
-        }
-
 
 UNIFORM, CHANCE, BEYOND = "uniform, mixed questions", "by chance", "beyond chance"
 ALONE = "questions whose truth is alone"
 
 
-def analysed(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
+def analyse(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
     """Return the numbers of clustered questions."""
     n = len(questions)
     clusters = uniformity(questions)
-    mixed = [one for one in clusters if one.mixed]
+    mixed = [question for question in clusters if question.mixed]
     uniform = _rate([(c.question, c.uniform) for c in mixed], _FEW_MIXED)
     # Known exactly: labels and sizes are given, and only which label stands where is chance.
     expected = math.fsum(c.chance for c in mixed) / len(mixed) if mixed else None
     chance = Number(expected, n=uniform.n, n_groups=uniform.n_groups, reason=uniform.reason if not mixed else None)
-    together = [(one.id, cluster == one.of_truth) for one in questions for cluster in one.clusters]
+    together = [(question.id, cluster == question.of_truth) for question in questions for cluster in question.clusters]
     deceiving = [
-        (one.id, cluster == one.of_truth)
-        for one in questions
-        for cluster, label in zip(one.clusters, one.fooled, strict=True)
+        (question.id, cluster == question.of_truth)
+        for question in questions
+        for cluster, label in zip(question.clusters, question.fooled, strict=True)
         if label
     ]
     return SemanticAnalysis(
         counts={
-            "candidates a question": _mean([one.written for one in questions], n),
-            "different texts": _mean([len(one.clusters) for one in questions], n),
+            "candidates a question": _mean([question.n_written for question in questions], n),
+            "different texts": _mean([len(question.clusters) for question in questions], n),
             "of these deceiving": estimate_rate(
-                [label for one in questions for label in one.labels],
-                groups=[one.id for one in questions for _ in one.labels],
+                [label for question in questions for label in question.labels],
+                groups=[question.id for question in questions for _ in question.labels],
             ),
-            "clusters a question, with the truth's": _mean(
-                [len({*one.clusters, one.of_truth}) for one in questions], n
-            ),
+            "clusters a question, with the truth's": _mean([question.n_clusters for question in questions], n),
         },
         uniformity={
             "uniform, all questions": _rate([(c.question, c.uniform) for c in clusters], _FEW),
@@ -380,7 +376,8 @@ def analysed(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
         proximity=proximity(questions),
         isolation={
             ALONE: estimate_rate(
-                [one.of_truth not in one.clusters for one in questions], groups=[one.id for one in questions]
+                [question.of_truth not in question.clusters for question in questions],
+                groups=[question.id for question in questions],
             ),
             "candidates in the truth's cluster": _rate(together, "no candidate"),
             "deceiving candidates in it": _rate(deceiving, "no candidate deceives"),
@@ -405,15 +402,17 @@ def _grouped(values: Sequence[tuple[str, float]], reason: str) -> Number:
     return estimate_of_sums(parts, [group for group, _ in values], ratio)
 
 
-def rows_of_analysis(found: SemanticAnalysis) -> Table:
+def rows_of_analysis(analysis: SemanticAnalysis) -> Table:
     """Return one row a number: what `--out` writes."""
-    parts = {"counts": found.counts, "uniformity": found.uniformity, "isolation": found.isolation}
+    parts = {"counts": analysis.counts, "uniformity": analysis.uniformity, "isolation": analysis.isolation}
     rows: list[dict[str, Cell]] = [
-        {"part": part, "what": name, "of": "", "value": n} for part, of in parts.items() for name, n in of.items()
+        {"part": part, "what": name, "of": "", "value": n}
+        for part, numbers in parts.items()
+        for name, n in numbers.items()
     ]
-    for p in found.proximity:
-        about: dict[str, Cell] = {"part": "proximity", "what": METRICS[p.metric]}
-        rows += [{**about, "of": f"{p.unit}, {name}", "value": getattr(p, name)} for name in Proximity._fields[2:]]
+    for p in analysis.proximity:
+        labels: dict[str, Cell] = {"part": "proximity", "what": METRICS[p.metric]}
+        rows += [{**labels, "of": f"{p.unit}, {name}", "value": getattr(p, name)} for name in _COMPARED]
     return Table([], rows)
 
 
@@ -424,27 +423,25 @@ _PAPER = {
 _COUNTED = (Column("n", show="n", of="value"), Column("n_groups", "questions", show="n_groups", of="value"))
 
 
-def tables_of_analysis(found: SemanticAnalysis) -> list[Table]:
+def tables_of_analysis(analysis: SemanticAnalysis) -> list[Table]:
     """Return the numbers as tables, the paper's findings beside them."""
     columns = [Column("what", " "), Column("value", interval=True), *_COUNTED, Column("paper")]
     titles = {
-        "Candidates": found.counts,
+        "Candidates": analysis.counts,
         "Clusters: all of a cluster deceive, or none does (clusters of two different candidates or more)": (
-            found.uniformity
+            analysis.uniformity
         ),
-        "Isolation of the truth": found.isolation,
+        "Isolation of the truth": analysis.isolation,
     }
     counts, uniform, isolation = (_with_words(columns, title, rows) for title, rows in titles.items())
     rows: list[dict[str, Cell]] = [
         {
             "of": p.unit,
             "metric": METRICS[p.metric],
-            "fooling": p.fooling,
-            "others": p.others,
-            "difference": p.difference,
+            **{name: getattr(p, name) for name in _COMPARED},
             "paper": _CLOSER if p.unit == "clusters" else "",
         }
-        for p in found.proximity
+        for p in analysis.proximity
     ]
     near_columns = [
         Column("of"),
@@ -460,8 +457,10 @@ def tables_of_analysis(found: SemanticAnalysis) -> list[Table]:
         "The paper states these findings in words; the table with its numbers (cluster_metric) is not part of the text "
         "that our published values are from."
     ]
-    said = Table.of(("finding", "paper", "here"), list(_findings(found)), title="The paper's findings", notes=notes)
-    return [counts, uniform, near, isolation, said]
+    findings = Table.of(
+        ("finding", "paper", "here"), list(_findings(analysis)), title="The paper's findings", notes=notes
+    )
+    return [counts, uniform, near, isolation, findings]
 
 
 def _with_words(columns: Sequence[Column], title: str, numbers: Mapping[str, Number]) -> Table:
@@ -474,19 +473,19 @@ def _with_words(columns: Sequence[Column], title: str, numbers: Mapping[str, Num
 _CLOSER = "closer"
 
 
-def _findings(found: SemanticAnalysis) -> Iterator[tuple[str, str, str]]:
-    yield "within a cluster candidates deceive alike", "near-uniform", _beside_0(found.uniformity[BEYOND], "chance")
-    distance = next(p for p in found.proximity if (p.unit, p.metric) == ("clusters", "euclidean"))
-    said = _beside_0(distance.difference, "the others' distance")
-    yield "clusters that deceive are closer to the truth", "notably closer", said
-    alone = found.isolation[ALONE]
+def _findings(analysis: SemanticAnalysis) -> Iterator[tuple[str, str, str]]:
+    yield "within a cluster candidates deceive alike", "near-uniform", _beside_0(analysis.uniformity[BEYOND], "chance")
+    distance = next(p for p in analysis.proximity if (p.unit, p.metric) == ("clusters", "euclidean"))
+    compared = _beside_0(distance.difference, "the others' distance")
+    yield "clusters that deceive are closer to the truth", "notably closer", compared
+    alone = analysis.isolation[ALONE]
     if alone.interval is None:
-        here = alone.reason or "undefined"
+        isolated = alone.reason or "undefined"
     elif alone.interval[0] > 0.5:
-        here = "alone in most questions"
+        isolated = "alone in most questions"
     else:
-        here = "not alone in most questions" if alone.interval[1] < 0.5 else "undecided"
-    yield "the truth is in no cluster of hallucinations", "rarely, if ever", here
+        isolated = "not alone in most questions" if alone.interval[1] < 0.5 else "undecided"
+    yield "the truth is in no cluster of hallucinations", "rarely, if ever", isolated
 
 
 def _beside_0(difference: Number, what: str) -> str:
