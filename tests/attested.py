@@ -73,10 +73,10 @@ class Remembering:
         return getattr(self._model, name)
 
     def generate_draws(self, draws: Sequence[DrawRequest]) -> list[Any]:
-        return self._once(tuple(map(_asked, draws)), lambda: self._model.generate_draws(draws))
+        return self._once(tuple(map(_key, draws)), lambda: self._model.generate_draws(draws))
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Any]:
-        key = tuple((_asked(draw), answer.text, answer.finish) for draw, answer in zip(draws, answers, strict=True))
+        key = tuple((_key(draw), answer.text, answer.finish) for draw, answer in zip(draws, answers, strict=True))
         return self._once(key, lambda: self._model.reread(draws, answers))
 
     def _once(self, key: Hashable, ask: Callable[[], Iterable[Any]]) -> list[Any]:
@@ -85,9 +85,9 @@ class Remembering:
         return self._answers[key]
 
 
-def _asked(draw: DrawRequest) -> Hashable:
+def _key(draw: DrawRequest) -> Hashable:
     pictures = tuple(picture.tobytes() for picture in draw.images())
-    return draw.asked, draw.draw, draw.alternatives, str(draw.request.plan.limits()), pictures
+    return draw.prompt_key, draw.draw, draw.alternatives, str(draw.request.plan.limits()), pictures
 
 
 def sampled(model: Any, of: SamplingPlan, documents: int | None = 12) -> Drawn:
