@@ -20,7 +20,7 @@ from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.units import Unit, UnitEvidence, columns_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
-from hedge_tasks.measures.kept_units import scored_kept
+from hedge_tasks.measures.kept_units import score_kept_claims
 from hedge_tasks.measures.unit_numbers import TEXT, is_blind, names_in, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
 from hedge_tasks.numbers import Number
@@ -79,7 +79,7 @@ def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
     Args:
         texts: whether what is claimed is in it.
     """
-    scored = scored_kept(run)
+    scored = score_kept_claims(run)
     if scored is None:
         return None
     options = label_options(run)

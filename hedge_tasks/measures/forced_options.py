@@ -161,7 +161,7 @@ def _order_gap(offered: Offered) -> float | None:
 
 
 def forced_measures(**declared: Any) -> list[Measure]:
-    """The numbers of a task that declares its options (`HedgeTask.choices`, and `offered_facts` in its `facts`).
+    """Return the numbers of a task that declares its options (`HedgeTask.choices`, and `offered_facts` in its `facts`).
 
     Args:
         declared: another `reply_is_right`.

@@ -118,7 +118,7 @@ def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, unsee
 
 
 def _finite(value: float | None) -> float:
-    """An infinite score as a large one: models refuse infinity, and its rank stays the highest."""
+    """Return an infinite score as a large one: models refuse infinity, and its rank stays the highest."""
     assert value is not None
     return float(np.nan_to_num(value, posinf=_LARGE, neginf=-_LARGE)) if math.isinf(value) else value
 

@@ -171,7 +171,7 @@ class BlindUnitAuroc(UnitAuroc):
 
 
 def _units_of(record: Record, level: str, detectors: Sequence[str]) -> list[Unit]:
-    """The labelled units of an answer, from what `UnitAuroc.record` made."""
+    """Return the labelled units of an answer, from what `UnitAuroc.record` made."""
     answer = record["answer"]
     return [
         Unit(

@@ -346,12 +346,12 @@ class Auroc(Measure):
         return compare_runs(*first, *second, groups=shared).among(both, len(a))
 
     def _case(self, record: Record) -> ScoredCase | None:
-        """The one case of a document; None where it has no score or label."""
+        """Return the one case of a document; None where it has no score or label."""
         [case] = self.cases(record)
         return None if case.score is None or case.label is None else case
 
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
-        """The groups that a comparison resamples by; None for documents."""
+        """Return the groups that a comparison resamples by; None for documents."""
         return groups
 
 

@@ -33,15 +33,20 @@ class Document(NamedTuple):
     record: Record
 
 
+def evaluation_of(settings: Mapping[str, Any]) -> str | None:
+    """Return the name of the evaluation that a run with these settings is of; None where it is of none."""
+    documents = settings.get("documents")
+    name = documents.get("evaluation") if isinstance(documents, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
 def measures_of(settings: Mapping[str, Any]) -> list[Measure]:
     """Return the evaluation's kept measures that a run with these settings has in its table, the leading one first.
 
     None where the task is of no evaluation, or of one that is not installed.
     """
-    documents = settings.get("documents")
-    name = documents.get("evaluation") if isinstance(documents, Mapping) else None
-    rows = settings.get(METRICS)
-    installed: list[Measure] = installed_measures(name) if isinstance(name, str) else []
+    name, rows = evaluation_of(settings), settings.get(METRICS)
+    installed: list[Measure] = installed_measures(name) if name is not None else []
     return [measure for measure in installed if measure.kept and (rows is None or measure.name in rows)]
 
 

@@ -157,7 +157,7 @@ class ProbeData:
         )
 
     def at(self, detector: FittedDetector) -> FloatArray:
-        """The numbers that a detector looks at, shape (n, layers, width).
+        """Return the numbers that a detector looks at, shape (n, layers, width).
 
         Raises:
             DataError: they were not kept, or a document has none there.
@@ -175,7 +175,7 @@ class ProbeData:
         return group_numbers(self.groups)
 
     def of_types(self, types: Sequence[str]) -> ProbeData:
-        """The same documents, of which nothing is known but the kind of question."""
+        """Return the same documents, of which nothing is known but the kind of question."""
         flags = np.array([[s.question_type == kind for kind in types] for s in self.scores], dtype=np.float32)
         # As wide as the attention of one layer: what `_TYPE_ALONE` looks at.
         whole = np.zeros((len(flags), len(types), 1, len(HEADS)), dtype=np.float32)
@@ -183,7 +183,7 @@ class ProbeData:
         return replace(self, arrays={_TYPE_ALONE.array: whole})
 
     def targets(self, detector: FittedDetector) -> IntArray:
-        """The target that a detector is fitted to.
+        """Return the target that a detector is fitted to.
 
         Raises:
             DataError: it is the semantic entropy, and a document has none, or all have the same.
@@ -203,7 +203,7 @@ def group_numbers(groups: Sequence[str]) -> IntArray:
 
 
 def best_split(values: FloatArray) -> float:
-    """The cut with the least squares within both sides (Kossen et al. 2024, 2406.15927, section 4).
+    """Return the cut with the least squares within both sides (Kossen et al. 2024, 2406.15927, section 4).
 
     Raises:
         DataError: all values are equal.

@@ -192,7 +192,7 @@ class Table:
         return self.to_html()
 
     def _textual(self) -> list[bool]:
-        """Whether a column is text, which is flush left."""
+        """Return whether a column is text, which is flush left."""
         return [
             i == 0 or all(isinstance(row.get(column.source), str | None) for row in self.rows)
             for i, column in enumerate(self.columns)

@@ -67,11 +67,18 @@ class Analysis:
         """Detectors that are compared and drawn: without the simple baselines, where there are samples."""
         if self.n:
             return main_detectors(self.detectors)
-        return main_detectors(
-            n
-            for n in self.detectors
-            if any(by_detector[n].value is not None for by_detector in self.estimates.values())
-        )
+        return main_detectors(name for name in self.detectors if self.has_number(name))
+
+    def has_number(self, detector: str) -> bool:
+        """Return whether a detector has a ROC-AUC under any clustering."""
+        numbers = (estimates.get(detector) for estimates in self.estimates.values())
+        return any(number is not None and number.defined for number in numbers)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why ROC-AUCs are undefined, each reason once."""
+        numbers = (number for estimates in self.estimates.values() for number in estimates.values())
+        return sorted({str(number.reason) for number in numbers if not number.defined})
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
         """Return the detectors of a chart with a line each: of many the best ones, in their order in `shown`."""

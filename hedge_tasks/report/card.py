@@ -85,7 +85,7 @@ def _trust(finding: RunFinding) -> str:
 
 
 def _chosen(rows: list[DetectorRow]) -> list[DetectorRow]:
-    """The best detectors, and all baselines."""
+    """Return the best detectors, and all baselines."""
     baselines = [row for row in rows if row.note]
     return [*[row for row in rows if not row.note][: _ROWS - len(baselines)], *baselines]
 
@@ -148,5 +148,5 @@ def _example(figure: Figure, wrong: dict[str, Any], top: float) -> None:
 
 
 def _plain(text: str, most: int) -> str:
-    """A text as matplotlib may draw it: one line, cut, and no formula begins in it."""
+    """Return a text as matplotlib may draw it: one line, cut, and no formula begins in it."""
     return shortened(" ".join(clean(text).split()).replace("$", r"\$"), most)

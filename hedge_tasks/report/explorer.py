@@ -70,9 +70,8 @@ def explorer_data(
     by_clustering = {name: {s.id: s for s in scores} for name, scores in analysis.scores.items()}
     names = [name for name in analysis.detectors if _has_value(analysis, name)]
     pairs = _Pairs.of(analysis, answer_sets, pair_budget)
-    entries = _QuestionEntries(
-        analysis, by_clustering, pictures, seen, _longest(answer_sets, budget), pairs.of_document
-    )
+    longest = _longest(answer_sets, budget)
+    entries = _QuestionEntries(analysis, by_clustering, pictures, seen, longest, pairs.of_document)
     return {
         "clusterings": list(analysis.scores),
         "alphas": {name: analysis.scorers[name].alpha for name in analysis.scores if name in analysis.scorers},

@@ -55,7 +55,7 @@ class Scale:
         return round(LEVELS * min(max(share, 0.0), 1.0))
 
     def text(self, value: float) -> str:
-        """The number as it is shown."""
+        """Return the number as it is shown."""
         return PERCENT(value) if self.percent else Format(self.digits)(value)
 
 
@@ -159,7 +159,7 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
 
 
 def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> list[str]:
-    """The models' short names where a task has each only once, else the names of the runs without the task."""
+    """Return the models' short names where a task has each only once, else the names of the runs without the task."""
     models = short_names([_model(a) for a in analyses])
     place = [(a.run.task, models[_model(a)]) for a in analyses]
     return [
@@ -214,7 +214,7 @@ def _panel(
     analyses: Sequence[Analysis],
     names: Sequence[str],
 ) -> HeatMap:
-    """Columns: each with its name, its number, and the places of the runs that may stand in it.
+    """Return columns: each with its name, its number, and the places of the runs that may stand in it.
 
     A row is a model; of a model with several runs of a task each run is a row, by its name.
     """
@@ -239,12 +239,9 @@ def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[HeatMapCell]:
         if estimate is None or estimate.value is None:
             yield HeatMapCell(run, "not there" if estimate is None else "undefined", "", 0, scale.good, estimate)
         else:
-            bounds = (
-                f"[{scale.text(estimate.interval[0])}, {scale.text(estimate.interval[1])}]" if estimate.interval else ""
-            )
-            yield HeatMapCell(
-                run, scale.text(estimate.value), bounds, scale.level(estimate.value), scale.good, estimate
-            )
+            bounds = f"[{', '.join(map(scale.text, estimate.interval))}]" if estimate.interval else ""
+            value = estimate.value
+            yield HeatMapCell(run, scale.text(value), bounds, scale.level(value), scale.good, estimate)
 
 
 def _csv(numbers: Sequence[NumberOfRuns], analyses: Sequence[Analysis]) -> str:

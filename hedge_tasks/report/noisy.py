@@ -72,8 +72,7 @@ NONE = PictureAddresses()
 
 
 def most_scattered(analysis: Analysis) -> list[str]:
-    """Ids of the documents, those first whose samples scatter most over the clusters: discrete entropy, mean over the
-    clusterings."""
+    """Return ids of the documents, those first whose samples scatter most, by discrete entropy over all clusterings."""
     entropies: dict[str, float] = dict.fromkeys((a.id for a in analysis.run.answer_sets), 0.0)
     for scores in analysis.scores.values():
         for s in scores:
@@ -177,7 +176,7 @@ def _written(pictures_by_draw: Sequence[Sequence[Image]], share: int) -> Iterato
 
 
 def _clean(file: bytes, side: Any) -> Image:
-    """The picture as a clean draw sees it; see `hedge_tasks.sampling.requests.clean_images`."""
+    """Return the picture as a clean draw sees it; see `hedge_tasks.sampling.requests.clean_images`."""
     from PIL import Image as Pictures
 
     try:
@@ -190,7 +189,5 @@ def _clean(file: bytes, side: Any) -> Image:
 
 
 def _wording(texts: Mapping[str, object]) -> Wording:
-    question, context, distractor, answer = (
-        str(texts.get(role) or "") for role in ("question", "context", "distractor", "answer")
-    )
-    return Wording(question, context, distractor, answer)
+    roles = ("question", "context", "distractor", "answer")
+    return Wording(*(str(texts.get(role) or "") for role in roles))

@@ -77,7 +77,7 @@ def render(
 
 @cache
 def asset(name: str, package: str = PACKAGE) -> str:
-    """A style sheet or script of a package, from its folder `assets`."""
+    """Return a style sheet or script of a package, from its folder `assets`."""
     return (resources.files(package) / "assets" / name).read_text("utf-8")
 
 

@@ -43,12 +43,12 @@ def truth_of(analysis: Analysis) -> list[tuple[str, str]]:
             ]
         if sentence := _blind(analysis, clustering, scores):
             rows.append((f"blind baselines, {clustering}", sentence))
-    rows += _over_seeds(analysis)
+    rows += _seed_spreads(analysis)
     return [(clean(term, _MOST), clean(text, _MOST)) for term, text in dict(rows).items()]
 
 
-def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
-    """The spread over runs beside this one that differ in the seed alone; what intervals cover where there are none."""
+def _seed_spreads(analysis: Analysis) -> list[tuple[str, str]]:
+    """Return the spread over runs that differ in the seed alone, or what intervals cover where there are none."""
     run = analysis.run
     beside = run.path is not None and run.path.exists() and any(run.path.parent.glob("run-*.jsonl"))
     try:
@@ -77,9 +77,7 @@ def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _scored(analysis: Analysis, clustering: str) -> list[str]:
     estimates = analysis.estimates.get(clustering, {})
-    return [
-        name for name in analysis.shown if (estimate := estimates.get(name)) is not None and estimate.value is not None
-    ]
+    return [name for name in analysis.shown if (number := estimates.get(name)) is not None and number.defined]
 
 
 def _blind(analysis: Analysis, clustering: str, scores: Sequence[Scores]) -> str:

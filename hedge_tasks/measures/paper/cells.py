@@ -30,7 +30,7 @@ _MODEL_NAMES = {
 
 
 def task_name(dataset: str, prompt: str) -> str:
-    """The task that a data set and a prompt variant of the paper are.
+    """Return the task of a data set and a prompt variant of the paper.
 
     Example:
         >>> task_name("VQA-RAD", "one-sentence"), task_name("KvasirVQA-x1", "default")
@@ -135,7 +135,7 @@ class EqualDraws:
 
 
 def at_equal_draws(results: Iterable[CellResult]) -> list[EqualDraws]:
-    """Table 3 read at one price instead of at one n, for every number of draws that both have."""
+    """Read Table 3 at one price instead of at one n, for every number of draws that both scores have."""
     by_cell = {result.cell: result for result in results if result.cell.table == 3}
     pairs = []
     for cell, vase in by_cell.items():
@@ -214,7 +214,7 @@ def _own_scorers(run: Run) -> dict[str, Scorer]:
 
 
 def _shared(own: Mapping[str, Scorer], shared: list[ClusteringBackend]) -> dict[str, Scorer]:
-    """The scorers with equal backends of all runs as one object, so that a model is loaded only once."""
+    """Return the scorers with equal backends of all runs as one object, so that a model is loaded only once."""
     scorers = {}
     for name, scorer in own.items():
         equal = [backend for backend in shared if backend == scorer.backend]

@@ -65,7 +65,7 @@ class PublishedNumber(NamedTuple):
 
 
 def filter_name(cell: PublishedNumber) -> str:
-    """The filter of our tasks that a cell's column is: nli, embed, nli_qa or embed_qa."""
+    """Return the filter of our tasks that a cell's column is: nli, embed, nli_qa or embed_qa."""
     return FILTERS[cell.inputs, cell.clustering]
 
 
@@ -84,7 +84,7 @@ def published(table: int) -> dict[PublishedNumber, float]:
 
 
 def published_cells(table: int) -> list[PublishedNumber]:
-    """The cells of a table, in the paper's order."""
+    """Return the cells of a table, in the paper's order."""
     return list(published(table))
 
 

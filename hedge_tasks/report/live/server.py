@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(HTTPStatus.OK, page, body=body, kind="text/html")
 
     def _asked_of_us(self) -> bool:
-        """A page elsewhere may have a name of its own lead to this machine; its requests carry that name."""
+        """Return a page elsewhere may have a name of its own lead to this machine; its requests carry that name."""
         host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         return self.server.key is not None or is_loopback(host)
 

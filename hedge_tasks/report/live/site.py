@@ -15,7 +15,7 @@ from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-from hedge_tasks.measures.kept_units import kept_numbers, measured_claims, scored_kept
+from hedge_tasks.measures.kept_units import kept_numbers, measured_claims, score_kept_claims
 from hedge_tasks.measures.run_finding import RunFinding, finding_of
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.report.claim_page import build_claim_page
@@ -84,8 +84,9 @@ class Site:
         self._lock = Lock()
 
     def page(self, path: str) -> str | None:
-        """The page at a path: "/", "/report" and "/detectors" of all runs, or of one "/run/N", "/run/N/detectors" and
-        "/run/N/claims"; None where there is none.
+        """Return the page at a path; None where there is none.
+
+        Of all runs: "/", "/report" and "/detectors"; of one: "/run/N", "/run/N/detectors" and "/run/N/claims".
 
         Raises:
             HedgeError: it cannot be made; the message is fit for a reader.
@@ -124,7 +125,7 @@ class Site:
         return sorted(samplings, key=lambda sampling: STATES.index(sampling.state))
 
     def _finished(self) -> list[Finished]:
-        """The newest run of each task and model, as `hedge report` takes them; a damaged file is said, not fatal."""
+        """Return the newest run of each task and model, as `hedge report` takes them; damaged files are passed over."""
         newest: dict[tuple[str, str], Run] = {}
         for file in self._run_files():
             run = self._read(file)
@@ -194,7 +195,7 @@ class Site:
 
 
 def views_of(path: str, finished: Sequence[Finished]) -> list[View]:
-    """The pages about some runs as they link to each other, the one at `path` among them."""
+    """Return the pages about some runs as they link to each other, the one at `path` among them."""
     pages = {"/report": "Report", "/detectors": "Detectors"}
     if path not in pages:
         pages = finished[0].pages
@@ -202,7 +203,7 @@ def views_of(path: str, finished: Sequence[Finished]) -> list[View]:
 
 
 def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
-    """The page about the detectors of some runs. No model is asked.
+    """Return the page about the detectors of some runs. No model is asked.
 
     Raises:
         DataError: a run does not keep what its clustering needs of a model.
@@ -222,12 +223,12 @@ def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
 
 
 def claims_of(finished: Finished, views: Sequence[View], *, pictures: bool) -> str:
-    """The page about the claims that are kept with a run.
+    """Return the page about the claims that are kept with a run.
 
     Raises:
         DataError: what is kept cannot be used.
     """
-    scored = scored_kept(finished.run)
+    scored = score_kept_claims(finished.run)
     if scored is None:
         raise DataError(f"{finished.run.title}: the claims that are kept with it cannot be used")
     table, _ = measured_claims(scored, finished.run)
@@ -235,7 +236,7 @@ def claims_of(finished: Finished, views: Sequence[View], *, pictures: bool) -> s
 
 
 def output_folders(folder: Path) -> list[Path]:
-    """The folder and those in it, to a depth of two, that hold answers or runs of evaluations."""
+    """Return the folder and those in it, to a depth of two, that hold answers or runs of evaluations."""
     folders, level = [], [folder]
     for depth in range(_DEEPEST + 1):
         folders += [place for place in level if _is_output(place)]
@@ -259,7 +260,7 @@ def _is_output(folder: Path) -> bool:
 
 
 def _sampling_entry(sampling: Sampling, folder: Path) -> dict[str, Any]:
-    """A sampling for the template."""
+    """Return a sampling for the template."""
     share = sampling.done / sampling.planned if sampling.planned else 0.0
     return {
         "task": sampling.task,
@@ -297,7 +298,7 @@ def _rate(rate: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words, to two units.
+    """Return a time in words, to two units.
 
     Example:
         >>> duration(42), duration(3 * 3600 + 125), duration(200_000)
