@@ -19,9 +19,9 @@ from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
     adjusted,
-    beside_of,
     changes_table,
     number_rows,
+    published_by_model,
     tall_table,
     wide_table,
 )
@@ -150,7 +150,7 @@ OURS = ModelNumbers(
 
 
 def test_the_papers_numbers_and_the_differences_stand_below_ours() -> None:
-    table = wide_table([OURS], [F1, EXTRA], names={"long/name": "name"}, beside=beside_of(PAPER.values()))
+    table = wide_table([OURS], [F1, EXTRA], names={"long/name": "name"}, beside=published_by_model(PAPER.values()))
     lines = table.to_text().splitlines()
     assert lines[0].split() == ["model", "setting", "documents", "F1", "Extra"]
     assert lines[1].split() == ["name", "plain", "20", "0.750", "±", "0.100", "undefined"]

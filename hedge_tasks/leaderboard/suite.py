@@ -141,7 +141,7 @@ def _again(submission: Mapping[str, Any], metric: OfSums) -> tuple[bool, list[st
     for i, document in enumerate(submission["documents"]):
         place, stated = f"documents[{i}].suite.{metric.name}", document["suite"][metric.name]
         try:
-            record = metric.again(document, judge if isinstance(judge, Mapping) else {})
+            record = metric.recomputed(document, judge if isinstance(judge, Mapping) else {})
         except DataError as error:
             faults.append(f"{place}: {error}"[:300])
             continue

@@ -16,7 +16,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.curves import other_measures
 from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
-from hedge_tasks.measures.measure import apart
+from hedge_tasks.measures.measure import separate_groups
 from hedge_tasks.measures.of_run import documents_of, estimate_of, scored_documents, sums_of
 from hedge_tasks.numbers import ONE_DIGIT, WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
@@ -183,7 +183,7 @@ def _expert_labels(
         documents: with their labels by the judge.
         groups: of the documents; by default those that they name.
     """
-    groups = apart([document.group for document in documents] if groups is None else groups)
+    groups = separate_groups([document.group for document in documents] if groups is None else groups)
     labels = audit.on([document.id for document in documents])
     return labels.verified(range(len(documents)), [document.label for document in documents], groups)
 

@@ -145,7 +145,7 @@ class Measure:
         """Return what of a submitted record contradicts its document; None for nothing."""
         return None
 
-    def again(self, document: Record, judge: Record) -> Record | None:
+    def recomputed(self, document: Record, judge: Record) -> Record | None:
         """Return the record as the texts of a submission's document give it; None where they do not tell.
 
         Args:
@@ -198,7 +198,8 @@ class OfSums(Measure):
         except LookupError:
             return super().by_experts(records, groups, audit)
         shared = [self.group_of(record) for record in records] if groups is None else groups
-        labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(shared))
+        judged = [self.label_of(record) for record in records]
+        labels = audit.verified(range(len(records)), judged, separate_groups(shared))
         return replace(audited_sums(wrong, right, none, self.statistic, labels), unit=self.unit)
 
     def group_of(self, record: Record) -> Hashable:
@@ -211,7 +212,7 @@ class OfSums(Measure):
         return self.nothing
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        shared = apart([self.group_of(record) for record in records]) if groups is None else groups
+        shared = separate_groups([self.group_of(record) for record in records]) if groups is None else groups
         number = estimate_of_sums(self.counts(records), shared, self.statistic, bounds=self.bounds)
         reason = number.reason if number.defined else self.why_undefined(records)
         return replace(number, unit=self.unit, reason=reason)
@@ -404,6 +405,6 @@ def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
     return named
 
 
-def apart(groups: Sequence[Hashable]) -> list[Hashable]:
+def separate_groups(groups: Sequence[Hashable]) -> list[Hashable]:
     """Return groups in which a document without one (None) is alone."""
     return [("document", i) if group is None else ("group", group) for i, group in enumerate(groups)]

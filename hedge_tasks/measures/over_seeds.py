@@ -136,9 +136,9 @@ def draws_shares(
     if n < 2:
         return []
     scorer = replace(scorer, detectors=tuple(detectors))
-    whole = scorer.score([_with(answers, range(n)) for answers in answer_sets])
+    whole = scorer.score([_with_draws(answers, range(n)) for answers in answer_sets])
     remaining = [[place for place in range(n) if place != left_out] for left_out in range(n)]
-    without = [scorer.score([_with(answers, places) for answers in answer_sets]) for places in remaining]
+    without = [scorer.score([_with_draws(answers, places) for answers in answer_sets]) for places in remaining]
     shares = []
     for detector in detectors:
         number = detection_auroc(whole, detector)
@@ -166,7 +166,7 @@ def share_of(detector: str, by_draws: float, n: int, stderr: float | None) -> Dr
     return DrawsShare(detector, n, by_draws, share, enough)
 
 
-def _with(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
+def _with_draws(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
     """Return the answer set with the clean and noisy answers of these places."""
     at = list(places)
     noisy = tuple(answers.noisy[i] for i in at if i < len(answers.noisy))

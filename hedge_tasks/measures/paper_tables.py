@@ -165,7 +165,7 @@ def number_rows(rows: Sequence[ModelNumbers]) -> Table:
     return Table([], lines)
 
 
-def beside_of(published: Iterable[Published], prefix: str = "paper: ") -> dict[str, dict[str, float]]:
+def published_by_model(published: Iterable[Published], prefix: str = "paper: ") -> dict[str, dict[str, float]]:
     """Return published values by model; where two of the paper's tables have one, the first counts."""
     values: dict[str, dict[str, float]] = {}
     for number in published:

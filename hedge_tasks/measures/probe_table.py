@@ -174,7 +174,7 @@ class ProbeData:
         """A number for each document's group, shape (n,)."""
         return group_numbers(self.groups)
 
-    def of_types(self, types: Sequence[str]) -> ProbeData:
+    def with_types_alone(self, types: Sequence[str]) -> ProbeData:
         """Return the same documents, of which nothing is known but the kind of question."""
         flags = np.array([[s.question_type == kind for kind in types] for s in self.scores], dtype=np.float32)
         # As wide as the attention of one layer: what `_TYPE_ALONE` looks at.
@@ -269,7 +269,7 @@ def probe_table(
     types = sorted({s.question_type for s in data.scores if s.question_type is not None})
     if len(types) > 1 and fit_on is None:
         try:
-            type_scores = fitted_scores(data.of_types(types), _TYPE_ALONE, seed=seed)
+            type_scores = fitted_scores(data.with_types_alone(types), _TYPE_ALONE, seed=seed)
         except DataError as error:
             left_out[_TYPE_ALONE.name] = str(error)
         else:
@@ -367,13 +367,13 @@ def foreign_auroc(
     """
     rng, areas = np.random.default_rng([seed, 2]), []
     for _ in range(CONTROLS):
-        elsewhere, folds = states[_of_another(groups, rng)], int(rng.integers(1 << 30))
+        elsewhere, folds = states[_places_elsewhere(groups, rng)], int(rng.integers(1 << 30))
         values = cross_fitted(detector, elsewhere, targets, labels, groups, repeats=1, seed=folds)
         areas.append(_area(values, labels))
     return float(np.mean(areas))
 
 
-def _of_another(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
+def _places_elsewhere(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
     """For each document one of another group; every document is taken once, where that is possible."""
     own_groups = np.asarray(groups, dtype=object)
     n = len(own_groups)

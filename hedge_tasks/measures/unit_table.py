@@ -16,7 +16,16 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.detector_table import DetectorNumbers, differences
-from hedge_tasks.measures.unit_numbers import TEXT, best_of, best_way, flagged, is_blind, names_in, top_unit, with_text
+from hedge_tasks.measures.unit_numbers import (
+    TEXT,
+    best_of,
+    detectors_in,
+    flagged,
+    is_blind,
+    top_unit,
+    turned_to_best,
+    with_text,
+)
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
@@ -128,7 +137,7 @@ def unit_table(
             f"{scored.title}: none of {len(counted.units)} claims has a label that counts and known support"
         )
     units, why_no_text = with_text(units, seed)
-    columns, left_out = columns_of(units, names_in(units))
+    columns, left_out = columns_of(units, detectors_in(units))
     if why_no_text:
         left_out[TEXT] = why_no_text
     else:  # also where it says the same of every unit: that is a finding about the wording
@@ -185,7 +194,7 @@ def detector_rows(
     Returns:
         The rows, and the names of the best blind baseline over all units and within answers.
     """
-    turned = {name: best_way(column) if facts[name].blind else column for name, column in columns.items()}
+    turned = {name: turned_to_best(column) if facts[name].blind else column for name, column in columns.items()}
     over_all = {name: column.auroc() for name, column in turned.items()}
     inside = {name: column.within() for name, column in turned.items()}
     blind = [name for name in turned if facts[name].blind]

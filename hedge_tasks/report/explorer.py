@@ -76,7 +76,7 @@ def explorer_data(
         "clusterings": list(analysis.scores),
         "alphas": {name: analysis.scorers[name].alpha for name in analysis.scores if name in analysis.scorers},
         "scores": names,
-        "detectors": {name: _about(name) for name in names},
+        "detectors": {name: _detector_facts(name) for name in names},
         "sources": pairs.sources,
         "images": [*pictures.addresses, *seen.addresses],
         "questions": [entries.question(a) for a in answer_sets],
@@ -109,10 +109,10 @@ def surprises_first(data: Any, most: int = READ_WITHOUT_SCRIPT) -> list[dict[str
         return 1 - rank if question["label"] else rank
 
     ranked = sorted(zip(data["questions"], values, strict=True), key=surprise, reverse=True)
-    return [_read(question, names, first, data) for question, _ in ranked[:most]]
+    return [_without_script(question, names, first, data) for question, _ in ranked[:most]]
 
 
-def _read(question: Mapping[str, Any], names: Sequence[str], first: str | None, data: Any) -> dict[str, Any]:
+def _without_script(question: Mapping[str, Any], names: Sequence[str], first: str | None, data: Any) -> dict[str, Any]:
     counts: dict[int, int] = {}
     for place in question["answers"][1:]:
         counts[place] = counts.get(place, 0) + 1
@@ -131,7 +131,7 @@ def _read(question: Mapping[str, Any], names: Sequence[str], first: str | None, 
     }
 
 
-def _about(name: str) -> dict[str, str]:
+def _detector_facts(name: str) -> dict[str, str]:
     if name not in registry.names():
         return {"label": name, "title": name, "unit": "", "source": ""}
     detector = registry.get(name)
@@ -173,11 +173,11 @@ class _QuestionEntries:
             "clusters": {name: list(scores[answers.id].cluster_ids) for name, scores in self.by_clustering.items()},
             "scores": {name: _scores(scores[answers.id]) for name, scores in self.by_clustering.items()},
             "pairs": list(self.pairs.get(answers.id, ())),
-            **self._seen(answers.id),
+            **self._pictures_seen(answers.id),
         }
         return {key: value for key, value in fields.items() if value not in ("", [])}
 
-    def _seen(self, id: str) -> dict[str, Any]:
+    def _pictures_seen(self, id: str) -> dict[str, Any]:
         if id not in self.seen.of_document:
             return {}
         seen, start = self.seen.of_document[id], len(self.pictures.addresses)

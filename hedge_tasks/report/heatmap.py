@@ -146,9 +146,13 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
     categories = categories_chart(labelled)
     charts = [*([] if categories.empty else [categories]), rates_chart(labelled)]
     unreliable = {i: reason for i, a in enumerate(analyses) if (reason := health_of(a.run).unreliable)}
+    if len(tasks) == 1:
+        panels = _panels_by_clustering(analyses, within_task)
+    else:
+        panels = _panels_by_number(analyses, tasks, within_task)
     return {
         "unreliable": {i: (names[i], reason) for i, reason in unreliable.items()},
-        "panels": _of_one_task(analyses, within_task) if len(tasks) == 1 else _of_tasks(analyses, tasks, within_task),
+        "panels": panels,
         "choice": "Clustering" if len(tasks) == 1 else "Number",
         "levels": LEVELS,
         "n_pairs": len(pairs),
@@ -168,7 +172,7 @@ def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> li
     ]
 
 
-def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequence[str]) -> list[HeatMap]:
+def _panels_by_number(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequence[str]) -> list[HeatMap]:
     """Models by tasks, a panel for every number; what most runs have stands first."""
     panels = []
     for number in _numbers(analyses):
@@ -178,7 +182,7 @@ def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequenc
     return sorted(panels, key=lambda panel: -panel.defined)
 
 
-def _of_one_task(analyses: Sequence[Analysis], names: Sequence[str]) -> list[HeatMap]:
+def _panels_by_clustering(analyses: Sequence[Analysis], names: Sequence[str]) -> list[HeatMap]:
     """Models by numbers, a panel for every clustering."""
     numbers, everywhere = list(_numbers(analyses)), set(range(len(analyses)))
     general = [number for number in numbers if number.clustering is None]
@@ -229,7 +233,7 @@ def _panel(
     together = f"Models and their numbers{', clustering ' + name if name else ''}"
     title = together if scale is None else name[:1].upper() + name[1:]
     csv = _csv([number for _, number, _ in columns], analyses)
-    return HeatMap(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _saved(title, csv))
+    return HeatMap(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _csv_for_script(title, csv))
 
 
 def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[HeatMapCell]:
@@ -254,7 +258,7 @@ def _csv(numbers: Sequence[NumberOfRuns], analyses: Sequence[Analysis]) -> str:
     return as_csv(lines)
 
 
-def _saved(title: str, csv: str) -> Markup:
+def _csv_for_script(title: str, csv: str) -> Markup:
     from markupsafe import Markup
 
     # Safe: nothing in it can end the script element it stands in.

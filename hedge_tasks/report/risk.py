@@ -136,11 +136,11 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
         "rate": rates[0],
         "start": min(10, max(1, math.floor(50 * rates[0]))),
         "most": max(5, math.ceil(100 * max(rates))),
-        "rules": [_written(rule) for rule in rules],
+        "rules": [_rule_for_script(rule) for rule in rules],
     }
 
 
-def _written(rule: ThresholdRule) -> dict[str, Any]:
+def _rule_for_script(rule: ThresholdRule) -> dict[str, Any]:
     # JSON has no infinity, which an impossible answer's score is.
     points = [(p.threshold if math.isfinite(p.threshold) else str(p.threshold), p.n, p.n_wrong) for p in rule.points]
     names = {"clustering": rule.clustering, "detector": rule.detector, "name": rule.name}

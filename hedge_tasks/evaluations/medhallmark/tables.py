@@ -16,7 +16,7 @@ from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL
 from hedge_tasks.evaluations.medhallmark.wording import BertScore, InCommon
 from hedge_tasks.measures.measure import Measure, by_name
 from hedge_tasks.measures.of_run import Document, compare_documents, documents_of, estimate_of
-from hedge_tasks.measures.paper_tables import Change, ModelNumbers, beside_of, changes_table, wide_table
+from hedge_tasks.measures.paper_tables import Change, ModelNumbers, changes_table, published_by_model, wide_table
 from hedge_tasks.measures.published import Published, model_of_paper, read_published
 from hedge_tasks.numbers import PERCENT, Column, Number, Table, format_number
 from hedge_tasks.numbers.table import Cell
@@ -215,7 +215,7 @@ def tables_of(
     tables = []
     for setting, (where, what) in SETTINGS.items():
         mine = [_without(one.numbers, "setting") for one in found if one.setting == setting]
-        beside = beside_of(p for p in published if p.setting == setting)
+        beside = published_by_model(p for p in published if p.setting == setting)
         blocks = {f"{where}: {what}": SHORT}
         if setting in ("vqa", "counterfactual", "irg"):
             blocks[f"{where}, in detail"] = LONG

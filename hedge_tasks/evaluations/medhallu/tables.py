@@ -20,10 +20,10 @@ from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
     adjusted,
-    beside_of,
     changes_table,
     number_rows,
     numbers_in,
+    published_by_model,
     wide_table,
 )
 from hedge_tasks.measures.published import Published, model_of_paper, read_published
@@ -278,7 +278,7 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change], published: Seq
         ]
         if there:
             accuracies = {m.name for m in measures if m.name.startswith("accuracy_")}
-            beside = beside_of(p for p in published if p.measure in accuracies)
+            beside = published_by_model(p for p in published if p.measure in accuracies)
             by_category = measures is RECALL or measures is BLOCKS[_BY_CATEGORY]
             tables.append(wide_table(there, measures, title=block, names=short, beside=beside, counts=by_category))
     if changes:

@@ -120,7 +120,7 @@ class ObjectShare(OfSums):
             return f"{part} hallucinated objects, but the label is {document['label']}"
         return None
 
-    def again(self, document: Record, judge: Record) -> Record | None:
+    def recomputed(self, document: Record, judge: Record) -> Record | None:
         """The record out of the story and the replies to its rechecks.
 
         None where the rechecks are not there, a model read replies or said what is in the image, or another edition
@@ -186,7 +186,7 @@ class ShareGap(ObjectShare):
     def fault(self, record: Record, document: Record) -> str | None:
         return None
 
-    def again(self, document: Record, judge: Record) -> Record | None:
+    def recomputed(self, document: Record, judge: Record) -> Record | None:
         return None
 
 

@@ -93,14 +93,14 @@ class Site:
         """
         with self._lock:
             if path == "/":
-                return self._first()
+                return self._first_page()
             finished = self._finished()
             if path in ("/report", "/detectors"):
-                return self._made(path, finished) if finished else None
+                return self._cached_page(path, finished) if finished else None
             chosen = [run for run in finished if path in run.pages]
-            return self._made(path, chosen) if chosen else None
+            return self._cached_page(path, chosen) if chosen else None
 
-    def _first(self) -> str:
+    def _first_page(self) -> str:
         scripts = [asset("page.js"), asset("live.js")]
         finished = self._finished()
         now = datetime.now(timezone.utc)
@@ -128,7 +128,7 @@ class Site:
         """Return the newest run of each task and model, as `hedge report` takes them; damaged files are passed over."""
         newest: dict[tuple[str, str], Run] = {}
         for file in self._run_files():
-            run = self._read(file)
+            run = self._read_cached(file)
             if run is not None:
                 previous = newest.get((run.task, run.model))
                 if previous is None or previous.created <= run.created:
@@ -147,7 +147,7 @@ class Site:
                 files += run_paths(folder)
         return list(dict.fromkeys(files))
 
-    def _read(self, file: Path) -> Run | None:
+    def _read_cached(self, file: Path) -> Run | None:
         changed = file.stat().st_mtime_ns
         cached = self._runs.get(file)
         if cached is not None and cached[0] == changed:
@@ -165,7 +165,7 @@ class Site:
         self._runs[file] = (changed, run)
         return run
 
-    def _beside(self) -> list[tuple[Path, int]]:
+    def _files_beside_runs(self) -> list[tuple[Path, int]]:
         """Return what a report looks at besides the run files: lmms-eval's results, and claims that are kept with a
         run.
         """
@@ -175,16 +175,19 @@ class Site:
         }
         return [(file, file.stat().st_mtime_ns) for file in sorted(files)]
 
-    def _made(self, path: str, finished: Sequence[Finished]) -> str:
+    def _cached_page(self, path: str, finished: Sequence[Finished]) -> str:
         runs = [entry.run for entry in finished]
-        sources = (*((run.path, self._runs[run.path][0]) for run in runs if run.path is not None), *self._beside())
+        sources = (
+            *((run.path, self._runs[run.path][0]) for run in runs if run.path is not None),
+            *self._files_beside_runs(),
+        )
         cached = self._pages.get(path)
         if cached is None or cached[0] != sources:
-            cached = (sources, self._make(path, finished))
+            cached = (sources, self._build_page(path, finished))
             self._pages[path] = cached
         return cached[1]
 
-    def _make(self, path: str, finished: Sequence[Finished]) -> str:
+    def _build_page(self, path: str, finished: Sequence[Finished]) -> str:
         views = views_of(path, finished)
         if path.endswith("/detectors"):
             return detectors_of(finished, views)
