@@ -25,7 +25,7 @@ from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.leaderboard.units import of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings
-from hedge_tasks.measures.kept_units import measured_claims, score_kept_claims
+from hedge_tasks.measures.kept_claims import measured_claims, score_kept_claims
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.scoring.claim_files import keep_support, unpacked

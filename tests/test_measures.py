@@ -12,9 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.measures.measure import Count, Mean, Measure, OfSums, Rate, bounds_of
-from hedge_tasks.measures.of_run import Document, compare_documents
 from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
@@ -26,6 +24,8 @@ from hedge_tasks.measures.paper_tables import (
     wide_table,
 )
 from hedge_tasks.measures.published import Published
+from hedge_tasks.measures.run_measures import Document, compare_documents
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import Comparison, compare_rates, estimate_mean
 

@@ -21,7 +21,7 @@ from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import hallucination_rate
-from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.numbers import PERCENT
 from hedge_tasks.report import ReportOptions, build_report, result_files

@@ -20,8 +20,8 @@ from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.suite import auroc_of, measured_of, metrics_of
-from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
 from hedge_tasks.statistics import ratio

@@ -15,7 +15,7 @@ from typing import Any
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.measures.measure import OfSums
-from hedge_tasks.measures.of_run import Document, document_of, documents_of, estimate_of, sums_of
+from hedge_tasks.measures.run_measures import Document, document_of, documents_of, estimate_of, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 

@@ -20,7 +20,7 @@ from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.units import Unit, UnitEvidence, columns_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
-from hedge_tasks.measures.kept_units import score_kept_claims
+from hedge_tasks.measures.kept_claims import score_kept_claims
 from hedge_tasks.measures.unit_numbers import TEXT, detectors_in, is_blind, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
 from hedge_tasks.numbers import Number

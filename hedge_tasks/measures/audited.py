@@ -15,9 +15,9 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.curves import other_measures
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.measures.measure import separate_groups
-from hedge_tasks.measures.of_run import documents_of, estimate_of, scored_documents, sums_of
+from hedge_tasks.measures.run_measures import documents_of, estimate_of, scored_documents, sums_of
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.numbers import ONE_DIGIT, WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES

@@ -11,8 +11,8 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc
-from hedge_tasks.measures.of_run import Document, compare_documents, scored_documents
+from hedge_tasks.measures.run_measures import Document, compare_documents, scored_documents
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison
 

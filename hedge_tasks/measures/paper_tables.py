@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.measures.of_run import documents_of, estimate_of
 from hedge_tasks.measures.published import Published
+from hedge_tasks.measures.run_measures import documents_of, estimate_of
 from hedge_tasks.numbers import MISSING, Column, Format, Number, Table, format_interval, format_number, format_value
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run

@@ -31,7 +31,7 @@ from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.blind import SIGNIFICANT, BlindRow, against_blind
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.detector_table import differences
-from hedge_tasks.measures.of_run import numbers_of_run
+from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.measures.trust_state import TrustState, trust_of
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE_PERCENT, Number, count_of, format_interval, format_number
 from hedge_tasks.runs.audit_files import audit_of

@@ -12,10 +12,10 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import OfSums
-from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.run_finding import RunFinding, finding_of
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.measures.curves import hallucination_rate
-from hedge_tasks.measures.known import HALLUCINATION_RATE
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, Format, Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.analysis import Analysis, compare_between

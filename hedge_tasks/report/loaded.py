@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.measures.kept_units import score_kept_claims
+from hedge_tasks.measures.kept_claims import score_kept_claims
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
 from hedge_tasks.plots import (

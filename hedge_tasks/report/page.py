@@ -11,8 +11,8 @@ from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
-from hedge_tasks.measures.paper import CellResult, place_runs, published, published_cells
-from hedge_tasks.measures.paper.published import SCORES, filter_name
+from hedge_tasks.measures.hedge_paper import CellResult, place_runs, published, published_cells
+from hedge_tasks.measures.hedge_paper.published import SCORES, filter_name
 from hedge_tasks.numbers import Format, Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart

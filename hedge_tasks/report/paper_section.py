@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.evaluation import installed_tables
-from hedge_tasks.measures.of_run import evaluation_of
+from hedge_tasks.measures.run_measures import evaluation_of
 from hedge_tasks.numbers import Table
 from hedge_tasks.runs.run_files import Run
 

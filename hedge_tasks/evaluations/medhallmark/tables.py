@@ -15,9 +15,9 @@ from hedge_tasks.evaluations.medhallmark import measures, wording
 from hedge_tasks.evaluations.medhallmark.measures import MEDIHALL
 from hedge_tasks.evaluations.medhallmark.wording import BertScore, InCommon
 from hedge_tasks.measures.measure import Measure, by_name
-from hedge_tasks.measures.of_run import Document, compare_documents, documents_of, estimate_of
 from hedge_tasks.measures.paper_tables import Change, ModelNumbers, changes_table, published_by_model, wide_table
 from hedge_tasks.measures.published import Published, model_of_paper, read_published
+from hedge_tasks.measures.run_measures import Document, compare_documents, documents_of, estimate_of
 from hedge_tasks.numbers import PERCENT, Column, Number, Table, format_number
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.model_names import short_names

@@ -22,8 +22,8 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, said_of
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.mesh import MESH
-from hedge_tasks.measures.known import DetectorAuroc
 from hedge_tasks.measures.measure import Auroc, Mean, Measure, OfSums, Record, ScoredCase
+from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.statistics.base import FloatArray

@@ -15,7 +15,6 @@ from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, said_o
 from hedge_tasks.evaluations.medhallu.measures import LEVELS, MEASURES
 from hedge_tasks.evaluations.medhallu.mesh import MESH
 from hedge_tasks.measures.measure import Measure, OfSums, by_name
-from hedge_tasks.measures.of_run import documents_of
 from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
@@ -27,6 +26,7 @@ from hedge_tasks.measures.paper_tables import (
     wide_table,
 )
 from hedge_tasks.measures.published import Published, model_of_paper, read_published
+from hedge_tasks.measures.run_measures import documents_of
 from hedge_tasks.numbers import PERCENT, Table, format_number, format_value
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import short_names

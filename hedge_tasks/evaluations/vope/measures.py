@@ -31,8 +31,8 @@ from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, s
 from hedge_tasks.evaluations.vope.presence import EXACT
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
-from hedge_tasks.measures.known import DetectorAuroc
 from hedge_tasks.measures.measure import Auroc, Count, Measure, OfSums, Record, ScoredCase, bounds_of
+from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.statistics.base import FloatArray
 

@@ -79,7 +79,7 @@ def published(table: int) -> dict[PublishedNumber, float]:
     if table not in TABLES:
         raise ConfigError(f"table {table}: the numbers of tables 2 and 3 are here")
     read = _read_table_2 if table == 2 else _read_table_3
-    text = (resources.files("hedge_tasks.measures.paper") / f"table{table}.csv").read_text("utf-8")
+    text = (resources.files("hedge_tasks.measures.hedge_paper") / f"table{table}.csv").read_text("utf-8")
     return read(list(csv.DictReader(text.splitlines())))
 
 

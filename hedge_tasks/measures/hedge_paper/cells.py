@@ -11,7 +11,15 @@ from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.measures.paper.published import MODELS, PROMPTS, SCORES, Key, PublishedNumber, filter_name, published
+from hedge_tasks.measures.hedge_paper.published import (
+    MODELS,
+    PROMPTS,
+    SCORES,
+    Key,
+    PublishedNumber,
+    filter_name,
+    published,
+)
 from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run

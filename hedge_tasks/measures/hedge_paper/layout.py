@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.io import tables
-from hedge_tasks.measures.paper.cells import CellResult
-from hedge_tasks.measures.paper.published import (
+from hedge_tasks.measures.hedge_paper.cells import CellResult
+from hedge_tasks.measures.hedge_paper.published import (
     DATASETS,
     FILTERS,
     MODELS,
