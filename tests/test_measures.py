@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.measure import Count, Mean, Measure, OfSums, Rate, bounds_of
+from hedge_tasks.measures.measure import Count, Mean, Measure, Rate, SumsMeasure, bounds_of
 from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
@@ -135,7 +135,7 @@ def test_aurocs_are_compared_on_documents_with_score_and_label_in_both() -> None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Half(OfSums):
+class Half(SumsMeasure):
     """Named only."""
 
 

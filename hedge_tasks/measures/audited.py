@@ -101,7 +101,7 @@ class ReadingByExperts:
 
 
 def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
-    """Return a line that says whose labels a run's numbers rest on."""
+    """Return a line about the source of the labels of a run's numbers."""
     judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common()]
     whose = f"the judge's ({', '.join(judges[:2])})" if judges else "those that came with the answers"
     if audit is not None:

@@ -115,7 +115,7 @@ def with_probes(
 
     Args:
         data: of `scored`.
-        prices: whether the ROC-AUC is told for fewer labels as well.
+        prices: whether the ROC-AUC is also measured with fewer labels.
         fit_on: another run to be fitted on; None cross-fits within this one.
         fitted_on: what it is called.
 

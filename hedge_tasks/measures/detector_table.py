@@ -51,7 +51,7 @@ class DetectorNumbers:
         seconds: that evidence and score took here, for all questions; what was kept with the run is looked up. None
             where they are not counted.
         blind: whether it sees neither image nor draws.
-        reversed: a blind baseline whose ROC-AUC is below 0.5 is turned round: whoever has labels would do so.
+        reversed: whether a blind baseline's sign is turned because its ROC-AUC is below 0.5.
         top, flagged: of parts only; None where they are undefined.
         passes: prompts that the model read once more for it.
         labels: documents it was fitted on, the mean over folds; 0 where it is not fitted to labels.
@@ -88,7 +88,7 @@ class DetectorTable:
         left_out: detector -> why it has none.
         advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
         scores: of all questions by the detectors with a row.
-        blind: what sees neither picture nor draws, beside the detectors; None where nobody asked for it.
+        blind: baselines that see neither picture nor draws, beside the detectors; None where they were not measured.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
         independent: detector -> its ROC-AUC without the judge's errors, if these are independent of the score; where a
             check of the judge stands beside the run, and no audit.
@@ -146,7 +146,7 @@ def detector_table(
         budget: most draws a question. Every detector then gets as many of the first answers as it can pay, clean and
             noisy alike where it looks at both: of 20 draws semantic entropy gets 20 clean ones and VASE 10 + 10. What
             it does not pay for it does not see, in the clustering neither.
-        only_kept: whether detectors are left out for which a model would have to be asked about all pairs of answers,
+        only_kept: whether detectors are left out that need a model's outputs for all pairs of answers,
             because the run keeps evidence, but not this.
         blind: whether blind baselines are measured, too.
         fitted: detectors that are fitted, cross-fitted by image on what was kept from inside the model.
@@ -319,7 +319,7 @@ def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
 def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], *, seed: int = 0) -> list[Rank]:
     """Return the mean rank over runs of every detector that all of them have, the best first.
 
-    The interval is that of resampling the runs, or groups of them: it says how far other runs like these would have
+    The interval is by resampling runs, or groups of them: it shows how far other runs like these would have
     another order, and is rough with few of them.
 
     Args:

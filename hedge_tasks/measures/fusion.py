@@ -1,4 +1,4 @@
-"""Detectors fused into one: what supervised fusion seems to be worth, what it is worth, and what comes for nothing.
+"""Detectors fused into one: supervised fusion in sample and cross-fitted, and the mean of ranks without labels.
 
 A model that is fitted and read on the same documents looks perfect (a gradient-boosted one reaches 1.000 on noise), so
 both numbers stand side by side: in sample, and cross-fitted, where no document, and no other one about its image, is

@@ -1,4 +1,4 @@
-"""The claims that are kept with a run, scored and measured: no model is asked."""
+"""The claims that are kept with a run, scored and measured without a model."""
 
 from __future__ import annotations
 

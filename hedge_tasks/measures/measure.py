@@ -97,7 +97,7 @@ class Measure:
 
         Args:
             scores: of its answers, with id, label, group and question type.
-            verdict: of the judge: `judge`, `reason` and whatever else it says.
+            verdict: of the judge: `judge`, `reason` and its further fields.
             document: its row of the data set.
         """
         raise TypeError(f"{type(self).__name__} is abstract")
@@ -117,7 +117,7 @@ class Measure:
         Args:
             records: of all documents.
             groups: of each record; None for those that the records name. Documents of a group vary together.
-            audit: what experts said of a sample of them, in their order: the number is then against experts; without,
+            audit: labels of experts on a sample of them, in their order: the number is then against experts; without,
                 it is against the judge.
         """
         if audit is None:
@@ -158,7 +158,7 @@ class Measure:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfSums(Measure):
+class SumsMeasure(Measure):
     """A function of sums over documents: a mean, a share of all objects, an F1.
 
     Standard error and interval are between groups of documents. A subclass says what each document adds to the sums,
@@ -187,7 +187,7 @@ class OfSums(Measure):
         raise LookupError(self.name)
 
     def label_of(self, record: Record) -> int | None:
-        """Return the judge's label of a record, as far as it tells."""
+        """Return the judge's label of a record; None where it has none."""
         return None
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
@@ -222,7 +222,7 @@ class OfSums(Measure):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Mean(OfSums):
+class Mean(SumsMeasure):
     """Mean of `value` over the records in which it is not None."""
 
     def counts(self, records: Sequence[Record]) -> FloatArray:

@@ -1,6 +1,6 @@
 """Tables of a paper out of finished runs: rows of numbers by measure, the published values beside them, differences.
 
-A suite says which runs make a row, which measures are its columns and what is printed of whom; this lays them out.
+A suite chooses the runs of a row, the measures of the columns and the published values; this module lays them out.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def tall_table(
     Args:
         names: short names of texts in `about`.
         units, groups: headings of their counts; empty for no such column.
-        paper: heading of the published values; empty for a column that says of which model they are.
+        paper: heading of the published values; empty for a column that names the paper's model.
     """
     about = list(dict.fromkeys(key for row in rows for key in row.about))
     columns = [*map(Column, about), Column("measure", " "), Column("ours"), Column("95 %")]

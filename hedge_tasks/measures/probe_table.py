@@ -23,7 +23,7 @@ from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.statistics import auroc
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
-"""Numbers of labelled documents that the label price is told for, where a run has more."""
+"""Numbers of labelled documents at which the label price is measured, where a run has more."""
 
 SEMANTIC_ENTROPY = "se"
 """The detector that entropy probes are fitted to."""
@@ -57,7 +57,7 @@ class ProbeRow:
         labels: documents it was fitted on, the mean over folds; 0 where it needs none.
         estimate: ROC-AUC.
         shuffled: ROC-AUC when fitted to shuffled labels, the mean over shuffles: 0.5 where nothing leaks. None where
-            the control was not asked for or does not apply.
+            the control was switched off or does not apply.
         foreign: ROC-AUC with the states of another image's document: what is left has nothing to do with the document.
         prices: number of labels -> ROC-AUC.
         passes: prompts that the model read once more for it.
@@ -241,7 +241,7 @@ def probe_table(
         detectors: that are fitted.
         beside: ordinary detectors that `data.scores` have -> title, draws and passes.
         controls: whether shuffled labels and another image's states are tried, too.
-        prices: whether the ROC-AUC is told for fewer labels as well.
+        prices: whether the ROC-AUC is also measured with fewer labels.
         fit_on: another run to be fitted on; None cross-fits within this one.
         fitted_on: what it is called.
         seed: of partitions and shuffles.

@@ -329,7 +329,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def lead_sentence(name: str, number: Number, *, subject: str, wrong: str, right: str, note: str) -> str:
-    """Say how often a detector ranks a wrong unit above a right one, and where that cannot be told from chance.
+    """Return a sentence on how often a detector ranks a wrong unit above a right one, and whether that is chance.
 
     Args:
         name: of the detector, for people.

@@ -10,7 +10,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import installed_measures
-from hedge_tasks.measures.measure import Measure, OfSums, Record
+from hedge_tasks.measures.measure import Measure, Record, SumsMeasure
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison
@@ -50,13 +50,13 @@ def measures_of(settings: Mapping[str, Any]) -> list[Measure]:
     return [measure for measure in installed if measure.kept and (rows is None or measure.name in rows)]
 
 
-def sums_of(settings: Mapping[str, Any]) -> list[OfSums]:
+def sums_of(settings: Mapping[str, Any]) -> list[SumsMeasure]:
     """Return those of `measures_of` that reports and submissions have: functions of sums over documents."""
-    return [measure for measure in measures_of(settings) if isinstance(measure, OfSums)]
+    return [measure for measure in measures_of(settings) if isinstance(measure, SumsMeasure)]
 
 
 def by_any_name(measures: Iterable[Measure]) -> dict[str, Measure]:
-    """Return measures by every name that they may be asked for by; where two have one, the first."""
+    """Return measures by all their names; where two share a name, the first."""
     named: dict[str, Measure] = {}
     for measure in measures:
         for name in (measure.name, *measure.also):
@@ -97,7 +97,7 @@ def estimate_of(measure: Measure, documents: Sequence[Document], experts: Expert
     return measure.estimate([d.record for d in documents], [d.group for d in documents], experts)
 
 
-def numbers_of_run(run: Run) -> list[tuple[OfSums, Number]]:
+def numbers_of_run(run: Run) -> list[tuple[SumsMeasure, Number]]:
     """Return all of a run's own numbers; one that it does not record is undefined with the reason."""
     numbers = []
     for measure in sums_of(run.settings):

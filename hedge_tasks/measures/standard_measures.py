@@ -381,7 +381,7 @@ def known_measures() -> dict[str, Measure]:
 
 
 def looks_at_samples(measure: Measure) -> bool:
-    """Return whether a measure is about sampled answers: it says so, or all its detectors cost draws."""
+    """Return whether a measure is about sampled answers: it is declared so, or all its detectors cost draws."""
     installed = {*registry.names(), *registry.names("claim")}
     detectors = [registry.get(name) for name in measure.detectors if name in installed]
     return measure.of_samples or (bool(detectors) and all(detector.draws(1, 1) > 0 for detector in detectors))

@@ -88,7 +88,7 @@ def with_text(units: Sequence[Unit], seed: int = 0) -> tuple[tuple[Unit, ...], s
 
 
 def turned_to_best(column: Labelled) -> Labelled:
-    """Return a blind baseline the way round in which it is better, as whoever has labels would turn it."""
+    """Return a blind baseline, its sign turned where the ROC-AUC is below 0.5, as anyone with labels would do."""
     value = column.auroc().value
     return column.turned if value is not None and value < 0.5 else column
 
@@ -161,7 +161,7 @@ def units_by_answer(
     Args:
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
         text: whether the classifier of their wording is fitted, too; its scores are those of `TEXT`.
-        why_unlabelled: said where no claim has a label.
+        why_unlabelled: reason that is given where no claim has a label.
     """
     units = claim_units(scored, silent=silent, errors=errors).labelled
     unlabelled = "" if units else why_unlabelled or "no claim has a label"

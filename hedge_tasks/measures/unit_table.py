@@ -33,7 +33,7 @@ from hedge_tasks.statistics import StratifiedAuroc
 from hedge_tasks.statistics.base import FloatArray
 
 FLAGGED = 0.2
-"""Share of the units that is flagged, where nobody says otherwise."""
+"""Share of the units that is flagged by default."""
 
 _SIZES = (1, 2, 3, 5, 10, 20, 30, 50)
 _CURVE = ("claim_radflag", "claim_luq", "claim_contradiction")

@@ -213,7 +213,7 @@ def reason_lines(word: str, reasons: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for every reason, with the names that it is given for.
 
     Args:
-        word: what befell the names, such as "left out".
+        word: in front of the names, such as "left out".
         reasons: pairs of name and reason.
 
     Example:

@@ -150,7 +150,7 @@ def strata_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAME
 def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
     """ROC-AUC of every detector under each clustering (filter).
 
-    Few detectors are colours, and clusterings are rows; many are rows, for nobody tells twenty colours apart.
+    Few detectors are colours, and clusterings are rows; many are rows, since twenty colours cannot be told apart.
     """
     cells = {(c, name_of(d)): e for c, of_clustering in estimates.items() for d, e in of_clustering.items()}
     cells = {key: e for key, e in cells.items() if e.value is not None}

@@ -1,4 +1,4 @@
-"""Everything a report says about a run, as numbers: one pass over its answers under each of its clusterings."""
+"""The numbers of a run's report: one pass over its answers under each of its clusterings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.measures.measure import OfSums
+from hedge_tasks.measures.measure import SumsMeasure
 from hedge_tasks.measures.run_finding import RunFinding, finding_of
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
@@ -51,7 +51,7 @@ class Analysis:
     left_out: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[str, Chart] = field(default_factory=dict)
     thresholds: Mapping[str, Chart] = field(default_factory=dict)
-    suite: Sequence[tuple[OfSums, Number]] = ()
+    suite: Sequence[tuple[SumsMeasure, Number]] = ()
 
     @property
     def labels(self) -> list[int]:

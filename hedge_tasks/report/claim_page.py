@@ -152,7 +152,7 @@ def ranked_answers(scored: ScoredClaims, name: str) -> list[tuple[float, ScoredA
 
 
 def _verdict(answer: ScoredAnswer, verdict: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """Return the verdict on the whole answer: its label, and why; None where nobody has judged it."""
+    """Return the verdict on the whole answer: its label, and why; None where it was not judged."""
     label = answer.answers.label
     if label is None and not verdict:
         return None
@@ -258,7 +258,7 @@ def _segments(answer: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tu
 
 
 def _draws(answer: ScoredAnswer, k: int) -> list[dict[str, Any]]:
-    """Return what each draw says of a claim, with its sentence nearest to the claim: those that contradict first."""
+    """Return the verdict of each draw on a claim, with its sentence nearest to the claim: contradictions first."""
     claim_words = frozenset(words(answer.claims[k].text))
     answers = [*answer.answers.clean, *answer.answers.noisy]
     rows = []

@@ -17,7 +17,7 @@ ANSWERS = 3
 
 
 def claim_section(run: Run, anchor: str, pictures: Thumbnails = NONE) -> dict[str, Any] | None:
-    """Return the template's view of the claims kept with a run; None where nothing is kept. No model is asked.
+    """Return the template's view of the claims kept with a run; None where nothing is kept. No model is called.
 
     Args:
         anchor: in front of all anchors of this run.

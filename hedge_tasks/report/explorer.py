@@ -1,4 +1,4 @@
-"""The questions of a run as data for the page: answers, clusters, scores, verdicts, and what models said of pairs."""
+"""The questions of a run as data for the page: answers, clusters, scores, verdicts, and models' outputs for pairs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT_BUDGET = 8_000_000
 """Bytes of all answers of a page together."""
 
 PAIR_BUDGET = 3_000_000
-"""Bytes of what models said of pairs of answers, of a page together."""
+"""Bytes of the models' outputs for pairs of answers, of a page together."""
 
 READ_WITHOUT_SCRIPT = 60
 """Questions that readers without script find, of each run."""
@@ -42,7 +42,7 @@ _DIGITS = 5
 _MOST_TEXTS = 24
 _MOST_VOTES = 9
 _UNKNOWN, _SCALE = 255, 250
-"""A number between 0 and 1 is written as one byte: so many steps, and one value for "nobody said"."""
+"""A number between 0 and 1 is written as one byte: so many steps, and one value for "unknown"."""
 
 
 def explorer_data(

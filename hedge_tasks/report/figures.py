@@ -1,4 +1,4 @@
-"""Surroundings of a chart on a page: its caption, and its numbers for whoever saves them."""
+"""Surroundings of a chart on a page: its caption, and its numbers for saving."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ LEVELS = 9
 """Shades of a cell above none."""
 
 _MOST_COMPARED = 6
-"""Runs of more models than this are not compared in pairs: nobody reads fifteen pairs a score."""
+"""Runs of more models than this are not compared in pairs: fifteen pairs a score are too many to read."""
 
 _MODEL = 200
 _HALF = 0.5
@@ -111,7 +111,7 @@ class HeatMap:
         scale: of the shades; None where columns have their own.
         columns: their names.
         rows: short name of a model, its whole name, and its runs' cells in every column.
-        numbers: name, title and CSV, for whoever saves it.
+        numbers: name, title and CSV, for saving.
     """
 
     name: str

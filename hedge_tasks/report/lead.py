@@ -1,4 +1,4 @@
-"""The first screen of a run's section: what was asked of which model, how sound the run is, and what came of it."""
+"""The first screen of a run's section: its setup, its leading numbers, and its detectors as one figure."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _place(value: float, start: float) -> float:
 
 
 def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
-    """Return the detectors with their ROC-AUCs as one chart, for whoever saves it."""
+    """Return the detectors with their ROC-AUCs as one chart, for saving."""
     series = []
     for clustering in dict.fromkeys(bar.clustering for row in rows for bar in row.bars):
         points = [(i, bar.estimate) for i, row in enumerate(rows) for bar in row.bars if bar.clustering == clustering]

@@ -74,7 +74,7 @@ def build_report(
     Args:
         runs: as `hedge_tasks.runs.run_files.load_runs` reads them.
         results: lmms-eval's result files beside them.
-        progress: told what is being done.
+        progress: called with what is being done, in words.
         views: other pages about the runs.
 
     Raises:

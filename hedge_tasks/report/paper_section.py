@@ -18,7 +18,7 @@ class PaperSection:
 
     Attributes:
         name: of the evaluation, as `hedge paper` takes it.
-        tables: with what each says below it among its notes.
+        tables: with the reasons of undefined numbers among their notes.
         failed: why there are none; "" where there are.
     """
 

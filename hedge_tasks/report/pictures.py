@@ -109,7 +109,7 @@ def thumbnails(
     Args:
         configs: as for `stored_documents`.
         budget: bytes that all together may take.
-        stored: what that gave, where it has been asked already.
+        stored: its result, where it is known already.
     """
     rows, note = stored if stored is not None else stored_documents(run, configs)
     return Thumbnails((), {}, note) if note or not rows else _shrink_all(rows, budget, len(run.answer_sets))

@@ -23,7 +23,7 @@ class ResultLine:
         value: a number, or what lmms-eval wrote instead.
         stderr: None where it has none.
         higher_is_better: None where the task does not say.
-        n: documents, None where it is not said.
+        n: documents; None where the file does not have it.
     """
 
     task: str

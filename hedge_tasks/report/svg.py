@@ -36,7 +36,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point with its error bar, or a bar, with what is said when it is pointed at."""
+    """A point with its error bar, or a bar, with the text that is shown when it is pointed at."""
 
     x: float
     y: float

@@ -1,4 +1,4 @@
-"""Whether a judge that is asked about all claims of a draw in one call says what it says of each claim by itself."""
+"""Agreement of a judge's verdicts on all claims of a draw in one call with those on each claim by itself."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def joint_agreement(
     """Ask about the claims of n random joint calls once more, each claim by itself.
 
     Args:
-        supported: what the joint calls said.
+        supported: the support by the joint calls.
         engine: that made them.
         n: fewer where there are fewer calls with several claims.
         seed: of the choice.

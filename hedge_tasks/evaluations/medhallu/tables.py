@@ -14,7 +14,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallu.documents import ABOUT, CATEGORIES, said_of
 from hedge_tasks.evaluations.medhallu.measures import LEVELS, MEASURES
 from hedge_tasks.evaluations.medhallu.mesh import MESH
-from hedge_tasks.measures.measure import Measure, OfSums, by_name
+from hedge_tasks.measures.measure import Measure, SumsMeasure, by_name
 from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
@@ -34,7 +34,7 @@ from hedge_tasks.runs.run_files import Run
 
 _BY_NAME = by_name(MEASURES)
 
-_FROM_REPLIES = [m for m in MEASURES if isinstance(m, OfSums) and getattr(m, "parsing", None) is None]
+_FROM_REPLIES = [m for m in MEASURES if isinstance(m, SumsMeasure) and getattr(m, "parsing", None) is None]
 """Numbers of the verdicts of a run file, of whatever reading."""
 
 

@@ -31,7 +31,7 @@ from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, s
 from hedge_tasks.evaluations.vope.presence import EXACT
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
-from hedge_tasks.measures.measure import Auroc, Count, Measure, OfSums, Record, ScoredCase, bounds_of
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Record, ScoredCase, SumsMeasure, bounds_of
 from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.statistics.base import FloatArray
@@ -84,7 +84,7 @@ def both(first: ObjectNumber, second: ObjectNumber) -> ObjectNumber:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ObjectShare(OfSums):
+class ObjectShare(SumsMeasure):
     r"""A ratio of two counts, each summed over all stories.
 
     .. math:: \frac{\sum_i a_i}{\sum_i b_i}

@@ -1,4 +1,4 @@
-"""The pages of a folder over HTTP: to this machine alone, unless somebody asks for more and then with a key."""
+"""The pages of a folder over HTTP: to this machine alone, unless another host is chosen, and then with a key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ViewServer(ThreadingHTTPServer):
         key: what a browser must know; None where only programs of this machine get through.
 
     Raises:
-        ConfigError: nobody can listen there.
+        ConfigError: the address cannot be listened on.
     """
 
     daemon_threads = True

@@ -1,4 +1,4 @@
-"""Content of a folder: evaluations under way, finished runs, and their reports, made when asked for."""
+"""Content of a folder: evaluations under way, finished runs, and their reports, made on request."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Finished:
 
 
 class Site:
-    """The pages of a folder. Reports are made when they are asked for, and again when a run file is new.
+    """The pages of a folder. Reports are made on request, and again when a run file is new.
 
     Args:
         folder: lmms-eval's output folder, or one that holds several.
@@ -206,7 +206,7 @@ def views_of(path: str, finished: Sequence[Finished]) -> list[View]:
 
 
 def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
-    """Return the page about the detectors of some runs. No model is asked.
+    """Return the page about the detectors of some runs. No model is called.
 
     Raises:
         DataError: a run does not keep what its clustering needs of a model.
@@ -271,7 +271,7 @@ def _sampling_entry(sampling: Sampling, folder: Path) -> dict[str, Any]:
         "prompt": sampling.prompt,
         "folder": _relative(sampling.folder, folder),
         "state": sampling.state,
-        "said": _progress(sampling),
+        "progress": _progress(sampling),
         "percent": Format(1)(100 * share),
         "done": sampling.done,
         "planned": sampling.planned,
