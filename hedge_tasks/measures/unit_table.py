@@ -188,7 +188,7 @@ def detector_rows(
 
     Args:
         columns: scores of the labelled units by detector.
-        known: of the same detectors.
+        facts: about the same detectors.
         flag: share of the units that is flagged; None: neither flagged nor top units are looked at.
 
     Returns:

@@ -266,7 +266,7 @@ def threshold_chart(run: Run, scorer: Scorer, detectors: Sequence[str] | None = 
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 
     Args:
-        shown: detectors; those that look at no clusters are left out. By default those of the scorer.
+        detectors: by name; those that look at no clusters are left out. By default those of the scorer.
 
     Raises:
         ConfigError: the clustering has no threshold.

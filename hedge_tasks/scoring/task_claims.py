@@ -181,7 +181,7 @@ class TaskClaims:
         """Ask about the claims of this process's answers, join those of all processes, and score them.
 
         Args:
-            mine: answers of this process, those that `judged` has seen.
+            own_answers: answers of this process, those that `judged` has seen.
             run: answers and verdicts of all processes.
             detectors: of claims, whose scores the rows need.
         """
