@@ -124,7 +124,7 @@ def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HEDGE_NLI_MODEL", "package://hedge_tasks.models.tiny/nli")
     of_yaml = TaskClaims.from_config(config, "t")
     assert of_yaml is not None
-    assert (of_yaml.asked["decomposition"], of_yaml.asked["model"]) == (
+    assert (of_yaml.support_settings["decomposition"], of_yaml.support_settings["model"]) == (
         "clause",
         "package://hedge_tasks.models.tiny/nli",
     )
@@ -132,7 +132,7 @@ def test_the_environment_takes_the_place_of_the_yaml(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HEDGE_CLAIM_JUDGE", "llm:model=m,url=http://localhost:1/v1,prompt=claim")
     other = TaskClaims.from_config(config, "t")
     assert other is not None
-    assert other.asked == {"decomposition": "clause", "support": "words", "elsewhere": True, "graph": False}
+    assert other.support_settings == {"decomposition": "clause", "support": "words", "elsewhere": True, "graph": False}
     assert other.judge is not None
     assert other.settings()["labels"]["judge"]["prompt"] == "claim/1"
     monkeypatch.setenv("HEDGE_CLAIMS", "off")

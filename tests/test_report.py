@@ -346,7 +346,7 @@ def test_runs_stand_side_by_side_with_paired_differences() -> None:
     analyses = analyse(runs, curves=False)
     pairs = compare_between(analyses, {0: "a", 1: "b", 2: "c"})
     assert [(p.a, p.b) for p in pairs[::4]] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert [p.what for p in pairs[:4]] == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
+    assert [p.number for p in pairs[:4]] == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
     rate = hallucination_rate(analyses[0].run.answer_sets)
     assert rate is not None
     assert pairs[0].comparison.a == rate.value

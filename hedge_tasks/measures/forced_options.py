@@ -64,7 +64,7 @@ def option_shares(logprobs: Mapping[str, float]) -> dict[str, float] | None:
         logprobs: of each option as the whole reply, in nats.
 
     Example:
-        >>> option_shares({"A": math.log(0.3), "B": math.log(0.1)})["A"]
+        >>> round(option_shares({"A": math.log(0.3), "B": math.log(0.1)})["A"], 6)
         0.75
     """
     most = max(logprobs.values(), default=-math.inf)
