@@ -89,7 +89,7 @@ def biographies(path: Path, cosine: bool) -> Iterator[str]:
         few = [replace(one, clean=one.clean[:FEW]) for one in sets]
         tables[f"MiniLM, {FEW} samples"] = scored(few, build_entailment("cosine"), elsewhere=True)
     found = {title: unit_table(one) for title, one in tables.items()}
-    data = found["words"].labelled
+    data = next(iter(found["words"].columns.values()))
     yield f"{len(data.labels)} sentences of {len(sets)} answers, {data.labels.mean():.3f} wrong\n"
     yield "| score | AUROC | within the answer | top sentence wrong (chance) | − best blind | within |"
     yield "|---|---|---|---|---|---|"
@@ -190,7 +190,7 @@ def captions(path: Path) -> Iterator[str]:
         asked = inquiry(sets, build_decomposition("object"))
         run = Run("captions", "people", tuple(sets))
         tables[name] = unit_table(score_claims(run, asked.ask(engine), engine, asked.price(engine), {}))
-    data = tables["words"].labelled
+    data = next(iter(tables["words"].columns.values()))
     images = len({one.group for one in sets})
     about = f"{len(data.labels)} objects of {len(sets)} captions of {images} images"
     yield f"{about}, {data.labels.mean():.3f} not annotated\n"

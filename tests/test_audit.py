@@ -38,8 +38,8 @@ from hedge_tasks.measures.audited import (
     readings_by_experts,
     readings_table,
 )
-from hedge_tasks.measures.known import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
-from hedge_tasks.measures.of_run import scored_documents
+from hedge_tasks.measures.run_measures import scored_documents
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.runs.audit_files import audit_file, audit_of
 from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.scoring.scorers import scorer_of

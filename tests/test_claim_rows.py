@@ -23,7 +23,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors import names
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.measures.known import UnitAuroc, known_measures, looks_at_samples, of_question_type
+from hedge_tasks.measures.standard_measures import UnitAuroc, known_measures, looks_at_samples, of_question_type
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.measures.unit_table import UnitTable, unit_table
 from hedge_tasks.runs import processes

@@ -15,7 +15,7 @@ from evaluation import Run, evaluate
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.measures.of_run import numbers_of_run
+from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.report.paper_section import paper_sections
 from hedge_tasks.runs.run_files import load_run
 

@@ -154,7 +154,7 @@ def test_an_aggregation_may_bring_its_standard_error(tasks: Any) -> None:
     from lmms_eval import evaluator_utils
 
     from hedge_tasks.lmms.rows import Aggregation
-    from hedge_tasks.measures.known import detector_auroc
+    from hedge_tasks.measures.standard_measures import detector_auroc
 
     metric = Aggregation(detector_auroc("se"))
     assert evaluator_utils.stderr_for_metric(metric, 100) == metric.stderr

@@ -25,7 +25,7 @@ from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.submission import digest_of
 from hedge_tasks.leaderboard.units import of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings
-from hedge_tasks.measures.kept_units import measured_claims, scored_kept
+from hedge_tasks.measures.kept_claims import measured_claims, score_kept_claims
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.scoring.claim_files import keep_support, unpacked
@@ -51,7 +51,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def table(run: Run) -> UnitTable:
-    scored = scored_kept(run)
+    scored = score_kept_claims(run)
     assert scored is not None
     found, why = measured_claims(scored, run)
     assert found is not None, why

@@ -19,8 +19,8 @@ from hedge_tasks.leaderboard.comparison import Counted, Pairs, sum_pairs
 from hedge_tasks.leaderboard.detector_ranks import Priced, detector_board, priced
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.measures.detector_table import detector_table
-from hedge_tasks.measures.over_seeds import draws_shares
 from hedge_tasks.measures.run_finding import finding_of
+from hedge_tasks.measures.seed_spread import draws_shares
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.scoring.scorers import scorer_of
 from hedge_tasks.statistics import compare_sums, ratio

@@ -24,7 +24,7 @@ from hedge_tasks.leaderboard.comparison import Counted, sum_pairs
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import ValidationFindings
-from hedge_tasks.measures.of_run import compare_documents, documents_of, estimate_of, numbers_of_run, sums_of
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, estimate_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.statistics import compare_sums, ratio
 

@@ -25,7 +25,7 @@ from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
 from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
 from hedge_tasks.leaderboard.validation import ValidationFindings
-from hedge_tasks.measures.of_run import estimate_of
+from hedge_tasks.measures.run_measures import estimate_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 
 Json = dict[str, Any]

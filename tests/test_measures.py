@@ -12,20 +12,20 @@ from sklearn.metrics import roc_auc_score
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
-from hedge_tasks.measures.measure import Count, Mean, Measure, OfSums, Rate, bounds_of
-from hedge_tasks.measures.of_run import Document, compare_documents
+from hedge_tasks.measures.measure import Count, Mean, Measure, Rate, SumsMeasure, bounds_of
 from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
     adjusted,
-    beside_of,
     changes_table,
     number_rows,
+    published_by_model,
     tall_table,
     wide_table,
 )
 from hedge_tasks.measures.published import Published
+from hedge_tasks.measures.run_measures import Document, compare_documents
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import Comparison, compare_rates, estimate_mean
 
@@ -135,7 +135,7 @@ def test_aurocs_are_compared_on_documents_with_score_and_label_in_both() -> None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Half(OfSums):
+class Half(SumsMeasure):
     """Named only."""
 
 
@@ -150,7 +150,7 @@ OURS = ModelNumbers(
 
 
 def test_the_papers_numbers_and_the_differences_stand_below_ours() -> None:
-    table = wide_table([OURS], [F1, EXTRA], names={"long/name": "name"}, beside=beside_of(PAPER.values()))
+    table = wide_table([OURS], [F1, EXTRA], names={"long/name": "name"}, beside=published_by_model(PAPER.values()))
     lines = table.to_text().splitlines()
     assert lines[0].split() == ["model", "setting", "documents", "F1", "Extra"]
     assert lines[1].split() == ["name", "plain", "20", "0.750", "±", "0.100", "undefined"]

@@ -21,7 +21,7 @@ from hedge_tasks.clustering import ExactClustering, build_backend
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.catalogue import list_tasks
-from hedge_tasks.measures.paper import (
+from hedge_tasks.measures.hedge_paper import (
     CellResult,
     Key,
     PublishedNumber,
@@ -31,9 +31,9 @@ from hedge_tasks.measures.paper import (
     published_cells,
     score_cells,
 )
-from hedge_tasks.measures.paper.cells import TASKS, task_name
-from hedge_tasks.measures.paper.layout import columns_of_table_2, rows_of_table_2, rows_of_table_3
-from hedge_tasks.measures.paper.published import DATASETS, FILTERS, MODELS, PROMPTS, SCORES
+from hedge_tasks.measures.hedge_paper.cells import TASKS, task_name
+from hedge_tasks.measures.hedge_paper.layout import columns_of_table_2, rows_of_table_2, rows_of_table_3
+from hedge_tasks.measures.hedge_paper.published import DATASETS, FILTERS, MODELS, PROMPTS, SCORES
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.prompts import load_prompt
@@ -43,7 +43,7 @@ EXACT = {name: Scorer(name, build_backend("exact")) for name in FILTERS.values()
 
 
 def lines_of(table: int) -> list[list[str]]:
-    text = (resources.files("hedge_tasks.measures.paper") / f"table{table}.csv").read_text("utf-8")
+    text = (resources.files("hedge_tasks.measures.hedge_paper") / f"table{table}.csv").read_text("utf-8")
     return list(csv.reader(text.splitlines()))
 
 
@@ -448,7 +448,7 @@ def test_wrong_use_is_one_line(
 
 def test_table_3_at_equal_draws_compares_vase_at_half_the_answers() -> None:
     found = at_equal_draws([CellResult(cell, published(3)[cell]) for cell in published_cells(3)])
-    with (resources.files("hedge_tasks.measures.paper") / "table3.csv").open(encoding="utf-8") as file:
+    with (resources.files("hedge_tasks.measures.hedge_paper") / "table3.csv").open(encoding="utf-8") as file:
         rows = {(r["clustering"], r["prompt"], r["score"]): r for r in csv.DictReader(file)}
     at_20 = {(e.clustering, e.prompt): e.published for e in found if (e.score, e.draws) == ("SE", 20)}
     assert at_20 == {

@@ -18,7 +18,7 @@ from hedge_tasks.detectors.pipeline import detection_auroc, prices_of, score_ans
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
-from hedge_tasks.measures.known import known_measures
+from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.sampling import Answer
 from hedge_tasks.statistics import auroc
 

@@ -14,7 +14,7 @@ from hedge_tasks.adjudication.fallback import Fallback
 from hedge_tasks.adjudication.outcomes import outcome_of
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.measures.known import ReadByModelRate
+from hedge_tasks.measures.standard_measures import ReadByModelRate
 
 pytestmark = pytest.mark.framework
 

@@ -20,7 +20,7 @@ from hedge_tasks.adjudication.rule import RuleJudge
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.io.outside import parse_json
-from hedge_tasks.measures.known import known_measures
+from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.reading import BASES, CONTRADICTION, SOFT, STATED

@@ -21,7 +21,7 @@ from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import hallucination_rate
-from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.measures.sweep import usual_sizes
 from hedge_tasks.numbers import PERCENT
 from hedge_tasks.report import ReportOptions, build_report, result_files
@@ -346,7 +346,7 @@ def test_runs_stand_side_by_side_with_paired_differences() -> None:
     analyses = analyse(runs, curves=False)
     pairs = compare_between(analyses, {0: "a", 1: "b", 2: "c"})
     assert [(p.a, p.b) for p in pairs[::4]] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert [p.what for p in pairs[:4]] == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
+    assert [p.number for p in pairs[:4]] == ["hallucination rate", "exact, SE", "exact, RadFlag", "exact, VASE"]
     rate = hallucination_rate(analyses[0].run.answer_sets)
     assert rate is not None
     assert pairs[0].comparison.a == rate.value

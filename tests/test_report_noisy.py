@@ -46,7 +46,7 @@ def stored() -> list[Stored]:
     return found
 
 
-def made(run: Run, stored: list[Stored], most: int = 2, **options: Any) -> noisy.NoisyPictures:
+def made(run: Run, stored: list[Stored], most: int = 2, **options: Any) -> noisy.PictureAddresses:
     return noisy_pictures(run, stored, [a.id for a in run.answer_sets], most, **options)
 
 

@@ -15,7 +15,7 @@ from hedge_tasks.data.answer_files import parse_answer_sets
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.known import known_measures, looks_at_samples
+from hedge_tasks.measures.standard_measures import known_measures, looks_at_samples
 from hedge_tasks.models.hedge_hf import HedgeHF
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling.requests import DrawRequest

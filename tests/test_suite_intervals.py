@@ -20,7 +20,7 @@ from hedge_tasks.evaluations.vope import measures, objects
 from hedge_tasks.evaluations.vope import tables as vope
 from hedge_tasks.evaluations.vope.judge import VopeJudge
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run, sums_of
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 

@@ -19,7 +19,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.evaluation import evaluation_measures, evaluations
 from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.measures.measure import by_name
-from hedge_tasks.measures.of_run import compare_documents, documents_of, measures_of, numbers_of_run, sums_of
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, measures_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.statistics import compare_runs
 

@@ -31,7 +31,7 @@ from hedge_tasks.detectors.thresholds.choice import best_of
 from hedge_tasks.detectors.thresholds.plateau import Grid, plateau, weighted_areas
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter
-from hedge_tasks.measures.known import known_measures
+from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.sampling import Answer, AnswerSet
 
 LOW, HIGH = 0.8, 0.99

@@ -18,8 +18,8 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluations.vqarad import documents as vqarad
 from hedge_tasks.lmms.catalogue import list_tasks, task_folder
 from hedge_tasks.lmms.rows import Aggregation
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
-from hedge_tasks.measures.paper.published import FILTERS, PROMPTS
+from hedge_tasks.measures.hedge_paper.published import FILTERS, PROMPTS
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 
 TINY_NLI = "package://hedge_tasks.models.tiny/nli"
 TASKS = {f"hedge_{data}{suffix}" for data in ("vqarad", "kvasirvqa_x1") for suffix in

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedge_tasks.measures.claim_probes import ClaimProbes
-    from hedge_tasks.measures.kept_units import KeptNumbers
+    from hedge_tasks.measures.kept_claims import KeptNumbers
     from hedge_tasks.measures.unit_table import UnitTable
     from hedge_tasks.numbers import Cell, Table
     from hedge_tasks.scoring.claim_agreement import JointAgreement

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.cli.claim_text import claim_facts, claim_text, joint_facts, probe_controls, unlabelled_text
     from hedge_tasks.detectors.registry import get
     from hedge_tasks.io.files import write_whole
-    from hedge_tasks.measures.kept_units import has_labels
+    from hedge_tasks.measures.kept_claims import has_labels
     from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page

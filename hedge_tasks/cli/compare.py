@@ -90,9 +90,9 @@ def _seed_table(first: Run, runs: Mapping[int, Run], arguments: argparse.Namespa
     """Runs that differ in the seed alone, as one: the spread of every number over the seeds."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.measures.audited import whose_labels
-    from hedge_tasks.measures.known import HALLUCINATION_RATE
-    from hedge_tasks.measures.of_run import Document, estimate_of
-    from hedge_tasks.measures.over_seeds import spread_of, spread_table, spreads
+    from hedge_tasks.measures.run_measures import Document, estimate_of
+    from hedge_tasks.measures.seed_spread import spread_of, spread_table, spreads
+    from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
     from hedge_tasks.scoring.scorers import scorers_of
 
     own = _suite(first)
@@ -120,7 +120,7 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Compari
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.measures.audited import compare_rates_by_experts, compare_runs_by_experts, whose_labels
     from hedge_tasks.measures.comparisons import check_same_documents, compare_hallucination_rates, compare_two_runs
-    from hedge_tasks.measures.of_run import compare_documents, documents_of
+    from hedge_tasks.measures.run_measures import compare_documents, documents_of
     from hedge_tasks.runs.audit_files import audit_of
 
     for option in ("against", "against_filter"):
@@ -184,7 +184,7 @@ def _shared_suite(first: Run, second: Run) -> dict[str, Measure]:
 
 def _suite(run: Run) -> dict[str, Measure]:
     from hedge_tasks.measures.measure import by_name
-    from hedge_tasks.measures.of_run import measures_of
+    from hedge_tasks.measures.run_measures import measures_of
 
     return by_name(measures_of(run.settings))
 
@@ -245,7 +245,7 @@ def _detectors_of_table(run: Run) -> list[str]:
     """Return the detectors of answers in the run's table; SE, RadFlag and VASE where it names none."""
     from hedge_tasks.detectors.pipeline import SCORE_NAMES
     from hedge_tasks.detectors.registry import names
-    from hedge_tasks.measures.of_run import METRICS
+    from hedge_tasks.measures.run_measures import METRICS
 
     rows, detectors = run.settings.get(METRICS), names()
     listed = [row.removesuffix("_auroc") for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
@@ -329,7 +329,7 @@ def _metric(name: str, own: Mapping[str, Measure] = {}) -> str:
     """
     from hedge_tasks.detectors.registry import names
     from hedge_tasks.errors import unknown
-    from hedge_tasks.measures.of_run import by_any_name
+    from hedge_tasks.measures.run_measures import by_any_name
 
     suite_metrics = by_any_name(own.values())
     if name in suite_metrics:

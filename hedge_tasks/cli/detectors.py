@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.detector_table import detector_table, mean_ranks
     from hedge_tasks.measures.fusion import fuse
-    from hedge_tasks.measures.kept_units import kept_numbers
+    from hedge_tasks.measures.kept_claims import kept_numbers
     from hedge_tasks.measures.run_finding import finding_of
     from hedge_tasks.plots import check_format, draw, price_chart
     from hedge_tasks.report.detector_page import build_detector_page

@@ -18,9 +18,9 @@ from hedge_tasks.numbers import MISSING, THREE_DIGITS, Format, Table, format_val
 if TYPE_CHECKING:
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.measures.fidelity import ProtocolSetting
-    from hedge_tasks.measures.paper.cells import CellResult, Placed
-    from hedge_tasks.measures.paper.layout import PaperRow
-    from hedge_tasks.measures.paper.published import Key, PublishedNumber
+    from hedge_tasks.measures.hedge_paper.cells import CellResult, Placed
+    from hedge_tasks.measures.hedge_paper.layout import PaperRow
+    from hedge_tasks.measures.hedge_paper.published import Key, PublishedNumber
     from hedge_tasks.runs.run_files import Run
 
 _DIGITS = {2: 3, 3: 2}
@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.fidelity import fidelity, merged
-    from hedge_tasks.measures.paper import at_equal_draws, place_runs, published_cells, score_cells
-    from hedge_tasks.measures.paper.layout import as_csv, as_rows, describe
+    from hedge_tasks.measures.hedge_paper import at_equal_draws, place_runs, published_cells, score_cells
+    from hedge_tasks.measures.hedge_paper.layout import as_csv, as_rows, describe
     from hedge_tasks.plots import check_format
     from hedge_tasks.runs.run_files import load_runs
 
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _draw_figure_2(results: Sequence[CellResult], path: Path) -> None:
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.measures.paper.published import SCORES
+    from hedge_tasks.measures.hedge_paper.published import SCORES
     from hedge_tasks.plots import draw_panels, family_charts
 
     curves: dict[str, dict[tuple[str, str], list[tuple[int, float]]]] = {score: {} for score in SCORES.values()}
@@ -191,7 +191,7 @@ def _text(placed: Placed, results: Sequence[CellResult]) -> str:
 
 
 def _runs(placed: Placed) -> str:
-    from hedge_tasks.measures.paper.layout import describe
+    from hedge_tasks.measures.hedge_paper.layout import describe
 
     facts = [describe(key, placed.runs[key]) for key in sorted(placed.runs, key=_in_paper_order)]
     columns = (
@@ -212,7 +212,7 @@ def _runs(placed: Placed) -> str:
 
 
 def _in_paper_order(key: Key) -> tuple[int, ...]:
-    from hedge_tasks.measures.paper.published import DATASETS, MODELS, PROMPTS
+    from hedge_tasks.measures.hedge_paper.published import DATASETS, MODELS, PROMPTS
 
     return list(DATASETS).index(key.dataset), MODELS.index(key.model), PROMPTS.index(key.prompt)
 
@@ -230,8 +230,8 @@ def _table_2(placed: Placed, results: Mapping[PublishedNumber, CellResult]) -> l
 
 def _laid_out_2(dataset: str, ours: Mapping[PublishedNumber, float | None]) -> str:
     """Our numbers as the paper prints its own, and its means below ours."""
-    from hedge_tasks.measures.paper.layout import MEAN, columns_of_table_2, rows_of_table_2
-    from hedge_tasks.measures.paper.published import published
+    from hedge_tasks.measures.hedge_paper.layout import MEAN, columns_of_table_2, rows_of_table_2
+    from hedge_tasks.measures.hedge_paper.published import published
 
     header = ["", *(f"{inputs} {model} {clustering}" for inputs, model, clustering in columns_of_table_2())]
     rows = [[f"{row.prompt} {row.score}", *_marked(row, 3)] for row in rows_of_table_2(ours, dataset)]
@@ -248,7 +248,7 @@ def _marked(row: PaperRow, digits: int) -> list[str]:
 
 
 def _block(dataset: str, model: str, results: Mapping[PublishedNumber, CellResult]) -> str:
-    from hedge_tasks.measures.paper.published import FILTERS, PROMPTS, SCORES, TABLE_2_N, PublishedNumber
+    from hedge_tasks.measures.hedge_paper.published import FILTERS, PROMPTS, SCORES, TABLE_2_N, PublishedNumber
 
     header = ["", *(name for filter_ in FILTERS.values() for name in (filter_, "paper", "diff"))]
     rows: list[list[str]] = []
@@ -262,7 +262,7 @@ def _block(dataset: str, model: str, results: Mapping[PublishedNumber, CellResul
 
 
 def _table_3(placed: Placed, results: Mapping[PublishedNumber, CellResult]) -> list[str]:
-    from hedge_tasks.measures.paper.published import PROMPTS, SCORES, PublishedNumber
+    from hedge_tasks.measures.hedge_paper.published import PROMPTS, SCORES, PublishedNumber
 
     cells = [cell for cell in results if cell.table == 3]
     if not any(cell.key in placed.runs for cell in cells):
@@ -285,8 +285,8 @@ def _table_3(placed: Placed, results: Mapping[PublishedNumber, CellResult]) -> l
 
 
 def _laid_out_3(clustering: str, results: Mapping[PublishedNumber, CellResult], sizes: Sequence[int]) -> str:
-    from hedge_tasks.measures.paper.layout import MEAN, rows_of_table_3
-    from hedge_tasks.measures.paper.published import published
+    from hedge_tasks.measures.hedge_paper.layout import MEAN, rows_of_table_3
+    from hedge_tasks.measures.hedge_paper.published import published
 
     ours = {cell: result.ours for cell, result in results.items()}
     rows = [[f"{row.prompt} {row.score}", *_marked(row, 2)] for row in rows_of_table_3(ours, clustering, sizes)]
@@ -298,7 +298,7 @@ def _laid_out_3(clustering: str, results: Mapping[PublishedNumber, CellResult], 
 
 def _equal_draws(results: Sequence[CellResult]) -> str:
     """Table 3 at one price: VASE at n beside the others at 2n, a row for each of them."""
-    from hedge_tasks.measures.paper import at_equal_draws
+    from hedge_tasks.measures.hedge_paper import at_equal_draws
 
     pairs = at_equal_draws(results)
     if not pairs:
@@ -328,7 +328,7 @@ def _three(result: CellResult) -> list[str]:
 
 
 def _summary(results: Sequence[CellResult]) -> str:
-    from hedge_tasks.measures.paper.layout import SMALL
+    from hedge_tasks.measures.hedge_paper.layout import SMALL
 
     differences = [abs(result.difference) for result in results if result.difference is not None]
     if not differences:

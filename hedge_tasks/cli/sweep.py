@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.progress import progress
     from hedge_tasks.measures.audited import whose_labels
-    from hedge_tasks.measures.over_seeds import draws_shares, shares_table
+    from hedge_tasks.measures.seed_spread import draws_shares, shares_table
     from hedge_tasks.measures.sweep import as_csv, check_samples, sweep, sweep_draws
     from hedge_tasks.plots import check_format, plot_sweep
 

@@ -20,8 +20,8 @@ from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.suite import auroc_of, measured_of, metrics_of
-from hedge_tasks.measures.known import HALLUCINATION_RATE
-from hedge_tasks.measures.measure import OfSums
+from hedge_tasks.measures.measure import SumsMeasure
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
 from hedge_tasks.statistics import ratio
@@ -189,9 +189,9 @@ def suite_measures(entries: Sequence[Entry]) -> Iterator[BoardNumber]:
         yield BoardNumber("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
 
 
-def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, OfSums | None]]:
+def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, SumsMeasure | None]]:
     """The suite's own numbers that any submission has: title, whether higher is better, the metric if installed."""
-    found: dict[str, tuple[str, bool, OfSums | None]] = {}
+    found: dict[str, tuple[str, bool, SumsMeasure | None]] = {}
     for content in contents:
         ours = {metric.name: metric for metric in metrics_of(content)}
         for name, told in content["suite"].items():

@@ -16,8 +16,8 @@ from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.submission import answer_set_of, clustered_as_stated, follows_from_numbers
 from hedge_tasks.measures.detector_table import Rank, ranks_of
-from hedge_tasks.measures.over_seeds import jackknifed
 from hedge_tasks.measures.priced_scores import affordable_answers
+from hedge_tasks.measures.seed_spread import jackknifed
 from hedge_tasks.statistics import UndefinedStatistic, auroc
 
 PRICES = ("equal", "all")

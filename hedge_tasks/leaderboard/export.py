@@ -13,7 +13,7 @@ from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles
 from hedge_tasks.leaderboard.suite import measured_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
-from hedge_tasks.measures.known import HALLUCINATION_RATE
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.trust import installed_tasks

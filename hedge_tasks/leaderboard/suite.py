@@ -14,8 +14,8 @@ from typing import Any
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.recomputation import PartStatus
-from hedge_tasks.measures.measure import OfSums
-from hedge_tasks.measures.of_run import Document, document_of, documents_of, estimate_of, sums_of
+from hedge_tasks.measures.measure import SumsMeasure
+from hedge_tasks.measures.run_measures import Document, document_of, documents_of, estimate_of, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 
@@ -55,7 +55,7 @@ def of_run(run: Run) -> SuiteOfRun:
     return SuiteOfRun(numbers, records)
 
 
-def stated(metric: OfSums, found: Number) -> dict[str, Any]:
+def stated(metric: SumsMeasure, found: Number) -> dict[str, Any]:
     """A number as a submission has it."""
     low, high = found.interval or (None, None)
     numbers = dict(zip(_NUMBERS, (found.value, found.stderr, low, high), strict=True))
@@ -106,7 +106,7 @@ def check_suite(
     return parts, wrong[:_MOST]
 
 
-def documents_in(submission: Mapping[str, Any], metric: OfSums) -> list[Document]:
+def documents_in(submission: Mapping[str, Any], metric: SumsMeasure) -> list[Document]:
     """The documents of a submission as a metric sees them; none where it has no records of it."""
     return [
         document_of(document["id"], document["group"], document["suite"][metric.name])
@@ -115,12 +115,12 @@ def documents_in(submission: Mapping[str, Any], metric: OfSums) -> list[Document
     ]
 
 
-def metrics_of(submission: Mapping[str, Any]) -> list[OfSums]:
+def metrics_of(submission: Mapping[str, Any]) -> list[SumsMeasure]:
     """Those of the submission's own numbers that are installed here."""
     return [metric for metric in sums_of(submission["settings"]) if metric.name in submission["suite"]]
 
 
-def _part(submission: Mapping[str, Any], metric: OfSums, labels: PartStatus) -> tuple[PartStatus, list[str]]:
+def _part(submission: Mapping[str, Any], metric: SumsMeasure, labels: PartStatus) -> tuple[PartStatus, list[str]]:
     """Whether the number is verified, and the records that are others where the texts are read again."""
     if submission["suite"][metric.name]["value"] is None:
         return PartStatus(False, "no number is claimed"), []
@@ -134,14 +134,14 @@ def _part(submission: Mapping[str, Any], metric: OfSums, labels: PartStatus) -> 
     return PartStatus(False, f"{reason} ({labels.reason})" if metric.follows_label else reason), []
 
 
-def _again(submission: Mapping[str, Any], metric: OfSums) -> tuple[bool, list[str]]:
+def _again(submission: Mapping[str, Any], metric: SumsMeasure) -> tuple[bool, list[str]]:
     """Whether the texts of all documents tell the record, and where it is another."""
     judge = submission["labels"]["judge"]
     told, faults = True, []
     for i, document in enumerate(submission["documents"]):
         place, stated = f"documents[{i}].suite.{metric.name}", document["suite"][metric.name]
         try:
-            record = metric.again(document, judge if isinstance(judge, Mapping) else {})
+            record = metric.recomputed(document, judge if isinstance(judge, Mapping) else {})
         except DataError as error:
             faults.append(f"{place}: {error}"[:300])
             continue
@@ -163,7 +163,7 @@ def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     return ours.keys() == theirs.keys() and all(equal(ours[key], theirs[key]) for key in ours)
 
 
-def _faults(submission: Mapping[str, Any], metric: OfSums) -> Iterator[str]:
+def _faults(submission: Mapping[str, Any], metric: SumsMeasure) -> Iterator[str]:
     documents, told = submission["documents"], submission["suite"][metric.name]
     has = sum(metric.name in document.get("suite", {}) for document in documents)
     if not has and told["value"] is None:
@@ -184,7 +184,7 @@ def _faults(submission: Mapping[str, Any], metric: OfSums) -> Iterator[str]:
             yield f"suite.{metric.name}.{key}: stated {theirs}, computed {value}"
 
 
-def _record_faults(documents: Sequence[Mapping[str, Any]], metric: OfSums) -> Iterator[str]:
+def _record_faults(documents: Sequence[Mapping[str, Any]], metric: SumsMeasure) -> Iterator[str]:
     for i, document in enumerate(documents):
         fault = metric.fault(document["suite"][metric.name], document)
         if fault:

@@ -20,8 +20,8 @@ from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.units import Unit, UnitEvidence, columns_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
-from hedge_tasks.measures.kept_units import scored_kept
-from hedge_tasks.measures.unit_numbers import TEXT, is_blind, names_in, with_text
+from hedge_tasks.measures.kept_claims import score_kept_claims
+from hedge_tasks.measures.unit_numbers import TEXT, detectors_in, is_blind, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
@@ -79,12 +79,12 @@ def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
     Args:
         texts: whether what is claimed is in it.
     """
-    scored = scored_kept(run)
+    scored = score_kept_claims(run)
     if scored is None:
         return None
     options = label_options(run)
     counted = claim_units(scored, **options)
-    names_of_run = names_in(counted.units)
+    names_of_run = detectors_in(counted.units)
     _, faults = columns_of(counted.labelled, names_of_run)
     # Blind baselines always, or nobody could tell those that say nothing from those that are kept silent.
     shown = [name for name in names_of_run if is_blind(name) or name not in faults]

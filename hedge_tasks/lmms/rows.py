@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.evaluation import evaluation_measures
-from hedge_tasks.measures.known import known_measures
 from hedge_tasks.measures.measure import Measure, Record, by_name
+from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.base import quantile_of
 

@@ -39,8 +39,8 @@ from hedge_tasks.lmms.rows import NO_SAMPLES, measures_for
 from hedge_tasks.lmms.self_reading import check_self_reading
 from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.lmms.task_results import TaskResults
-from hedge_tasks.measures.known import detectors_of, looks_at_samples
 from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.standard_measures import detectors_of, looks_at_samples
 from hedge_tasks.runs.processes import is_first
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed

@@ -43,9 +43,9 @@ from hedge_tasks.lmms.rows import Aggregation
 from hedge_tasks.lmms.self_reading import self_read
 from hedge_tasks.lmms.settings import DocumentSettings
 from hedge_tasks.measures.cost import measured
-from hedge_tasks.measures.known import FAILED_RATE
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.measures.of_run import METRICS, answer_columns, sums_of
+from hedge_tasks.measures.run_measures import METRICS, answer_columns, sums_of
+from hedge_tasks.measures.standard_measures import FAILED_RATE
 from hedge_tasks.measures.unit_numbers import TEXT, units_by_answer
 from hedge_tasks.perturb import Wording
 from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs

@@ -15,9 +15,9 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.curves import other_measures
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, known_measures
-from hedge_tasks.measures.measure import apart
-from hedge_tasks.measures.of_run import documents_of, estimate_of, scored_documents, sums_of
+from hedge_tasks.measures.measure import separate_groups
+from hedge_tasks.measures.run_measures import documents_of, estimate_of, scored_documents, sums_of
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, known_measures
 from hedge_tasks.numbers import ONE_DIGIT, WHOLE, Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES
@@ -101,7 +101,7 @@ class ReadingByExperts:
 
 
 def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
-    """Return a line that says whose labels a run's numbers rest on."""
+    """Return a line about the source of the labels of a run's numbers."""
     judges = [name for name, _ in Counter(str(v.get("judge")) for v in run.verdicts.values()).most_common()]
     whose = f"the judge's ({', '.join(judges[:2])})" if judges else "those that came with the answers"
     if audit is not None:
@@ -183,7 +183,7 @@ def _expert_labels(
         documents: with their labels by the judge.
         groups: of the documents; by default those that they name.
     """
-    groups = apart([document.group for document in documents] if groups is None else groups)
+    groups = separate_groups([document.group for document in documents] if groups is None else groups)
     labels = audit.on([document.id for document in documents])
     return labels.verified(range(len(documents)), [document.label for document in documents], groups)
 

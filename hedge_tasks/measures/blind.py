@@ -39,7 +39,7 @@ class BlindRow:
     Attributes:
         name: of `TITLES`.
         estimate: ROC-AUC.
-        reversed: whether it is turned round, because it is better so: whoever has labels would do that.
+        reversed: whether its sign is turned because the ROC-AUC is below 0.5, as anyone with labels would do.
     """
 
     name: str

@@ -115,7 +115,7 @@ def with_probes(
 
     Args:
         data: of `scored`.
-        prices: whether the ROC-AUC is told for fewer labels as well.
+        prices: whether the ROC-AUC is also measured with fewer labels.
         fit_on: another run to be fitted on; None cross-fits within this one.
         fitted_on: what it is called.
 
@@ -129,34 +129,31 @@ def with_probes(
     scores, controls, foreign = dict[str, npt.NDArray[np.float64]](), dict[str, Shuffled](), dict[str, float]()
     left_out, bought = dict[str, str](), dict[str, Mapping[int, float]]()
     for detector in detectors:
-        states = at_place(detector, data.states)
+        name, states = detector.name, at_place(detector, data.states)
         try:
             if fit_on is not None:
                 arrays = detector.fit(at_place(detector, fit_on.states), fit_on.labels, fit_on.group_numbers)
                 values = settled(detector.score(arrays, states))
             else:
                 values = cross_fitted(detector, states, labels, labels, groups, seed=seed)
-                controls[detector.name] = shuffled(
-                    detector, states, labels, labels, groups, strata=data.answers, seed=seed
-                )
-                foreign[detector.name] = foreign_auroc(detector, states, labels, labels, groups, seed=seed)
+                strata = data.answers
+                controls[name] = shuffled(detector, states, labels, labels, groups, strata=strata, seed=seed)
+                foreign[name] = foreign_auroc(detector, states, labels, labels, groups, seed=seed)
         except DataError as error:
-            left_out[detector.name] = str(error)
+            left_out[name] = str(error)
             continue
         if prices and fit_on is None:
-            bought[detector.name] = label_prices(detector, states, labels, groups, seed=seed)
+            bought[name] = label_prices(detector, states, labels, groups, seed=seed)
         all_values = np.full(len(data.units), np.nan)
         all_values[data.chosen] = values
-        scores[detector.name] = all_values
+        scores[name] = all_values
     counts = np.cumsum([0, *(len(answer.claims) for answer in scored.answers)])
     answers = tuple(
         replace(answer, scores={**answer.scores, **{name: values[start:end] for name, values in scores.items()}})
         for answer, start, end in zip(scored.answers, counts[:-1], counts[1:], strict=True)
     )
-    fitting = {
-        name: Inflation(controls[name].inflation, controls[name].within) if name in controls else NOT_FITTED
-        for name in scores
-    }
+    fitting = dict.fromkeys(scores, NOT_FITTED)
+    fitting |= {name: Inflation(control.inflation, control.within) for name, control in controls.items()}
     n_labels = len(fit_on.labels) if fit_on is not None else round(len(labels) * 0.8)
     with_scores = replace(scored, answers=answers, fitted=fitting, fitted_on=n_labels)
     return ClaimProbes(with_scores, controls, foreign, left_out, data.missing, bought, fitted_on)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 from loguru import logger
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.detectors.units import shared_groups
+from hedge_tasks.detectors.units import compare_columns, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc
-from hedge_tasks.measures.of_run import Document, compare_documents, scored_documents
+from hedge_tasks.measures.run_measures import Document, compare_documents, scored_documents
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.runs.run_files import Run
-from hedge_tasks.statistics import Comparison, compare_scores
+from hedge_tasks.statistics import Comparison
 
 
 def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str) -> Comparison | None:
@@ -26,27 +24,13 @@ def compare_two_scores(scores: Sequence[Scores], a: str, others: Sequence[Scores
         scores, a: answers under one clustering, and name of the first score.
         others, b: the same answers, also under another clustering, and name of the second score.
     """
-    by_id = {s.id: s for s in others if s.reported_label is not None}
-    pairs = [
-        (s, by_id[s.id])
-        for s in scores
-        if s.reported_label is not None and s.id in by_id and None not in (s[a], by_id[s.id][b])
-    ]
-    if not pairs:
-        return None
-    first, second = _values([s for s, _ in pairs], a), _values([t for _, t in pairs], b)
-    labels, groups = [s.reported_label or 0 for s, _ in pairs], shared_groups([s.group for s, _ in pairs])
-    return compare_scores(first, second, labels, groups=groups).of(s.id for s, _ in pairs)
+    return compare_columns(labelled(scores, a), labelled(others, b))
 
 
 def compare_two_runs(a: Sequence[Scores], b: Sequence[Scores], name: str) -> Comparison | None:
     """Return the difference in AUROC of one score in two runs, on the documents that both have labelled, if any."""
     measure = detector_auroc(name)
     return compare_documents(measure, scored_documents(a, measure), scored_documents(b, measure))
-
-
-def _values(scores: Sequence[Scores], name: str) -> npt.NDArray[np.float64]:
-    return np.array([s[name] for s in scores], dtype=np.float64)
 
 
 def compare_hallucination_rates(a: Sequence[AnswerSet], b: Sequence[AnswerSet]) -> Comparison | None:

@@ -35,7 +35,7 @@ class Cost:
     gpu_added_mb: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, rounded to what can be told from noise; without what there is not."""
+        """Return the costs that are known, rounded to milliseconds and kilobytes, for JSON."""
         return {key: round(value, 3) for key, value in asdict(self).items() if value is not None}
 
 
@@ -61,6 +61,6 @@ def measured() -> Iterator[Cost]:
 
 
 def _gpu() -> Any:
-    """PyTorch's CUDA, where somebody has loaded it and there is a device: importing it may take longer than a stage."""
+    """Return PyTorch's CUDA, if PyTorch is loaded and there is a device: importing it may take longer than a stage."""
     torch = sys.modules.get("torch")
     return torch.cuda if torch is not None and torch.cuda.is_available() else None

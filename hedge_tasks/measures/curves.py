@@ -12,8 +12,8 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Rate
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Calibration,

@@ -27,6 +27,7 @@ from hedge_tasks.runs.audit_files import audit_of, check_of
 from hedge_tasks.runs.evidence import incomplete_sources
 from hedge_tasks.runs.kept_inside import inside_source
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.scoring.relabel import judge_of
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
 from hedge_tasks.statistics.base import midranks
 from hedge_tasks.statistics.resampling import group_totals, percentile_interval, unit_counts
@@ -50,7 +51,7 @@ class DetectorNumbers:
         seconds: that evidence and score took here, for all questions; what was kept with the run is looked up. None
             where they are not counted.
         blind: whether it sees neither image nor draws.
-        reversed: a blind baseline whose ROC-AUC is below 0.5 is turned round: whoever has labels would do so.
+        reversed: whether a blind baseline's sign is turned because its ROC-AUC is below 0.5.
         top, flagged: of parts only; None where they are undefined.
         passes: prompts that the model read once more for it.
         labels: documents it was fitted on, the mean over folds; 0 where it is not fitted to labels.
@@ -87,7 +88,7 @@ class DetectorTable:
         left_out: detector -> why it has none.
         advice: what the draws of this run are good for, in a sentence or two; empty where nothing draws.
         scores: of all questions by the detectors with a row.
-        blind: what sees neither picture nor draws, beside the detectors; None where nobody asked for it.
+        blind: baselines that see neither picture nor draws, beside the detectors; None where they were not measured.
         experts: detector -> its ROC-AUC against experts, where an audit stands beside the run.
         independent: detector -> its ROC-AUC without the judge's errors, if these are independent of the score; where a
             check of the judge stands beside the run, and no audit.
@@ -145,7 +146,7 @@ def detector_table(
         budget: most draws a question. Every detector then gets as many of the first answers as it can pay, clean and
             noisy alike where it looks at both: of 20 draws semantic entropy gets 20 clean ones and VASE 10 + 10. What
             it does not pay for it does not see, in the clustering neither.
-        only_kept: whether detectors are left out for which a model would have to be asked about all pairs of answers,
+        only_kept: whether detectors are left out that need a model's outputs for all pairs of answers,
             because the run keeps evidence, but not this.
         blind: whether blind baselines are measured, too.
         fitted: detectors that are fitted, cross-fitted by image on what was kept from inside the model.
@@ -164,28 +165,26 @@ def detector_table(
     of_fitted, not_fitted = _fitted_columns(run, columns, fitted)
     columns |= of_fitted
     left_out |= not_fitted
-    titles = {name: detector.title for name, detector in detectors.items()} | {
-        probe.name: probe.title for probe in fitted
-    }
+    titles = {name: detector.title for name, detector in detectors.items()}
+    titles |= {probe.name: probe.title for probe in fitted}
     n = min(len(a.clean) for a in run.answer_sets)
-    passes = {name: detector.passes(n) for name, detector in detectors.items()} | {probe.name: 1 for probe in fitted}
-    fitted_columns = {
-        name: replace(labelled(column.scores, name), inflation=column.inflation) for name, column in of_fitted.items()
+    scores = {
+        name: replace(labelled(column.scores, name), inflation=column.inflation) for name, column in columns.items()
     }
     estimates = {
-        name: fitted_columns[name].auroc() if name in of_fitted else detection_auroc(column.scores, name)
+        name: scores[name].auroc() if name in of_fitted else detection_auroc(column.scores, name)
         for name, column in columns.items()
     }
     left_out |= {name: str(e.reason) for name, e in estimates.items() if e.value is None}
     ranked = sorted((n for n in titles if n not in left_out), key=lambda n: (-(estimates[n].value or 0), n))
-    scores = {name: fitted_columns.get(name) or labelled(columns[name].scores, name) for name in ranked}
+    scores = {name: scores[name] for name in ranked}
     compared = differences(scores, ranked, against)
     rows = tuple(
         DetectorNumbers(
             detector=name,
             title=titles[name],
             draws=columns[name].draws,
-            passes=passes[name],
+            passes=detectors[name].passes(n) if name in detectors else 1,
             labels=columns[name].labels,
             fitted=name in of_fitted,
             seconds=columns[name].seconds,
@@ -198,14 +197,10 @@ def detector_table(
     )
     # Scores that are fitted to the labels are nothing that a fusion may be fitted on.
     plain = [name for name in ranked if name not in of_fitted]
-    joined = (
-        [
-            replace(first, numbers={name: columns[name].scores[i][name] for name in plain})
-            for i, first in enumerate(columns[plain[0]].scores)
-        ]
-        if plain
-        else []
-    )
+    joined = [
+        replace(first, numbers={name: columns[name].scores[i][name] for name in plain})
+        for i, first in enumerate(columns[plain[0]].scores if plain else ())
+    ]
     audit = audit_of(run)
     check = check_of(run) if audit is None else None
     return DetectorTable(
@@ -214,7 +209,7 @@ def detector_table(
         against,
         rows,
         left_out,
-        _advice(rows, scores, detectors, one_spelling=_of_options(run)),
+        _advice(rows, scores, detectors, one_spelling=_options_imported(run)),
         joined,
         against_blind(run.answer_sets, scores, joined) if blind and joined else None,
         {} if audit is None else {name: auroc_by_experts(columns[name].scores, name, audit) for name in ranked},
@@ -248,7 +243,7 @@ def differences(
 def _fitted_columns(
     run: Run, columns: Mapping[str, PricedScores], fitted: Sequence[FittedDetector]
 ) -> tuple[dict[str, PricedScores], dict[str, str]]:
-    """Scores of fitted detectors, and why others have none."""
+    """Return the scores of fitted detectors, and why others have none."""
     if not fitted or not columns:
         return {}, {}
     scores = columns.get(SEMANTIC_ENTROPY, next(iter(columns.values()))).scores
@@ -256,7 +251,7 @@ def _fitted_columns(
         data = ProbeData.of(run.answer_sets, scores, inside_source(run)(LOOKED_AT))
     except DataError as error:
         return {}, {probe.name: str(error) for probe in fitted}
-    columns_fitted: dict[str, PricedScores] = {}
+    priced: dict[str, PricedScores] = {}
     left_out: dict[str, str] = {}
     for probe in fitted:
         start = time.perf_counter()
@@ -265,14 +260,13 @@ def _fitted_columns(
         except DataError as error:
             left_out[probe.name] = str(error)
             continue
-        columns_fitted[probe.name] = PricedScores(
-            scored.scores, 0, time.perf_counter() - start, scored.labels, scored.inflation
-        )
-    return columns_fitted, left_out
+        seconds = time.perf_counter() - start
+        priced[probe.name] = PricedScores(scored.scores, 0, seconds, scored.labels, scored.inflation)
+    return priced, left_out
 
 
 def _not_kept(run: Run, scorer: Scorer, detectors: Mapping[str, Detector]) -> dict[str, str]:
-    """Detector -> what a model would have to be asked for it."""
+    """Return, by detector, the evidence that the run does not keep and a model would have to be asked for."""
     if not run.evidence or not isinstance(scorer.backend, ReusesOutputs):
         return {}
     missing = incomplete_sources(run.outputs, scorer.backend.sources(), run.answer_sets)
@@ -284,10 +278,10 @@ def _not_kept(run: Run, scorer: Scorer, detectors: Mapping[str, Detector]) -> di
     }
 
 
-def _of_options(run: Run) -> bool:
-    """Whether the answers are options of multiple-choice questions, imported as such."""
-    judge = (run.settings.get("documents") or {}).get("judge") or {}
-    return judge.get("judge") == "options"
+def _options_imported(run: Run) -> bool:
+    """Return whether the answers are options of multiple-choice questions, imported as such."""
+    judge = judge_of(run)
+    return isinstance(judge, Mapping) and judge.get("judge") == "options"
 
 
 def _advice(
@@ -297,16 +291,14 @@ def _advice(
     *,
     one_spelling: bool,
 ) -> str:
-    """Return what the draws buy over the log-probability of the answer, by a paired test of each that draws."""
+    """Return advice on what the draws gain over the log-probability of the answer, by paired tests."""
     values = {row.detector: row.estimate.value or 0.0 for row in rows}
     drawing = [row for row in rows if row.draws]
     free = free_detector(list(values))
-    if free is None and free_detector(list(detectors)) is None:
-        return ""  # nobody asked what is free
     if free is None:
-        gains = {
-            row.detector: DrawingGain(row.title, row.draws, values[row.detector], 0.0, None, None) for row in drawing
-        }
+        if free_detector(list(detectors)) is None:
+            return ""  # no detector without draws was chosen
+        gains = {d.detector: DrawingGain(d.title, d.draws, values[d.detector], 0.0, None, None) for d in drawing}
         return price_advice(None, gains)
     compared = differences(columns, [row.detector for row in drawing], free)
     gains = {
@@ -319,15 +311,15 @@ def _advice(
 
 
 def mean_ranks(tables: Sequence[DetectorTable], *, seed: int = 0) -> list[Rank]:
-    """Mean rank over runs of every detector that all of them have, the best first; see `ranks_of`."""
+    """Return the mean rank over runs of every detector that all of them have, the best first; see `ranks_of`."""
     values = [{row.detector: row.estimate.value or 0.0 for row in table.rows} for table in tables]
     return ranks_of(values, range(len(values)), seed=seed)
 
 
 def ranks_of(values: Sequence[Mapping[str, float]], groups: Sequence[Hashable], *, seed: int = 0) -> list[Rank]:
-    """Mean rank over runs of every detector that all of them have, the best first.
+    """Return the mean rank over runs of every detector that all of them have, the best first.
 
-    The interval is that of resampling the runs, or groups of them: it says how far other runs like these would have
+    The interval is by resampling runs, or groups of them: it shows how far other runs like these would have
     another order, and is rough with few of them.
 
     Args:

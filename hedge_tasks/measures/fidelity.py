@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from hedge_tasks.errors import ConfigError
@@ -36,7 +37,7 @@ class ProtocolSetting:
 
 
 def fidelity(run: Run, filters: Mapping[str, Settings] | None = None) -> list[ProtocolSetting]:
-    """Every setting of a run that makes a difference to its numbers, beside the paper's and the reference's.
+    """Return every setting of a run that makes a difference to its numbers, beside the paper's and the reference's.
 
     Args:
         run: a finished run.
@@ -47,13 +48,15 @@ def fidelity(run: Run, filters: Mapping[str, Settings] | None = None) -> list[Pr
 
 
 def merged(facts: Sequence[Sequence[ProtocolSetting]]) -> list[ProtocolSetting]:
-    """The facts of several runs as one list: what they have in common once, the rest with the number of runs.
+    """Return the settings of several runs as one list: shared ones once, the others with the number of runs.
 
     A setting differs where it does in any run.
     """
+    by_setting: dict[str, list[ProtocolSetting]] = {}
+    for fact in chain.from_iterable(facts):
+        by_setting.setdefault(fact.setting, []).append(fact)
     rows: list[ProtocolSetting] = []
-    for setting in dict.fromkeys(fact.setting for of_run in facts for fact in of_run):
-        same_setting = [fact for of_run in facts for fact in of_run if fact.setting == setting]
+    for setting, same_setting in by_setting.items():
         values = list(dict.fromkeys(fact.run for fact in same_setting))
         counted = [f"{value} ({sum(fact.run == value for fact in same_setting)} runs)" for value in values]
         differs = tuple(name for name in ("paper", "reference") if any(name in fact.differs for fact in same_setting))
@@ -62,10 +65,10 @@ def merged(facts: Sequence[Sequence[ProtocolSetting]]) -> list[ProtocolSetting]:
     return rows
 
 
-def _fact(
+def _row(
     setting: str, value: object, paper: str, reference: str, *, like: tuple[bool | None, bool | None]
 ) -> ProtocolSetting:
-    """A fact; `like` says whether the run is like the paper and like the reference, None where that has no meaning."""
+    """Return a setting; `like`: whether the run is like the paper and like the reference, None where that is open."""
     names = ("paper", "reference")
     differs = tuple(name for name, alike in zip(names, like, strict=True) if alike is False)
     return ProtocolSetting(setting, "unknown" if value is None else str(value), paper, reference, differs)
@@ -73,17 +76,17 @@ def _fact(
 
 def _prompt(run: Run) -> Iterator[ProtocolSetting]:
     protocol = _mapping(run.settings.get("documents")).get("protocol") or "ours"
-    yield _fact("protocol asked for", protocol, "paper", "reference", like=(None, None))
+    yield _row("protocol asked for", protocol, "paper", "reference", like=(None, None))
     name = str(_mapping(run.settings.get("prompt")).get("name", "unknown"))
     theirs = 'the same words; "<image>" stays in the text of two'
-    yield _fact("prompt", name, "four of Listing 1", theirs, like=(name.startswith("medical_vqa/"), False))
+    yield _row("prompt", name, "four of Listing 1", theirs, like=(name.startswith("medical_vqa/"), False))
 
 
 def _sampling(run: Run) -> Iterator[ProtocolSetting]:
     plan = _mapping(run.settings.get("sampling"))
     n, noisy = plan.get("n"), plan.get("n_noisy")
     even = isinstance(n, int) and n == noisy
-    yield _fact(
+    yield _row(
         "answers: clean, noisy",
         f"{n}, {noisy}",
         "n, n; 10 in Table 2, 1 to 30 in Table 3 (§4.4)",
@@ -92,10 +95,10 @@ def _sampling(run: Run) -> Iterator[ProtocolSetting]:
     )
     hot, cold = plan.get("temperature"), plan.get("baseline_temperature")
     alike = (hot, cold) == (1.0, 0.1)
-    yield _fact("temperature: samples, baseline", f"{hot}, {cold}", "1.0, 0.1 (§4.3)", "1.0, 0.1", like=(alike, alike))
+    yield _row("temperature: samples, baseline", f"{hot}, {cold}", "1.0, 0.1 (§4.3)", "1.0, 0.1", like=(alike, alike))
     default = plan.get("decoding") == "model" and all(plan.get(key) is None for key in ("top_p", "top_k", "min_p"))
     default = default and mitigation_line(_recorded(run)) is None
-    yield _fact(
+    yield _row(
         "decoding",
         _decoding(run, plan),
         "each model's default parameters (§4.3)",
@@ -103,29 +106,20 @@ def _sampling(run: Run) -> Iterator[ProtocolSetting]:
         like=(default, default),
     )
     limit = plan.get("max_new_tokens")
-    yield _fact("longest answer, tokens", limit, _NOT_SAID, "512", like=(None, limit == 512))
-    answers = [
-        answer
-        for answer_set in run.answer_sets
-        for answer in (answer_set.baseline, *answer_set.clean, *answer_set.noisy)
-    ]
-    n_with_logprobs = sum(answer.mean_logprob is not None for answer in answers)
-    all_have = bool(answers) and n_with_logprobs == len(answers)
-    share = (
-        "mean of the raw ones"
-        if all_have
-        else f"{n_with_logprobs} of {len(answers)} answers have them; else equal weights"
-    )
-    yield _fact(
-        "log-probabilities", share, "mean of the tokens' (§4.4)", "mean of the raw ones", like=(all_have, all_have)
-    )
+    yield _row("longest answer, tokens", limit, _NOT_SAID, "512", like=(None, limit == 512))
+    answers = [answer for answer_set in run.answer_sets for answer in answer_set.answers]
+    n_known = sum(answer.mean_logprob is not None for answer in answers)
+    complete = bool(answers) and n_known == len(answers)
+    mean = "mean of the raw ones"
+    share = mean if complete else f"{n_known} of {len(answers)} answers have them; else equal weights"
+    yield _row("log-probabilities", share, "mean of the tokens' (§4.4)", mean, like=(complete, complete))
     side = plan.get("max_image_side")
     size = "the model's own" if side is None else f"at most {side} pixels a side, then the model's own"
     alike = side is None
-    yield _fact("image size", size, "the model's own (§4.2)", "the model's own", like=(alike, alike))
+    yield _row("image size", size, "the model's own (§4.2)", "the model's own", like=(alike, alike))
     if (side := plan.get("perturb_at")) is not None:
-        yield _fact("perturbed at", f"at most {side} pixels a side", _NOT_SAID, "every pixel", like=(None, False))
-    yield _fact("seed", plan.get("seed"), _NOT_SAID, "none", like=(None, None))
+        yield _row("perturbed at", f"at most {side} pixels a side", _NOT_SAID, "every pixel", like=(None, False))
+    yield _row("seed", plan.get("seed"), _NOT_SAID, "none", like=(None, None))
 
 
 def _decoding(run: Run, plan: Settings) -> str:
@@ -150,12 +144,12 @@ def _perturbation(run: Run) -> Iterator[ProtocolSetting]:
         noise = {}
     if "rotate" not in noise:
         name = str(recorded.get("name", "unknown"))
-        yield _fact("noisy draws", name, "perturbed images (§4.4)", "perturbed images", like=(False, False))
+        yield _row("noisy draws", name, "perturbed images (§4.4)", "perturbed images", like=(False, False))
         return
     by = float(noise.get("strength", 1.0))
     own = "" if by == 1 else f" (strength {by:g})"
     low, high = (angle * by for angle in noise["rotate"])
-    yield _fact(
+    yield _row(
         "rotation",
         f"{low:g} to {high:g} degrees to either side{own}",
         "0 to 10 degrees (§4.4)",
@@ -163,7 +157,7 @@ def _perturbation(run: Run) -> Iterator[ProtocolSetting]:
         like=((low, high) == (0, 10), (low, high) == (2, 10)),
     )
     frame, shift = bool(noise["fit_output"]), noise["translate"] * by
-    yield _fact(
+    yield _row(
         "translation",
         f"{100 * shift:g} %" + (", undone by a frame that grows" if frame else ""),
         "10 % (§4.4)",
@@ -174,13 +168,13 @@ def _perturbation(run: Run) -> Iterator[ProtocolSetting]:
     values = {key: noise[key] * by for key in ranges}
     alike = all(_near(values[key], expected) for key, expected in ranges.items())
     ours, theirs = (", ".join(f"{key} {amounts[key]:g}" for key in ranges) for amounts in (values, ranges))
-    yield _fact("scale and colour, ±", ours, theirs, theirs, like=(alike, alike))
+    yield _row("scale and colour, ±", ours, theirs, theirs, like=(alike, alike))
     grain = (noise["gauss_noise"] * by, noise["shot_noise"] * by)
     alike = _near(grain[0], 0.07) and _near(grain[1], 0.014)
     theirs = "Gaussian 0.07, Poisson 0.014"
-    yield _fact("noise", f"Gaussian {grain[0]:g}, Poisson {grain[1]:g}", theirs, theirs, like=(alike, alike))
+    yield _row("noise", f"Gaussian {grain[0]:g}, Poisson {grain[1]:g}", theirs, theirs, like=(alike, alike))
     chances = tuple(noise[f"p_{step}"] for step in ("affine", "color", "gauss_noise", "shot_noise"))
-    yield _fact(
+    yield _row(
         "probability: affine, colour, noises",
         ", ".join(f"{p:g}" for p in chances),
         "not said, so 1",
@@ -190,7 +184,7 @@ def _perturbation(run: Run) -> Iterator[ProtocolSetting]:
 
 
 def _mapping(value: object) -> Settings:
-    """Return what a run file says, where that is an object; nothing where it is something else."""
+    """Return a value of a run file where it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -204,11 +198,11 @@ def _clustering(filters: Mapping[str, Settings]) -> Iterator[ProtocolSetting]:
         yield from _of_filters({name: list(facts(settings)) for name, settings in mine.items()})
     others = [name for name, settings in filters.items() if settings.get("backend") not in ("nli", "embed")]
     if others:
-        yield _fact("other clusterings", ", ".join(others), "none", "none", like=(False, False))
+        yield _row("other clusterings", ", ".join(others), "none", "none", like=(False, False))
     with_question = [settings for settings in filters.values() if settings.get("with_question")]
     if with_question:
         places = sorted({str(settings.get("question_position", "before")) for settings in with_question})
-        yield _fact(
+        yield _row(
             "question (A+Q)",
             f"{' and '.join(places)} the answer",
             "before (§3.1.2), after (caption of Table 2)",
@@ -217,37 +211,35 @@ def _clustering(filters: Mapping[str, Settings]) -> Iterator[ProtocolSetting]:
         )
     alphas = sorted({float(settings.get("alpha", 1.0)) for settings in filters.values()})
     alike = all(alpha == 1 for alpha in alphas)
-    yield _fact("alpha of VASE", ", ".join(f"{a:g}" for a in alphas), "1 (§3.1.4)", "1", like=(alike, alike))
+    yield _row("alpha of VASE", ", ".join(f"{a:g}" for a in alphas), "1 (§3.1.4)", "1", like=(alike, alike))
     weight = "sum of exp(l - max l)"
-    yield _fact("weight of a cluster", weight, "Eq. 1 prints exp of that sum", weight, like=(False, True))
+    yield _row("weight of a cluster", weight, "Eq. 1 prints exp of that sum", weight, like=(False, True))
 
 
 def _of_filters(facts: Mapping[str, Sequence[ProtocolSetting]]) -> list[ProtocolSetting]:
-    """The facts of several filters: one row where they agree, else one for each, with its name."""
-    merged_rows: list[ProtocolSetting] = []
-    for setting in dict.fromkeys(fact.setting for of_filter in facts.values() for fact in of_filter):
-        mine = {name: fact for name, of_filter in facts.items() for fact in of_filter if fact.setting == setting}
-        if len({fact.run for fact in mine.values()}) == 1:
-            merged_rows.append(next(iter(mine.values())))
+    """Return the settings of several filters: one row where they agree, else one for each, with its name."""
+    by_setting: dict[str, dict[str, ProtocolSetting]] = {}
+    for name, of_filter in facts.items():
+        for fact in of_filter:
+            by_setting.setdefault(fact.setting, {})[name] = fact
+    rows: list[ProtocolSetting] = []
+    for by_filter in by_setting.values():
+        if len({fact.run for fact in by_filter.values()}) == 1:
+            rows.append(next(iter(by_filter.values())))
         else:
-            rows = mine.items()
-            merged_rows += [
-                ProtocolSetting(f"{f.setting}, {name}", f.run, f.paper, f.reference, f.differs) for name, f in rows
-            ]
-    return merged_rows
+            rows += [replace(fact, setting=f"{fact.setting}, {name}") for name, fact in by_filter.items()]
+    return rows
 
 
 def _nli(settings: Settings) -> Iterator[ProtocolSetting]:
     model = str(settings.get("model", "unknown"))
     alike = model.rpartition("/")[2] == "deberta-v2-xlarge-mnli"
-    yield _fact("NLI model", model, "deberta-v2-xlarge-mnli (§4.6)", "the caller's", like=(alike, None))
+    yield _row("NLI model", model, "deberta-v2-xlarge-mnli (§4.6)", "the caller's", like=(alike, None))
     rule, veto = str(settings.get("rule", "unknown")), bool(settings.get("veto"))
-    in_words = {"relaxed": "no contradiction, not both neutral", "strict": "both directions entail"}
+    words = {"relaxed": "no contradiction, not both neutral", "strict": "both directions entail"}
     like = (rule == "strict", rule == "relaxed")
-    yield _fact(
-        "NLI equivalence", in_words.get(rule, rule), f"{in_words['strict']} (§3.2)", in_words["relaxed"], like=like
-    )
-    yield _fact(
+    yield _row("NLI equivalence", words.get(rule, rule), f"{words['strict']} (§3.2)", words["relaxed"], like=like)
+    yield _row(
         "contradictions keep clusters apart",
         "yes" if veto else "no",
         "yes, how is not said (§3.2)",
@@ -256,15 +248,15 @@ def _nli(settings: Settings) -> Iterator[ProtocolSetting]:
     )
     cut = settings.get("max_characters")
     length = "what the model takes" if cut is None else f"{cut} characters"
-    yield _fact("text shown to the NLI model", length, _NOT_SAID, "200 characters", like=(None, cut == 200))
+    yield _row("text shown to the NLI model", length, _NOT_SAID, "200 characters", like=(None, cut == 200))
 
 
 def _embed(settings: Settings) -> Iterator[ProtocolSetting]:
     model = str(settings.get("model", "unknown"))
     alike = model.rpartition("/")[2] == "all-MiniLM-L6-v2"
-    yield _fact("embedding model", model, "a SentenceTransformer (§4.6)", "all-MiniLM-L6-v2", like=(None, alike))
+    yield _row("embedding model", model, "a SentenceTransformer (§4.6)", "all-MiniLM-L6-v2", like=(None, alike))
     k = settings.get("neighbours", 0)
-    yield _fact(
+    yield _row(
         "links",
         "cosine at least τ" + (f", or one of the {k} nearest" if k else ""),
         "cosine at least τ or kNN, k not said (§3.2); Appendix A.1 has clusters of one",
@@ -275,7 +267,7 @@ def _embed(settings: Settings) -> Iterator[ProtocolSetting]:
     searched = method in ("cross-fit", "tuned", "oracle")
     space = (tuning.get("search"), tuning.get("low"), tuning.get("high"), tuning.get("trials"))
     as_theirs = searched and space == ("optuna", 0.8, 0.99, 20)
-    yield _fact(
+    yield _row(
         "τ: search",
         _search(method, tuning),
         "Optuna, 20 trials in [0.8, 0.99], ROC-AUC (§4.7.1), of which score is not said",
@@ -288,7 +280,7 @@ def _embed(settings: Settings) -> Iterator[ProtocolSetting]:
         "cross-fit": "all, each without itself and its image",
         "label-free": "all, without labels",
     }.get(str(method), "none")
-    yield _fact(
+    yield _row(
         "τ: documents that choose",
         documents,
         "a validation split, fixed for test (§5.3.2), its size not said",
@@ -319,7 +311,7 @@ def _labels(run: Run) -> Iterator[ProtocolSetting]:
     details = [str(detail) for detail in (model, prompt and f"prompt {prompt}") if detail]
     if isinstance(judge.get("temperature"), (int, float)):
         details.append(f"T {judge['temperature']:g}")
-    yield _fact(
+    yield _row(
         "labels",
         str(judge.get("judge", "unknown")) + (f" ({', '.join(details)})" if details else ""),
         "Qwen3-30B-A3B, few-shot, prompt not printed (§4.5)",
@@ -329,4 +321,4 @@ def _labels(run: Run) -> Iterator[ProtocolSetting]:
     missing = sum(answers.label is None for answers in run.answer_sets)
     alike = missing == 0
     left_out = f"{missing} of {len(run.answer_sets)}" + (", left out" if missing else "")
-    yield _fact("answers without a label", left_out, "none", "none: an error", like=(alike, alike))
+    yield _row("answers without a label", left_out, "none", "none: an error", like=(alike, alike))

@@ -1,9 +1,9 @@
 """Numbers of the model's distribution over the offered answers, beside those of what it wrote.
 
 The distribution comes from forced passes over whole replies (`hedge_tasks.sampling.forced`): nothing is drawn and
-nothing is read. Lettered options are asked for in the given and in the other order, and the probabilities averaged over
-both, for a model may like a place. What a suite reports of generated replies stays what it is; the gap says how far the
-two are apart.
+no reply is read. Lettered options are offered in the given and in the reversed order, and the probabilities are
+averaged over both, since a model may prefer a position. The suite's numbers of generated replies do not change; the
+gap shows how far the two are apart.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def option_shares(logprobs: Mapping[str, float]) -> dict[str, float] | None:
         logprobs: of each option as the whole reply, in nats.
 
     Example:
-        >>> option_shares({"A": math.log(0.3), "B": math.log(0.1)})["A"]
+        >>> round(option_shares({"A": math.log(0.3), "B": math.log(0.1)})["A"], 6)
         0.75
     """
     most = max(logprobs.values(), default=-math.inf)
@@ -78,7 +78,7 @@ def option_shares(logprobs: Mapping[str, float]) -> dict[str, float] | None:
 def offered_facts(answers: AnswerSet, right: str | None) -> dict[str, Any]:
     """Facts of a document that `OptionsMeasure` reads, for `HedgeTask.facts`.
 
-    Where the verdict's category is not the option that the written reply takes, `option_said` says it besides.
+    Where the verdict's category is not the option that the written reply takes, `option_said` holds it.
 
     Args:
         right: the right option, as it is offered.
@@ -161,7 +161,7 @@ def _order_gap(offered: Offered) -> float | None:
 
 
 def forced_measures(**declared: Any) -> list[Measure]:
-    """The numbers of a task that declares its options (`HedgeTask.choices`, and `offered_facts` in its `facts`).
+    """Return the numbers of a task that declares its options (`HedgeTask.choices`, and `offered_facts` in its `facts`).
 
     Args:
         declared: another `reply_is_right`.

@@ -1,4 +1,4 @@
-"""Detectors fused into one: what supervised fusion seems to be worth, what it is worth, and what comes for nothing.
+"""Detectors fused into one: supervised fusion in sample and cross-fitted, and the mean of ranks without labels.
 
 A model that is fitted and read on the same documents looks perfect (a gradient-boosted one reaches 1.000 on noise), so
 both numbers stand side by side: in sample, and cross-fitted, where no document, and no other one about its image, is
@@ -118,7 +118,7 @@ def _fitted(build: Callable[[], Any], table: FloatArray, labels: IntArray, unsee
 
 
 def _finite(value: float | None) -> float:
-    """An infinite score as a large one: models refuse infinity, and its rank stays the highest."""
+    """Return an infinite score as a large one: models refuse infinity, and its rank stays the highest."""
     assert value is not None
     return float(np.nan_to_num(value, posinf=_LARGE, neginf=-_LARGE)) if math.isinf(value) else value
 

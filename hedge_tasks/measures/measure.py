@@ -97,7 +97,7 @@ class Measure:
 
         Args:
             scores: of its answers, with id, label, group and question type.
-            verdict: of the judge: `judge`, `reason` and whatever else it says.
+            verdict: of the judge: `judge`, `reason` and its further fields.
             document: its row of the data set.
         """
         raise TypeError(f"{type(self).__name__} is abstract")
@@ -117,7 +117,7 @@ class Measure:
         Args:
             records: of all documents.
             groups: of each record; None for those that the records name. Documents of a group vary together.
-            audit: what experts said of a sample of them, in their order: the number is then against experts; without,
+            audit: labels of experts on a sample of them, in their order: the number is then against experts; without,
                 it is against the judge.
         """
         if audit is None:
@@ -145,7 +145,7 @@ class Measure:
         """Return what of a submitted record contradicts its document; None for nothing."""
         return None
 
-    def again(self, document: Record, judge: Record) -> Record | None:
+    def recomputed(self, document: Record, judge: Record) -> Record | None:
         """Return the record as the texts of a submission's document give it; None where they do not tell.
 
         Args:
@@ -158,7 +158,7 @@ class Measure:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfSums(Measure):
+class SumsMeasure(Measure):
     """A function of sums over documents: a mean, a share of all objects, an F1.
 
     Standard error and interval are between groups of documents. A subclass says what each document adds to the sums,
@@ -187,7 +187,7 @@ class OfSums(Measure):
         raise LookupError(self.name)
 
     def label_of(self, record: Record) -> int | None:
-        """Return the judge's label of a record, as far as it tells."""
+        """Return the judge's label of a record; None where it has none."""
         return None
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
@@ -198,7 +198,8 @@ class OfSums(Measure):
         except LookupError:
             return super().by_experts(records, groups, audit)
         shared = [self.group_of(record) for record in records] if groups is None else groups
-        labels = audit.verified(range(len(records)), [self.label_of(record) for record in records], apart(shared))
+        judged = [self.label_of(record) for record in records]
+        labels = audit.verified(range(len(records)), judged, separate_groups(shared))
         return replace(audited_sums(wrong, right, none, self.statistic, labels), unit=self.unit)
 
     def group_of(self, record: Record) -> Hashable:
@@ -211,7 +212,7 @@ class OfSums(Measure):
         return self.nothing
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        shared = apart([self.group_of(record) for record in records]) if groups is None else groups
+        shared = separate_groups([self.group_of(record) for record in records]) if groups is None else groups
         number = estimate_of_sums(self.counts(records), shared, self.statistic, bounds=self.bounds)
         reason = number.reason if number.defined else self.why_undefined(records)
         return replace(number, unit=self.unit, reason=reason)
@@ -221,7 +222,7 @@ class OfSums(Measure):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Mean(OfSums):
+class Mean(SumsMeasure):
     """Mean of `value` over the records in which it is not None."""
 
     def counts(self, records: Sequence[Record]) -> FloatArray:
@@ -346,12 +347,12 @@ class Auroc(Measure):
         return compare_runs(*first, *second, groups=shared).among(both, len(a))
 
     def _case(self, record: Record) -> ScoredCase | None:
-        """The one case of a document; None where it has no score or label."""
+        """Return the one case of a document; None where it has no score or label."""
         [case] = self.cases(record)
         return None if case.score is None or case.label is None else case
 
     def _groups(self, groups: Sequence[Hashable]) -> Sequence[Hashable] | None:
-        """The groups that a comparison resamples by; None for documents."""
+        """Return the groups that a comparison resamples by; None for documents."""
         return groups
 
 
@@ -404,6 +405,6 @@ def by_name(measures: Iterable[Measure]) -> dict[str, Measure]:
     return named
 
 
-def apart(groups: Sequence[Hashable]) -> list[Hashable]:
+def separate_groups(groups: Sequence[Hashable]) -> list[Hashable]:
     """Return groups in which a document without one (None) is alone."""
     return [("document", i) if group is None else ("group", group) for i, group in enumerate(groups)]

@@ -1,6 +1,6 @@
 """Tables of a paper out of finished runs: rows of numbers by measure, the published values beside them, differences.
 
-A suite says which runs make a row, which measures are its columns and what is printed of whom; this lays them out.
+A suite chooses the runs of a row, the measures of the columns and the published values; this module lays them out.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.measures.of_run import documents_of, estimate_of
 from hedge_tasks.measures.published import Published
-from hedge_tasks.numbers import MISSING, Column, Format, Number, Table, format_interval, format_number
+from hedge_tasks.measures.run_measures import documents_of, estimate_of
+from hedge_tasks.numbers import MISSING, Column, Format, Number, Table, format_interval, format_number, format_value
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison, max_t
@@ -82,25 +82,25 @@ def wide_table(
         beside: further rows of published values, by the name that they go by.
         counts: whether N, the units of a number, has a column behind it.
     """
-    short, head = names or {}, headings or {}
+    head = headings or {}
     about = list(dict.fromkeys(key for row in rows for key in (*row.about, *row.counts)))
     columns = [Column(key) for key in about]
     for m in measures:
         columns.append(Column(m.name, head.get(m.name, m.title), m.format, stderr=stderr))
         columns += [Column(f"{m.name}_n", "N", show="n", of=m.name)] if counts else []
     lines: list[dict[str, Cell]] = []
+    blank: dict[str, Cell] = dict.fromkeys(about, "")
     for row in rows:
         ours = {m.name: row.numbers.get(m.name) for m in measures}
-        lines.append({**{key: short.get(text, text) for key, text in row.about.items()}, **row.counts, **ours})
+        lines.append({**_shortened(row.about, names), **row.counts, **ours})
         theirs = {m.name: row.published[m.name].value for m in measures if m.name in row.published}
         if theirs:
-            blank: dict[str, Cell] = dict.fromkeys(about, "")
             lines.append({**blank, about[0]: PAPER, **theirs})
             less = {m.name: _less(row.numbers[m.name], theirs[m.name], m.format) for m in measures if m.name in theirs}
             lines.append({**blank, about[0]: DIFFERENCE, **less})
     for name, values in (beside or {}).items():
         if values_shown := {m.name: values[m.name] for m in measures if m.name in values}:
-            lines.append({**dict.fromkeys(about, ""), about[0]: name, **values_shown})
+            lines.append({**blank, about[0]: name, **values_shown})
     return Table(columns, lines, title=title, notes=notes)
 
 
@@ -120,9 +120,8 @@ def tall_table(
     Args:
         names: short names of texts in `about`.
         units, groups: headings of their counts; empty for no such column.
-        paper: heading of the published values; empty for a column that says of which model they are.
+        paper: heading of the published values; empty for a column that names the paper's model.
     """
-    short = names or {}
     about = list(dict.fromkeys(key for row in rows for key in row.about))
     columns = [*map(Column, about), Column("measure", " "), Column("ours"), Column("95 %")]
     columns += [Column("n", units)] if units else []
@@ -137,7 +136,7 @@ def tall_table(
             number, theirs = row.numbers[m.name], row.published.get(m.name)
             lines.append(
                 {
-                    **{key: short.get(text, text) for key, text in row.about.items()},
+                    **_shortened(row.about, names),
                     "measure": m.title,
                     "ours": format_number(number, m.format),
                     "95 %": format_interval(number.interval, m.format, missing=""),
@@ -159,18 +158,14 @@ def number_rows(rows: Sequence[ModelNumbers]) -> Table:
             theirs = row.published.get(name)
             paper: dict[str, Cell] = dict.fromkeys(("paper", "difference", "source", "paper_model"))
             if theirs is not None:
-                less = None if number.value is None else number.value - theirs.value
-                paper = {
-                    "paper": theirs.value,
-                    "difference": less,
-                    "source": theirs.table,
-                    "paper_model": theirs.model,
-                }
+                less = number.less(theirs.value).value
+                source = {"source": theirs.table, "paper_model": theirs.model}
+                paper = {"paper": theirs.value, "difference": less, **source}
             lines.append({**row.about, **row.counts, "measure": name, **_flat(number), **paper})
     return Table([], lines)
 
 
-def beside_of(published: Iterable[Published], prefix: str = "paper: ") -> dict[str, dict[str, float]]:
+def published_by_model(published: Iterable[Published], prefix: str = "paper: ") -> dict[str, dict[str, float]]:
     """Return published values by model; where two of the paper's tables have one, the first counts."""
     values: dict[str, dict[str, float]] = {}
     for number in published:
@@ -227,7 +222,6 @@ def changes_table(
         names: short names of texts in `about`.
         n: heading of the number of documents.
     """
-    short = names or {}
     about = list(dict.fromkeys(key for change in changes for key in change.about))
     columns = [*map(Column, about), Column("of"), Column("a", a), Column("b", b), Column("difference")]
     columns += [Column("95 % interval"), Column("p", show="p")]
@@ -238,23 +232,25 @@ def changes_table(
         c, fmt = change.comparison, change.measure.format
         measure_name = change.measure.title + (f", {change.over}" if change.over else "")
         signed = replace(fmt, signed=True)
-        values = {"a": _text(c.a, fmt), "b": _text(c.b, fmt), "difference": _text(c.difference, signed)}
+        values = {"a": format_value(c.a, fmt), "b": format_value(c.b, fmt)}
+        values["difference"] = format_value(c.difference, signed)
         interval = format_interval(c.interval, signed)
         tests: dict[str, Cell] = {"p": c.p_value, "p_adjusted": change.p_adjusted, "n": c.n}
-        named = {key: short.get(text, text) for key, text in change.about.items()}
-        lines.append({**named, "of": measure_name, **values, "95 % interval": interval, **tests})
+        row = {**_shortened(change.about, names), "of": measure_name, **values}
+        lines.append({**row, "95 % interval": interval, **tests})
         if c.reason:
             reasons[f"{measure_name}: {c.reason}"] = None
     return Table([*columns, Column("n", n)], lines, title=title, notes=[*reasons])
 
 
+def _shortened(about: Mapping[str, str], names: Mapping[str, str] | None) -> dict[str, Cell]:
+    """Return what names a row, with short names where there are any."""
+    return {key: (names or {}).get(text, text) for key, text in about.items()}
+
+
 def _less(number: Number, theirs: float, fmt: Format) -> str:
     difference = number.less(theirs)
     return MISSING if difference.value is None else format_number(difference, replace(fmt, signed=True))
-
-
-def _text(value: float | None, fmt: Format) -> str:
-    return MISSING if value is None else fmt(value)
 
 
 def _flat(number: Number) -> dict[str, Cell]:

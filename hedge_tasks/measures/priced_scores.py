@@ -50,7 +50,7 @@ def priced_columns(
     """Return scores by detector, one clustering for all that see the same answers; and why others have none.
 
     Args:
-        asked: detectors by name.
+        detectors: by name.
         budget: most draws a question, as of `detector_table`; None gives every detector all answers.
 
     Raises:

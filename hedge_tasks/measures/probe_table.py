@@ -23,7 +23,7 @@ from hedge_tasks.probes.crossfit import Shuffled, cross_fitted, shuffled
 from hedge_tasks.statistics import auroc
 
 LABEL_PRICES = (25, 50, 100, 200, 400)
-"""Numbers of labelled documents that the label price is told for, where a run has more."""
+"""Numbers of labelled documents at which the label price is measured, where a run has more."""
 
 SEMANTIC_ENTROPY = "se"
 """The detector that entropy probes are fitted to."""
@@ -57,7 +57,7 @@ class ProbeRow:
         labels: documents it was fitted on, the mean over folds; 0 where it needs none.
         estimate: ROC-AUC.
         shuffled: ROC-AUC when fitted to shuffled labels, the mean over shuffles: 0.5 where nothing leaks. None where
-            the control was not asked for or does not apply.
+            the control was switched off or does not apply.
         foreign: ROC-AUC with the states of another image's document: what is left has nothing to do with the document.
         prices: number of labels -> ROC-AUC.
         passes: prompts that the model read once more for it.
@@ -157,7 +157,7 @@ class ProbeData:
         )
 
     def at(self, detector: FittedDetector) -> FloatArray:
-        """The numbers that a detector looks at, shape (n, layers, width).
+        """Return the numbers that a detector looks at, shape (n, layers, width).
 
         Raises:
             DataError: they were not kept, or a document has none there.
@@ -174,8 +174,8 @@ class ProbeData:
         """A number for each document's group, shape (n,)."""
         return group_numbers(self.groups)
 
-    def of_types(self, types: Sequence[str]) -> ProbeData:
-        """The same documents, of which nothing is known but the kind of question."""
+    def with_types_alone(self, types: Sequence[str]) -> ProbeData:
+        """Return the same documents, of which nothing is known but the kind of question."""
         flags = np.array([[s.question_type == kind for kind in types] for s in self.scores], dtype=np.float32)
         # As wide as the attention of one layer: what `_TYPE_ALONE` looks at.
         whole = np.zeros((len(flags), len(types), 1, len(HEADS)), dtype=np.float32)
@@ -183,7 +183,7 @@ class ProbeData:
         return replace(self, arrays={_TYPE_ALONE.array: whole})
 
     def targets(self, detector: FittedDetector) -> IntArray:
-        """The target that a detector is fitted to.
+        """Return the target that a detector is fitted to.
 
         Raises:
             DataError: it is the semantic entropy, and a document has none, or all have the same.
@@ -203,7 +203,7 @@ def group_numbers(groups: Sequence[str]) -> IntArray:
 
 
 def best_split(values: FloatArray) -> float:
-    """The cut with the least squares within both sides (Kossen et al. 2024, 2406.15927, section 4).
+    """Return the cut with the least squares within both sides (Kossen et al. 2024, 2406.15927, section 4).
 
     Raises:
         DataError: all values are equal.
@@ -241,7 +241,7 @@ def probe_table(
         detectors: that are fitted.
         beside: ordinary detectors that `data.scores` have -> title, draws and passes.
         controls: whether shuffled labels and another image's states are tried, too.
-        prices: whether the ROC-AUC is told for fewer labels as well.
+        prices: whether the ROC-AUC is also measured with fewer labels.
         fit_on: another run to be fitted on; None cross-fits within this one.
         fitted_on: what it is called.
         seed: of partitions and shuffles.
@@ -269,7 +269,7 @@ def probe_table(
     types = sorted({s.question_type for s in data.scores if s.question_type is not None})
     if len(types) > 1 and fit_on is None:
         try:
-            type_scores = fitted_scores(data.of_types(types), _TYPE_ALONE, seed=seed)
+            type_scores = fitted_scores(data.with_types_alone(types), _TYPE_ALONE, seed=seed)
         except DataError as error:
             left_out[_TYPE_ALONE.name] = str(error)
         else:
@@ -367,13 +367,13 @@ def foreign_auroc(
     """
     rng, areas = np.random.default_rng([seed, 2]), []
     for _ in range(CONTROLS):
-        elsewhere, folds = states[_of_another(groups, rng)], int(rng.integers(1 << 30))
+        elsewhere, folds = states[_places_elsewhere(groups, rng)], int(rng.integers(1 << 30))
         values = cross_fitted(detector, elsewhere, targets, labels, groups, repeats=1, seed=folds)
         areas.append(_area(values, labels))
     return float(np.mean(areas))
 
 
-def _of_another(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
+def _places_elsewhere(groups: Sequence[str], rng: np.random.Generator) -> IntArray:
     """For each document one of another group; every document is taken once, where that is possible."""
     own_groups = np.asarray(groups, dtype=object)
     n = len(own_groups)

@@ -37,7 +37,7 @@ class Published:
 
 @cache
 def read_published(package: str) -> tuple[Published, ...]:
-    """The numbers of an evaluation's paper, in the order of the file `published.csv` in its package.
+    """Read the numbers of an evaluation's paper, in the order of the file `published.csv` in its package.
 
     Args:
         package: such as "hedge_tasks.evaluations.medhallu".
@@ -50,7 +50,7 @@ def read_published(package: str) -> tuple[Published, ...]:
 
 
 def names_given(entries: Sequence[str], models: Sequence[str]) -> dict[str, str]:
-    """Return what a user says with `--name MODEL=TEXT`, by the paper's model.
+    """Read the entries of `--name MODEL=TEXT`: text by the paper's model.
 
     Raises:
         ConfigError: an entry is of another form, or the paper has no such model; names the nearest one.
@@ -69,7 +69,7 @@ def names_given(entries: Sequence[str], models: Sequence[str]) -> dict[str, str]
 
 
 def model_of_paper(model: str, patterns: Mapping[str, str], names: Mapping[str, str]) -> str | None:
-    """The paper's model that a run is of; None where it is none, or may be several.
+    """Return the paper's model that a run is of; None where it is none, or may be several.
 
     Args:
         model: what identifies the run's model.
@@ -77,9 +77,6 @@ def model_of_paper(model: str, patterns: Mapping[str, str], names: Mapping[str, 
         names: the paper's model -> text in the name of the user's copy, which counts before the patterns.
     """
     own = [paper_model for paper_model, text in names.items() if text.lower() in model.lower()]
-    matches = own or [
-        paper_model
-        for paper_model, pattern in patterns.items()
-        if paper_model not in names and re.search(pattern, model, re.IGNORECASE)
-    ]
+    others = {paper_model: pattern for paper_model, pattern in patterns.items() if paper_model not in names}
+    matches = own or [name for name, pattern in others.items() if re.search(pattern, model, re.IGNORECASE)]
     return matches[0] if len(matches) == 1 else None

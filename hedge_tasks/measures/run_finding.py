@@ -16,14 +16,22 @@ from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.advice import FREE, free_detector
-from hedge_tasks.detectors.pipeline import Scores, detection_auroc, main_detectors, name_of, prices_of, score_clustered
+from hedge_tasks.detectors.pipeline import (
+    Scores,
+    detection_auroc,
+    detectors_of,
+    main_detectors,
+    name_of,
+    prices_of,
+    score_clustered,
+)
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, labelled
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.blind import SIGNIFICANT, BlindRow, against_blind
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.detector_table import differences
-from hedge_tasks.measures.of_run import numbers_of_run
+from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.measures.trust_state import TrustState, trust_of
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE_PERCENT, Number, count_of, format_interval, format_number
 from hedge_tasks.runs.audit_files import audit_of
@@ -102,7 +110,7 @@ class RunFinding:
         return " ".join(self.sentences)
 
     def lines(self) -> list[str]:
-        """The finding and the state of trust for the end of a terminal's output."""
+        """Return the finding and the state of trust for the end of a terminal's output."""
         return [f"Finding: {self.text}", f"Trust: {self.trust.short}."]
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,10 +219,11 @@ def finding_of(
     audit, unreadable = _audit(run)
     trust = trust_of(run, scores, scorers=scorers, left_out={**(left_out or {}), **unreadable}, audit=audit)
     suite = next(((m.title, n) for m, n in numbers_of_run(run) if m.leads and n.defined), None)
-    detectors = {
-        name: main_detectors(name for s in by_document[:1] for name in s) for name, by_document in scores.items()
+    estimates = {
+        (detector, clustering): detection_auroc(by_document, detector)
+        for clustering, by_document in scores.items()
+        for detector in main_detectors(detectors_of(by_document))
     }
-    estimates = {(d, c): detection_auroc(scores[c], d) for c, names in detectors.items() for d in names}
     fields: dict[str, Any] = {
         "rate": hallucination_rate(run.answer_sets),
         "declined": declined_in(run.verdicts.values()),
@@ -320,7 +329,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def lead_sentence(name: str, number: Number, *, subject: str, wrong: str, right: str, note: str) -> str:
-    """Say how often a detector ranks a wrong unit above a right one, and where that cannot be told from chance.
+    """Return a sentence on how often a detector ranks a wrong unit above a right one, and whether that is chance.
 
     Args:
         name: of the detector, for people.

@@ -32,7 +32,7 @@ class Point:
 
 
 def usual_sizes(most: int) -> list[int]:
-    """Numbers of answers worth a point on a curve that ends at `most`.
+    """Return numbers of answers worth a point on a curve that ends at `most`.
 
     Example:
         >>> usual_sizes(12)
@@ -72,7 +72,7 @@ def sweep(
 def sweep_draws(
     answer_sets: Sequence[AnswerSet], scorer: Scorer, budgets: Sequence[int], detectors: Sequence[str] = SCORE_NAMES
 ) -> Iterator[Point]:
-    """The same at equal prices: of each number of draws, every detector gets what it can pay.
+    """Yield the same at equal prices: of each number of draws, every detector gets what it can pay.
 
     Semantic entropy of 20 draws has 20 clean answers, VASE 10 clean and 10 noisy ones. `n` of the points is the budget,
     and `draws` what was spent of it. A detector that cannot pay has no point.
@@ -139,7 +139,7 @@ def prices(
 
 
 def _without_memory(scorer: Scorer) -> Scorer:
-    """The scorer with a backend that knows nothing of earlier texts."""
+    """Return the scorer with a backend that knows nothing of earlier texts."""
     backend = scorer.backend
     if isinstance(backend, EmbeddingClustering):
         return replace(scorer, backend=replace(backend, cache=EmbeddingCache()))
@@ -149,14 +149,14 @@ def _without_memory(scorer: Scorer) -> Scorer:
 
 
 def prices_as_csv(measurements: Sequence[ScoringPrice]) -> str:
-    """One line a price: n, clustering, seconds, cpu_seconds, peak_mb, gpu_peak_mb, gpu_added_mb."""
+    """Return one line a price: n, clustering, seconds, cpu_seconds, peak_mb, gpu_peak_mb, gpu_added_mb."""
     names = [field.name for field in fields(Cost)]
     rows = ([price.n, price.clustering, *(getattr(price.cost, name) for name in names)] for price in measurements)
     return tables.as_csv([["n", "clustering", *names], *rows])
 
 
 def as_csv(points: Sequence[Point]) -> str:
-    """One line a point: n, score, draws, auroc, stderr, low, high, n_documents, reason."""
+    """Return one line a point: n, score, draws, auroc, stderr, low, high, n_documents, reason."""
     header = ["n", "score", "draws", "auroc", "stderr", "low", "high", "n_documents", "reason"]
     return tables.as_csv([header, *map(_row, points)])
 

@@ -64,7 +64,7 @@ def is_blind(detector: str) -> bool:
     return detector == TEXT or (detector not in fitted_detectors("claim") and get(detector).blind)
 
 
-def names_in(units: Iterable[Unit]) -> list[str]:
+def detectors_in(units: Iterable[Unit]) -> list[str]:
     """Return the detectors that any unit has a number of."""
     return list(dict.fromkeys(name for unit in units for name in unit.numbers))
 
@@ -87,15 +87,15 @@ def with_text(units: Sequence[Unit], seed: int = 0) -> tuple[tuple[Unit, ...], s
     return tuple(replace(unit, numbers={**unit.numbers, TEXT: score}) for unit, score in both), ""
 
 
-def best_way(column: Labelled) -> Labelled:
-    """Return a blind baseline the way round in which it is better, as whoever has labels would turn it."""
+def turned_to_best(column: Labelled) -> Labelled:
+    """Return a blind baseline, its sign turned where the ROC-AUC is below 0.5, as anyone with labels would do."""
     value = column.auroc().value
     return column.turned if value is not None and value < 0.5 else column
 
 
 def blind_columns(columns: Mapping[str, Labelled]) -> dict[str, Labelled]:
     """Return the blind baselines among columns, each turned the way in which it is better."""
-    return {name: best_way(column) for name, column in columns.items() if is_blind(name)}
+    return {name: turned_to_best(column) for name, column in columns.items() if is_blind(name)}
 
 
 def best_of(numbers: Mapping[str, Number]) -> str | None:
@@ -107,7 +107,7 @@ def best_of(numbers: Mapping[str, Number]) -> str | None:
 def top_unit(column: Labelled) -> Top | None:
     """Return how often the top unit of a mixed answer is wrong; None where there is no mixed answer."""
     rates, chances, groups = [], [], []
-    for chosen in of_strata(column):
+    for chosen in places_by_stratum(column):
         labels, scores = column.labels[chosen], column.values[chosen]
         if labels.min() == labels.max():
             continue
@@ -120,7 +120,7 @@ def top_unit(column: Labelled) -> Top | None:
     return Top(estimate_mean(rates, groups), estimate_mean(chances, groups), estimate_mean(above, groups))
 
 
-def of_strata(column: Labelled) -> list[IntArray]:
+def places_by_stratum(column: Labelled) -> list[IntArray]:
     """Return the positions of the units of each stratum."""
     if column.strata is None:
         return []
@@ -161,7 +161,7 @@ def units_by_answer(
     Args:
         silent, errors: see `hedge_tasks.claims.labels.label_of`.
         text: whether the classifier of their wording is fitted, too; its scores are those of `TEXT`.
-        why_unlabelled: said where no claim has a label.
+        why_unlabelled: reason that is given where no claim has a label.
     """
     units = claim_units(scored, silent=silent, errors=errors).labelled
     unlabelled = "" if units else why_unlabelled or "no claim has a label"

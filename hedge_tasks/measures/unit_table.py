@@ -16,7 +16,16 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, labelled
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.detector_table import DetectorNumbers, differences
-from hedge_tasks.measures.unit_numbers import TEXT, best_of, best_way, flagged, is_blind, names_in, top_unit, with_text
+from hedge_tasks.measures.unit_numbers import (
+    TEXT,
+    best_of,
+    detectors_in,
+    flagged,
+    is_blind,
+    top_unit,
+    turned_to_best,
+    with_text,
+)
 from hedge_tasks.numbers import Number
 from hedge_tasks.probes.registry import fitted_detectors
 from hedge_tasks.scoring.claims import ClaimUnits, ScoredAnswer, ScoredClaims, claim_units, with_draws
@@ -24,7 +33,7 @@ from hedge_tasks.statistics import StratifiedAuroc
 from hedge_tasks.statistics.base import FloatArray
 
 FLAGGED = 0.2
-"""Share of the units that is flagged, where nobody says otherwise."""
+"""Share of the units that is flagged by default."""
 
 _SIZES = (1, 2, 3, 5, 10, 20, 30, 50)
 _CURVE = ("claim_radflag", "claim_luq", "claim_contradiction")
@@ -128,7 +137,7 @@ def unit_table(
             f"{scored.title}: none of {len(counted.units)} claims has a label that counts and known support"
         )
     units, why_no_text = with_text(units, seed)
-    columns, left_out = columns_of(units, names_in(units))
+    columns, left_out = columns_of(units, detectors_in(units))
     if why_no_text:
         left_out[TEXT] = why_no_text
     else:  # also where it says the same of every unit: that is a finding about the wording
@@ -179,13 +188,13 @@ def detector_rows(
 
     Args:
         columns: scores of the labelled units by detector.
-        known: of the same detectors.
+        facts: about the same detectors.
         flag: share of the units that is flagged; None: neither flagged nor top units are looked at.
 
     Returns:
         The rows, and the names of the best blind baseline over all units and within answers.
     """
-    turned = {name: best_way(column) if facts[name].blind else column for name, column in columns.items()}
+    turned = {name: turned_to_best(column) if facts[name].blind else column for name, column in columns.items()}
     over_all = {name: column.auroc() for name, column in turned.items()}
     inside = {name: column.within() for name, column in turned.items()}
     blind = [name for name in turned if facts[name].blind]
@@ -212,7 +221,7 @@ def detector_rows(
 
 
 def draws_of(scored: ScoredClaims) -> tuple[int, int]:
-    """Fewest clean and noisy samples of an answer."""
+    """Return the fewest clean and noisy samples of an answer."""
     evidence = [answer.evidence for answer in scored.answers]
     return min((e.n_clean for e in evidence), default=0), min((e.n_noisy for e in evidence), default=0)
 
@@ -220,39 +229,39 @@ def draws_of(scored: ScoredClaims) -> tuple[int, int]:
 def _answer_rows(
     scored: ScoredClaims, units: Sequence[Unit], columns: Mapping[str, Labelled]
 ) -> tuple[tuple[AnswerRow, ...], str]:
-    """Mean and maximum over all units of an answer, labelled or not, against the answer's label."""
+    """Measure the mean and maximum over all units of an answer, labelled or not, against the answer's label."""
     from scipy.stats import spearmanr
 
     by_answer: dict[str, list[int]] = {}
     for unit in units:
         by_answer.setdefault(unit.parent, []).append(unit.label or 0)
-    groups = {unit.parent: unit.group for unit in units}
-    answers = [answer for answer in scored.answers if answer.answers.id in by_answer]
-    own = all(answer.answers.label is not None for answer in answers)
-    label_source = "labels of the answers" if own else "whether any labelled claim is hallucinated"
-    shares = [float(np.mean(by_answer[answer.answers.id])) for answer in answers]
-    labels = [
-        (answer.answers.label or 0) if own else int(share > 0) for answer, share in zip(answers, shares, strict=True)
-    ]
+    group_of = {unit.parent: unit.group for unit in units}
+    scored_answers = [answer for answer in scored.answers if answer.answers.id in by_answer]
+    sets = [answer.answers for answer in scored_answers]
+    groups = [group_of[answers.id] for answers in sets]
+    shares = [float(np.mean(by_answer[answers.id])) for answers in sets]
+    labels = [answers.label for answers in sets if answers.label is not None]
+    label_source = "labels of the answers"
+    if len(labels) < len(sets):
+        labels, label_source = [int(share > 0) for share in shares], "whether any labelled claim is hallucinated"
     rows = []
     for name in columns:
         # A fitted score is of the answer's own image, but its error is not known of means.
         if is_blind(name) or name in scored.fitted:
             continue
         for how, function in (("mean", np.mean), ("max", np.max)):
-            values = np.array([function(_known(answer, name)) for answer in answers], dtype=np.float64)
+            values = np.array([function(_known(answer, name)) for answer in scored_answers], dtype=np.float64)
             # As for every detector of answers, so that a number has one interval.
-            pairs = [
-                (None if np.isnan(value) else float(value), label, groups[answer.answers.id])
-                for value, label, answer in zip(values, labels, answers, strict=True)
-            ]
-            varied = len(answers) > 2 and np.ptp(values) > 0 and np.ptp(shares) > 0
+            defined = [None if np.isnan(value) else float(value) for value in values]
+            pairs = list(zip(defined, labels, groups, strict=True))
+            varied = len(sets) > 2 and np.ptp(values) > 0 and np.ptp(shares) > 0
             correlation = float(spearmanr(values, shares).statistic) if varied else None
             rows.append(AnswerRow(f"claims_{name.removeprefix('claim_')}_{how}", auroc_of_pairs(pairs), correlation))
     return tuple(rows), label_source
 
 
 def _known(answer: ScoredAnswer, name: str) -> FloatArray:
+    """Return the scores of an answer's claims that are not NaN."""
     values = answer.scores[name]
     return values[~np.isnan(values)]
 

@@ -39,7 +39,7 @@ class Format:
         return self.bare(value) + (" %" if self.percent else "") + self.suffix
 
     def bare(self, value: float) -> str:
-        """The value without its unit, as it stands in intervals."""
+        """Return the value without its unit, as it stands in intervals."""
         scaled = 100 * value if self.percent else value
         how = "g" if self.digits is None else f"z.{self.digits}f"  # z: no "-0.000"
         return f"{scaled:{'+' if self.signed else ''}{how}}"

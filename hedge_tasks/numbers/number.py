@@ -91,5 +91,5 @@ _FIELDS = ("value", "stderr", "interval", "n", "n_groups", "n_positive", "reason
 
 
 def _plain(number: Number) -> Number:
-    """The number without what a subclass adds."""
+    """Return the number without what a subclass adds."""
     return Number(**{name: getattr(number, name) for name in _FIELDS})

@@ -192,7 +192,7 @@ class Table:
         return self.to_html()
 
     def _textual(self) -> list[bool]:
-        """Whether a column is text, which is flush left."""
+        """Return whether a column is text, which is flush left."""
         return [
             i == 0 or all(isinstance(row.get(column.source), str | None) for row in self.rows)
             for i, column in enumerate(self.columns)
@@ -213,7 +213,7 @@ def reason_lines(word: str, reasons: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for every reason, with the names that it is given for.
 
     Args:
-        word: what befell the names, such as "left out".
+        word: in front of the names, such as "left out".
         reasons: pairs of name and reason.
 
     Example:

@@ -40,7 +40,7 @@ class Series:
                 raise ValueError(f"series {self.name!r}: {len(values)} values of {name} for {len(self.x)} of x")
 
     def bounds(self, i: int) -> tuple[float, float] | None:
-        """The interval at a point, None where there is none."""
+        """Return the interval at a point, None where there is none."""
         low, high = (self.low[i], self.high[i]) if self.low and self.high else (None, None)
         return None if low is None or high is None else (low, high)
 
@@ -80,7 +80,7 @@ class Chart:
         return not any(series.x for series in self.series)
 
     def to_csv(self) -> str:
-        """One line a point: series, category (where there are any), x, y, low, high."""
+        """Return one line a point: series, category (where there are any), x, y, low, high."""
         header = ["series", *(["category"] if self.categories else []), "x", "y", "low", "high"]
         return as_csv([header, *self._rows()])
 

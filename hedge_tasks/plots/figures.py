@@ -105,9 +105,8 @@ def distribution_chart(scores: Sequence[Scores], name: str) -> Chart:
         chosen = data.values[data.labels == label]
         if len(chosen):
             counts = np.histogram(chosen, edges)[0] / len(chosen)
-            series.append(
-                Series(f"{text} (n = {len(chosen)})", centres, tuple(counts.tolist()), kind="bars", tone=text)
-            )
+            name = f"{text} (n = {len(chosen)})"
+            series.append(Series(name, centres, tuple(counts.tolist()), kind="bars", tone=text))
     return replace(chart, series=tuple(series), x_range=(float(edges[0]), float(edges[-1])))
 
 
@@ -130,9 +129,8 @@ def strata_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAME
     """ROC-AUC pooled, within strata, and of each question type."""
     by_detector = {name: within for name in detectors if (within := within_strata(scores, name)) is not None}
     if not by_detector:
-        return Chart(
-            "question-types", "By question type", "ROC-AUC", "", note="the questions have no types, or only one"
-        )
+        note = "the questions have no types, or only one"
+        return Chart("question-types", "By question type", "ROC-AUC", "", note=note)
     kinds = list(dict.fromkeys(str(key) for within in by_detector.values() for key in within.strata))
     categories = ("pooled", "within types", *kinds)
     series = []
@@ -145,20 +143,14 @@ def strata_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAME
             *((e.value, e.interval) for e in map(by_kind.get, kinds) if e is not None),
         ]
         series.append(_forest_series(name_of(name), [(i, v, b) for i, (v, b) in enumerate(rows) if v is not None]))
-    labels = ("ROC-AUC", "")
-    return Chart(
-        "question-types",
-        *("By question type", *labels, tuple(series), auroc_range(series)),
-        categories=categories,
-        forest=True,
-        guides=_CHANCE,
-    )
+    labels = ("By question type", "ROC-AUC", "", tuple(series), auroc_range(series))
+    return Chart("question-types", *labels, categories=categories, forest=True, guides=_CHANCE)
 
 
 def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
     """ROC-AUC of every detector under each clustering (filter).
 
-    Few detectors are colours, and clusterings are rows; many are rows, for nobody tells twenty colours apart.
+    Few detectors are colours, and clusterings are rows; many are rows, since twenty colours cannot be told apart.
     """
     cells = {(c, name_of(d)): e for c, of_clustering in estimates.items() for d, e in of_clustering.items()}
     cells = {key: e for key, e in cells.items() if e.value is not None}
@@ -180,18 +172,18 @@ def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
 
 
 def auroc_range(series: Sequence[Series]) -> tuple[float, float]:
-    """Ends of an axis of ROC-AUCs that lie along x: it begins at 0.4, or lower where a value or an interval does."""
+    """Return the ends of a horizontal axis of ROC-AUCs; it begins at 0.4, or lower where values or intervals do."""
     values = [v for points in series for v in (*points.x, *points.low) if v is not None]
     return auroc_start(values), 1.0
 
 
 def auroc_start(values: Sequence[float]) -> float:
-    """Where an axis of ROC-AUCs begins: at 0.4, or at the tenth below the lowest value."""
+    """Return where an axis of ROC-AUCs begins: at 0.4, or at the tenth below the lowest value."""
     return max(0.0, min(_NEAR_CHANCE, math.floor(10 * min(values, default=0.0)) / 10))
 
 
 def ranks_chart(ranks: Sequence[Rank]) -> Chart:
-    """Mean rank of every detector over several runs, with its interval; the best on top."""
+    """Return mean rank of every detector over several runs, with its interval; the best on top."""
     rows = [(i, rank.mean, rank.interval) for i, rank in enumerate(ranks)]
     series = (_forest_series("mean rank", rows),) if rows else ()
     categories = tuple(name_of(rank.detector) for rank in ranks)
@@ -233,9 +225,8 @@ def price_chart(rows: Sequence[tuple[str, float, Number]]) -> Chart:
     points = [Series(name_of(name), (float(d),), (e.value or 0.0,), *_bounds([e]), "points") for d, name, e in buys]
     others = [(float(d), -minus) for d, minus, name, _ in by_price if name not in named]
     if others:
-        points.append(
-            Series("the others", tuple(x for x, _ in others), tuple(y for _, y in others), kind="points", tone="others")
-        )
+        x, y = zip(*others, strict=True)
+        points.append(Series("the others", x, y, kind="points", tone="others"))
     chart = Chart("price", "ROC-AUC and price", _SAMPLES, "ROC-AUC", tuple(points), guides=_CHANCE)
     note = "Labelled: the Pareto front (no detector of the same or a lower sampling cost is as good)."
     return replace(chart, note=_TOO_FEW if chart.empty else note)
@@ -275,7 +266,7 @@ def threshold_chart(run: Run, scorer: Scorer, detectors: Sequence[str] | None = 
     """ROC-AUC against the cosine threshold of embedding clustering: HEDGE Figure 3.
 
     Args:
-        shown: detectors; those that look at no clusters are left out. By default those of the scorer.
+        detectors: by name; those that look at no clusters are left out. By default those of the scorer.
 
     Raises:
         ConfigError: the clustering has no threshold.
@@ -360,7 +351,7 @@ def _fill_one_by_one(
 
 
 def categories_chart(runs: Sequence[tuple[str, Run]]) -> Chart:
-    """Share of the judged answers in each category that the judge told: Med-HallMark Figures 2c and 15."""
+    """Share of the judged answers in each category of the judge: Med-HallMark Figures 2c and 15."""
     counts = {
         name: Counter(str(v["category"]) for v in run.verdicts.values() if v.get("category")) for name, run in runs
     }
@@ -421,7 +412,7 @@ def _bounds(estimates: Sequence[Number]) -> tuple[tuple[float | None, ...], tupl
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """At most some hundred of the points, the first and last among them: no screen shows more."""
+    """Return at most some hundred of the points, the first and last among them: no screen shows more."""
     chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), _CURVE_POINTS)).astype(int))
     return tuple(x[chosen].tolist()), tuple(y[chosen].tolist())
 
@@ -433,7 +424,7 @@ def _or_note(chart: Chart, reason: str) -> Chart:
 def all_charts(
     scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES, *, declined: int = 0
 ) -> Iterator[Chart]:
-    """The charts that the scores under one clustering give without another clustering."""
+    """Yield the charts that the scores under one clustering give without another clustering."""
     yield roc_chart(scores, detectors)
     yield risk_coverage_chart(scores, detectors, declined=declined)
     yield calibration_chart(scores, detectors)

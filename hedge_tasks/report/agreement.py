@@ -31,7 +31,7 @@ class JudgePair:
 
 
 def labels_by_judge(run: Run, others: Sequence[Run] = ()) -> dict[str, Labels]:
-    """Labels of every judge known for this run's answers, by judge and document.
+    """Return labels of every judge known for this run's answers, by judge and document.
 
     Args:
         others: runs of which those of the same task and model count, on documents with the same baseline answer.
@@ -53,7 +53,7 @@ def labels_by_judge(run: Run, others: Sequence[Run] = ()) -> dict[str, Labels]:
 
 
 def agreements(judges: Mapping[str, Labels]) -> list[JudgePair]:
-    """Every two judges that decided some of the same answers."""
+    """Return every two judges that decided some of the same answers."""
     judge_pairs = []
     for a, b in combinations(judges, 2):
         pairs = [(x, judges[b].get(id)) for id, x in judges[a].items()]

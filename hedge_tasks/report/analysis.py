@@ -1,4 +1,4 @@
-"""Everything a report says about a run, as numbers: one pass over its answers under each of its clusterings."""
+"""The numbers of a run's report: one pass over its answers under each of its clusterings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.comparisons import compare_hallucination_rates, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.curves import within_strata
-from hedge_tasks.measures.known import HALLUCINATION_RATE
-from hedge_tasks.measures.measure import OfSums
-from hedge_tasks.measures.of_run import compare_documents, documents_of, numbers_of_run
+from hedge_tasks.measures.measure import SumsMeasure
 from hedge_tasks.measures.run_finding import RunFinding, finding_of
+from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import sweep_chart, threshold_chart
@@ -51,7 +51,7 @@ class Analysis:
     left_out: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[str, Chart] = field(default_factory=dict)
     thresholds: Mapping[str, Chart] = field(default_factory=dict)
-    suite: Sequence[tuple[OfSums, Number]] = ()
+    suite: Sequence[tuple[SumsMeasure, Number]] = ()
 
     @property
     def labels(self) -> list[int]:
@@ -67,11 +67,18 @@ class Analysis:
         """Detectors that are compared and drawn: without the simple baselines, where there are samples."""
         if self.n:
             return main_detectors(self.detectors)
-        return main_detectors(
-            n
-            for n in self.detectors
-            if any(by_detector[n].value is not None for by_detector in self.estimates.values())
-        )
+        return main_detectors(name for name in self.detectors if self.has_number(name))
+
+    def has_number(self, detector: str) -> bool:
+        """Return whether a detector has a ROC-AUC under any clustering."""
+        numbers = (estimates.get(detector) for estimates in self.estimates.values())
+        return any(number is not None and number.defined for number in numbers)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why ROC-AUCs are undefined, each reason once."""
+        numbers = (number for estimates in self.estimates.values() for number in estimates.values())
+        return sorted({str(number.reason) for number in numbers if not number.defined})
 
     def drawn(self, clustering: str) -> tuple[str, ...]:
         """Return the detectors of a chart with a line each: of many the best ones, in their order in `shown`."""

@@ -71,7 +71,7 @@ def _figure(analysis: Analysis, wrong: dict[str, Any] | None) -> Figure:
     figure.text(0.058, 0.047, _plain(_trust(finding), 100), size=12, color=_INK)
     figure.text(0.965, 0.047, f"hedge-tasks {__version__}", size=12, color=_QUIET, ha="right")
     top = 0.83 - 0.058 * len(lines)
-    rows = _chosen(detector_rows(analysis))
+    rows = _rows_shown(detector_rows(analysis))
     if rows:
         _forest(figure, rows, (0.235, 0.17, 0.33 if wrong else 0.6, max(top - 0.17, 0.2)))
     if wrong:
@@ -84,8 +84,8 @@ def _trust(finding: RunFinding) -> str:
     return f"Trust: {finding.trust.level}{f'. {grave[0].head}.' if grave else ''}"
 
 
-def _chosen(rows: list[DetectorRow]) -> list[DetectorRow]:
-    """The best detectors, and all baselines."""
+def _rows_shown(rows: list[DetectorRow]) -> list[DetectorRow]:
+    """Return the best detectors, and all baselines."""
     baselines = [row for row in rows if row.note]
     return [*[row for row in rows if not row.note][: _ROWS - len(baselines)], *baselines]
 
@@ -148,5 +148,5 @@ def _example(figure: Figure, wrong: dict[str, Any], top: float) -> None:
 
 
 def _plain(text: str, most: int) -> str:
-    """A text as matplotlib may draw it: one line, cut, and no formula begins in it."""
+    """Return a text as matplotlib may draw it: one line, cut, and no formula begins in it."""
     return shortened(" ".join(clean(text).split()).replace("$", r"\$"), most)

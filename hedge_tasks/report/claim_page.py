@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hedge_tasks import __version__
 from hedge_tasks.adjudication.outcomes import outcome_of
@@ -27,6 +26,7 @@ from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.report.texts import script_json
 from hedge_tasks.runs.run_files import Run, now
 from hedge_tasks.scoring.claims import ScoredAnswer, ScoredClaims
+from hedge_tasks.statistics.base import FloatArray
 
 LEVELS = 5
 """Shades of suspicion above none."""
@@ -42,8 +42,6 @@ _SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 _VERDICTS = ("contradicting", "silent", "supporting")
 _MARKS = {1: "hallucinated", 0: "supported", None: "unlabelled"}
 
-FloatArray = npt.NDArray[np.float64]
-
 
 def build_claim_page(
     scored: ScoredClaims,
@@ -56,7 +54,7 @@ def build_claim_page(
     pictures: bool = True,
     views: Sequence[View] = (),
 ) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Args:
         table: numbers of the run; None where nothing is labelled.
@@ -74,9 +72,7 @@ def build_claim_page(
     chosen = {answer.answers.id for _, answer in ranked_answers(scored, name)[:answers]}
     part = replace(run, answer_sets=tuple(a for a in run.answer_sets if a.id in chosen))
     small_pictures = thumbnails(part) if pictures else NONE
-    shown_answers, n_ranked = worst_answers(
-        scored, table, name, answers, pictures=small_pictures, verdicts=run.verdicts
-    )
+    shown, n_ranked = worst_answers(scored, table, name, answers, pictures=small_pictures, verdicts=run.verdicts)
     threshold = threshold_of(table, name)
     return render(
         "claims.html.j2",
@@ -88,7 +84,7 @@ def build_claim_page(
         finding=finding,
         sentence=claim_finding(table) if table else "No claim is labelled, so nobody knows which of them are wrong.",
         claims_labelled=table is not None,
-        verdicts=sorted({answer["verdict"]["label"] for answer in shown_answers if answer["verdict"]}),
+        verdicts=sorted({answer["verdict"]["label"] for answer in shown if answer["verdict"]}),
         pictures_note=small_pictures.note,
         about=f"{scored.settings.get('decomposition', 'claims')} by {scored.settings.get('support', 'support')}",
         price=str(scored.price),
@@ -98,7 +94,7 @@ def build_claim_page(
         points=_points(table, name),
         threshold=threshold,
         data=_data(table, name, threshold),
-        answers=shown_answers,
+        answers=shown,
         n_answers=n_ranked,
         left_out=list((table.left_out if table else scored.left_out).items()),
     )
@@ -114,7 +110,7 @@ def worst_answers(
     pictures: Thumbnails = NONE,
     verdicts: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> tuple[list[dict[str, Any]], int]:
-    """The answers of the highest mean score, as the templates show them, and how many there are in all.
+    """Return the answers of the highest mean score, as the templates show them, and how many there are in all.
 
     Args:
         name: of the detector whose scores shade the claims.
@@ -134,33 +130,29 @@ def worst_answers(
     entries = []
     for place, (_, scored_answer) in enumerate(ranked[:most]):
         answer = _answer(scored_answer, scored_answer.scores[name], ends, options, f"{prefix}a{place}")
-        answer["pictures"] = [
-            pictures.addresses[i] for i in dict(pictures.of_document).get(scored_answer.answers.id, ())
-        ]
+        places = dict(pictures.of_document).get(scored_answer.answers.id, ())
+        answer["pictures"] = [pictures.addresses[i] for i in places]
         answer["verdict"] = _verdict(scored_answer, verdicts.get(scored_answer.answers.id))
         entries.append(answer)
     return entries, len(ranked)
 
 
 def ranked_answers(scored: ScoredClaims, name: str) -> list[tuple[float, ScoredAnswer]]:
-    """The answers that have a score of a detector with the mean over their claims, the highest first.
+    """Return the answers that have a score of a detector with the mean over their claims, the highest first.
 
     Raises:
         DataError: no claim has one.
     """
-    with_scores = [(answer.scores[name], answer) for answer in scored.answers if name in answer.scores]
-    means = [
-        (float(np.mean(values[np.isfinite(values)])), answer)
-        for values, answer in with_scores
-        if np.isfinite(values).any()
-    ]
+    with_scores = ((answer.scores[name], answer) for answer in scored.answers if name in answer.scores)
+    finite = [(values[np.isfinite(values)], answer) for values, answer in with_scores]
+    means = [(float(np.mean(values)), answer) for values, answer in finite if len(values)]
     if not means:
         raise DataError(f"{scored.title}: no claim has a score of {name}")
     return sorted(means, key=lambda pair: -pair[0])
 
 
 def _verdict(answer: ScoredAnswer, verdict: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """The verdict on the whole answer: its label, and why; None where nobody has judged it."""
+    """Return the verdict on the whole answer: its label, and why; None where it was not judged."""
     label = answer.answers.label
     if label is None and not verdict:
         return None
@@ -173,7 +165,7 @@ def _verdict(answer: ScoredAnswer, verdict: Mapping[str, Any] | None) -> dict[st
 
 
 def default_detector(scored: ScoredClaims, table: UnitTable | None) -> str:
-    """The best detector that is not blind; without labels LUQ, else whatever there is."""
+    """Return the best detector that is not blind; without labels LUQ, else whatever there is."""
     if table is not None:
         seeing = [row.detector for row in table.rows if not row.blind and row.estimate.value is not None]
         if seeing:
@@ -211,23 +203,21 @@ def _answer(
     scored_answer: ScoredAnswer, values: FloatArray, ends: tuple[float, float], options: dict[str, object], anchor: str
 ) -> dict[str, Any]:
     counting: dict[str, str] = {key: str(options[key]) for key in ("silent", "errors") if key in options}
-    claims = [
-        _claim(scored_answer, k, float(values[k]), ends, counting, anchor)
-        for k in range(min(len(scored_answer.claims), _CLAIMS))
-    ]
-    finite = values[np.isfinite(values)]
+    shown_values = values[:_CLAIMS].tolist()
+    claims = [_claim(scored_answer, k, value, ends, counting, anchor) for k, value in enumerate(shown_values)]
+    finite, answers = values[np.isfinite(values)], scored_answer.answers
     return {
-        "id": scored_answer.answers.id,
-        "question": scored_answer.answers.question,
+        "id": answers.id,
+        "question": answers.question,
         "anchor": anchor,
         "mean": float(finite.mean()),
         "worst": float(finite.max()),
-        "reference": scored_answer.answers.reference or "",
+        "reference": answers.reference or "",
         "segments": _segments(scored_answer, claims),
         "claims": claims,
         "more": max(0, len(scored_answer.claims) - _CLAIMS),
-        "draws": [(f"clean {j}", answer.text) for j, answer in enumerate(scored_answer.answers.clean[:_DRAWS])]
-        + [(f"noisy {j}", answer.text) for j, answer in enumerate(scored_answer.answers.noisy[:_DRAWS])],
+        "draws": [(f"clean {j}", answer.text) for j, answer in enumerate(answers.clean[:_DRAWS])]
+        + [(f"noisy {j}", answer.text) for j, answer in enumerate(answers.noisy[:_DRAWS])],
     }
 
 
@@ -253,7 +243,7 @@ def _claim(
 
 
 def _segments(answer: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any] | None]]:
-    """The answer's text in pieces, each with the claim that it belongs to: of claims that overlap, the first."""
+    """Return the answer's text in pieces, each with the claim that it belongs to: of claims that overlap, the first."""
     text, at = answer.answers.baseline.text, 0
     segments: list[tuple[str, dict[str, Any] | None]] = []
     for claim, entry in sorted(zip(answer.claims, claims, strict=False), key=lambda both: both[0].start):
@@ -268,7 +258,7 @@ def _segments(answer: ScoredAnswer, claims: Sequence[dict[str, Any]]) -> list[tu
 
 
 def _draws(answer: ScoredAnswer, k: int) -> list[dict[str, Any]]:
-    """Return what each draw says of a claim, with its sentence nearest to the claim: those that contradict first."""
+    """Return the verdict of each draw on a claim, with its sentence nearest to the claim: contradictions first."""
     claim_words = frozenset(words(answer.claims[k].text))
     answers = [*answer.answers.clean, *answer.answers.noisy]
     rows = []
@@ -276,15 +266,8 @@ def _draws(answer: ScoredAnswer, k: int) -> list[dict[str, Any]]:
         if (support.draw.startswith("clean") and number >= _DRAWS) or number - answer.evidence.n_clean >= _DRAWS:
             continue
         near, sentence = _nearest(claim_words, answers[number].text)
-        rows.append(
-            {
-                "draw": support.draw,
-                "said": support.verdict,
-                "entail": support.entail,
-                "near": near,
-                "sentence": sentence,
-            }
-        )
+        verdict = {"draw": support.draw, "said": support.verdict, "entail": support.entail}
+        rows.append({**verdict, "near": near, "sentence": sentence})
     return [
         {"said": verdict.capitalize(), "rows": sorted(same_verdict, key=lambda row: (-row["near"], row["draw"]))}
         for verdict in _VERDICTS
@@ -293,7 +276,7 @@ def _draws(answer: ScoredAnswer, k: int) -> list[dict[str, Any]]:
 
 
 def _nearest(claim_words: frozenset[str], text: str) -> tuple[float, str]:
-    """The sentence that shares most words with a claim, of all words of both; and that share."""
+    """Return the sentence that shares most words with a claim, of all words of both; and that share."""
     best, nearest = -1.0, text
     for sentence in split_sentences(text):
         sentence_words = frozenset(words(sentence))

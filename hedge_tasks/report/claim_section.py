@@ -7,7 +7,7 @@ from typing import Any
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.measures.claim_finding import claim_finding
-from hedge_tasks.measures.kept_units import measured_claims, scored_kept
+from hedge_tasks.measures.kept_claims import measured_claims, score_kept_claims
 from hedge_tasks.report.claim_page import default_detector, threshold_of, worst_answers
 from hedge_tasks.report.pictures import NONE, Thumbnails
 from hedge_tasks.runs.run_files import Run
@@ -17,14 +17,14 @@ ANSWERS = 3
 
 
 def claim_section(run: Run, anchor: str, pictures: Thumbnails = NONE) -> dict[str, Any] | None:
-    """Return the template's view of the claims kept with a run; None where nothing is kept. No model is asked.
+    """Return the template's view of the claims kept with a run; None where nothing is kept. No model is called.
 
     Args:
         anchor: in front of all anchors of this run.
         pictures: of the documents.
     """
     try:
-        scored = scored_kept(run)
+        scored = score_kept_claims(run)
         if scored is None:
             return None
         table, why = measured_claims(scored, run)

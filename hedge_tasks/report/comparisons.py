@@ -51,9 +51,8 @@ class ComparisonTable:
 
 def tables_of(pairs: Sequence[Pair]) -> list[ComparisonTable]:
     """Return the comparisons, a table for every `Pair.topic`, in their order."""
-    return [
-        _table(name, [pair for pair in pairs if pair.topic == name]) for name in dict.fromkeys(p.topic for p in pairs)
-    ]
+    topics = dict.fromkeys(pair.topic for pair in pairs)
+    return [_table(topic, [pair for pair in pairs if pair.topic == topic]) for topic in topics]
 
 
 def _table(name: str, pairs: Sequence[Pair]) -> ComparisonTable:

@@ -11,7 +11,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.detector_table import DetectorTable, Rank
 from hedge_tasks.measures.fusion import Fusion
-from hedge_tasks.measures.kept_units import KeptNumbers
+from hedge_tasks.measures.kept_claims import KeptNumbers
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import detectors_chart, price_chart, ranks_chart

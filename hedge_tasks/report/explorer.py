@@ -1,4 +1,4 @@
-"""The questions of a run as data for the page: answers, clusters, scores, verdicts, and what models said of pairs."""
+"""The questions of a run as data for the page: answers, clusters, scores, verdicts, and models' outputs for pairs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT_BUDGET = 8_000_000
 """Bytes of all answers of a page together."""
 
 PAIR_BUDGET = 3_000_000
-"""Bytes of what models said of pairs of answers, of a page together."""
+"""Bytes of the models' outputs for pairs of answers, of a page together."""
 
 READ_WITHOUT_SCRIPT = 60
 """Questions that readers without script find, of each run."""
@@ -42,7 +42,7 @@ _DIGITS = 5
 _MOST_TEXTS = 24
 _MOST_VOTES = 9
 _UNKNOWN, _SCALE = 255, 250
-"""A number between 0 and 1 is written as one byte: so many steps, and one value for "nobody said"."""
+"""A number between 0 and 1 is written as one byte: so many steps, and one value for "unknown"."""
 
 
 def explorer_data(
@@ -70,14 +70,13 @@ def explorer_data(
     by_clustering = {name: {s.id: s for s in scores} for name, scores in analysis.scores.items()}
     names = [name for name in analysis.detectors if _has_value(analysis, name)]
     pairs = _Pairs.of(analysis, answer_sets, pair_budget)
-    entries = _QuestionEntries(
-        analysis, by_clustering, pictures, seen, _longest(answer_sets, budget), pairs.of_document
-    )
+    longest = _longest(answer_sets, budget)
+    entries = _QuestionEntries(analysis, by_clustering, pictures, seen, longest, pairs.of_document)
     return {
         "clusterings": list(analysis.scores),
         "alphas": {name: analysis.scorers[name].alpha for name in analysis.scores if name in analysis.scorers},
         "scores": names,
-        "detectors": {name: _about(name) for name in names},
+        "detectors": {name: _detector_facts(name) for name in names},
         "sources": pairs.sources,
         "images": [*pictures.addresses, *seen.addresses],
         "questions": [entries.question(a) for a in answer_sets],
@@ -110,10 +109,10 @@ def surprises_first(data: Any, most: int = READ_WITHOUT_SCRIPT) -> list[dict[str
         return 1 - rank if question["label"] else rank
 
     ranked = sorted(zip(data["questions"], values, strict=True), key=surprise, reverse=True)
-    return [_read(question, names, first, data) for question, _ in ranked[:most]]
+    return [_without_script(question, names, first, data) for question, _ in ranked[:most]]
 
 
-def _read(question: Mapping[str, Any], names: Sequence[str], first: str | None, data: Any) -> dict[str, Any]:
+def _without_script(question: Mapping[str, Any], names: Sequence[str], first: str | None, data: Any) -> dict[str, Any]:
     counts: dict[int, int] = {}
     for place in question["answers"][1:]:
         counts[place] = counts.get(place, 0) + 1
@@ -132,7 +131,7 @@ def _read(question: Mapping[str, Any], names: Sequence[str], first: str | None, 
     }
 
 
-def _about(name: str) -> dict[str, str]:
+def _detector_facts(name: str) -> dict[str, str]:
     if name not in registry.names():
         return {"label": name, "title": name, "unit": "", "source": ""}
     detector = registry.get(name)
@@ -174,11 +173,11 @@ class _QuestionEntries:
             "clusters": {name: list(scores[answers.id].cluster_ids) for name, scores in self.by_clustering.items()},
             "scores": {name: _scores(scores[answers.id]) for name, scores in self.by_clustering.items()},
             "pairs": list(self.pairs.get(answers.id, ())),
-            **self._seen(answers.id),
+            **self._pictures_seen(answers.id),
         }
         return {key: value for key, value in fields.items() if value not in ("", [])}
 
-    def _seen(self, id: str) -> dict[str, Any]:
+    def _pictures_seen(self, id: str) -> dict[str, Any]:
         if id not in self.seen.of_document:
             return {}
         seen, start = self.seen.of_document[id], len(self.pictures.addresses)

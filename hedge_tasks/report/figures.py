@@ -1,4 +1,4 @@
-"""Surroundings of a chart on a page: its caption, and its numbers for whoever saves them."""
+"""Surroundings of a chart on a page: its caption, and its numbers for saving."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def caption_of(chart: Chart) -> str:
 
 
 def numbers_of(chart: Chart) -> Markup:
-    """A chart's name and numbers as JSON that may stand in a script element; the numbers as `Chart.to_csv` has them.
+    """Return a chart's name and numbers (as `Chart.to_csv` has them) as JSON for a script element.
 
     Curves are thinned to some hundred points, as they are drawn.
     """
@@ -49,13 +49,12 @@ def numbers_of(chart: Chart) -> Markup:
 
 
 def thinned(series: Series) -> Series:
-    """A curve with at most some hundred of its points, the first and last among them; other series as they are."""
+    """Return a curve with at most some hundred of its points, first and last included; other series as they are."""
     if series.kind != "curve" or len(series.x) <= _POINTS:
         return series
     chosen = np.unique(np.linspace(0, len(series.x) - 1, _POINTS).astype(int)).tolist()
-    x, y, low, high = (
-        tuple(values[i] for i in chosen) if values else () for values in (series.x, series.y, series.low, series.high)
-    )
+    columns = (series.x, series.y, series.low, series.high)
+    x, y, low, high = (tuple(values[i] for i in chosen) if values else () for values in columns)
     return replace(series, x=x, y=y, low=low, high=high)
 
 

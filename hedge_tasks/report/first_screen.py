@@ -38,8 +38,8 @@ def wrong_answers(data: Mapping[str, Any], finding: RunFinding) -> dict[str, Any
     value, _, example = (pictured or scored or ranked)[-1]
     return {
         "detector": name_of(detector) if detector else "",
-        "example": {**_shown(example, data), "value": value, "clusters": _clusters(example, clustering)},
-        "worst": [{**_shown(q, data), "value": v} for v, _, q in ranked[:WORST]],
+        "example": {**_question_entry(example, data), "value": value, "clusters": _clusters(example, clustering)},
+        "worst": [{**_question_entry(q, data), "value": v} for v, _, q in ranked[:WORST]],
     }
 
 
@@ -48,7 +48,7 @@ def _value(question: Mapping[str, Any], clustering: str, detector: str) -> float
     return value
 
 
-def _shown(question: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+def _question_entry(question: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
     images = question.get("images") or []
     return {
         "id": question["id"],

@@ -39,7 +39,7 @@ class Term:
 
 
 def explain(text: str) -> Markup:
-    """A text with every term of the field marked where it comes first; everything else is escaped.
+    """Return a text with every term of the field marked where it comes first; everything else is escaped.
 
     Example:
         >>> explain("<AUG>")
@@ -59,7 +59,7 @@ def explain(text: str) -> Markup:
 
 
 def explain_name(name: str) -> Markup:
-    """The name of a detector, marked; another text as `explain` does."""
+    """Return the name of a detector, marked; another text as `explain` does."""
     term = _detectors().get(name)
     return explain(name) if term is None else _link(term, name)
 
@@ -77,7 +77,7 @@ def explain_beside(text: str) -> Markup:
 
 
 def used_terms(page: str) -> list[Term]:
-    """The terms that are marked on a page and those that their texts mention, in alphabetical order."""
+    """Return the terms that are marked on a page and those that their texts mention, in alphabetical order."""
     by_id = {term.id: term for term in (*_terms().values(), *_detectors().values())}
     open_ids, used = {*_USED.findall(page)} & by_id.keys(), set[str]()
     while open_ids:

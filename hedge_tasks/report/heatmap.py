@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.measures.curves import hallucination_rate
-from hedge_tasks.measures.known import HALLUCINATION_RATE
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, Format, Number
 from hedge_tasks.plots.figures import categories_chart, rates_chart
 from hedge_tasks.report.analysis import Analysis, compare_between
@@ -26,7 +26,7 @@ LEVELS = 9
 """Shades of a cell above none."""
 
 _MOST_COMPARED = 6
-"""Runs of more models than this are not compared in pairs: nobody reads fifteen pairs a score."""
+"""Runs of more models than this are not compared in pairs: fifteen pairs a score are too many to read."""
 
 _MODEL = 200
 _HALF = 0.5
@@ -55,7 +55,7 @@ class Scale:
         return round(LEVELS * min(max(share, 0.0), 1.0))
 
     def text(self, value: float) -> str:
-        """The number as it is shown."""
+        """Return the number as it is shown."""
         return PERCENT(value) if self.percent else Format(self.digits)(value)
 
 
@@ -111,7 +111,7 @@ class HeatMap:
         scale: of the shades; None where columns have their own.
         columns: their names.
         rows: short name of a model, its whole name, and its runs' cells in every column.
-        numbers: name, title and CSV, for whoever saves it.
+        numbers: name, title and CSV, for saving.
     """
 
     name: str
@@ -146,9 +146,13 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
     categories = categories_chart(labelled)
     charts = [*([] if categories.empty else [categories]), rates_chart(labelled)]
     unreliable = {i: reason for i, a in enumerate(analyses) if (reason := health_of(a.run).unreliable)}
+    if len(tasks) == 1:
+        panels = _panels_by_clustering(analyses, within_task)
+    else:
+        panels = _panels_by_number(analyses, tasks, within_task)
     return {
         "unreliable": {i: (names[i], reason) for i, reason in unreliable.items()},
-        "panels": _of_one_task(analyses, within_task) if len(tasks) == 1 else _of_tasks(analyses, tasks, within_task),
+        "panels": panels,
         "choice": "Clustering" if len(tasks) == 1 else "Number",
         "levels": LEVELS,
         "n_pairs": len(pairs),
@@ -159,7 +163,7 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str
 
 
 def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> list[str]:
-    """The models' short names where a task has each only once, else the names of the runs without the task."""
+    """Return the models' short names where a task has each only once, else the names of the runs without the task."""
     models = short_names([_model(a) for a in analyses])
     place = [(a.run.task, models[_model(a)]) for a in analyses]
     return [
@@ -168,7 +172,7 @@ def names_within_tasks(analyses: Sequence[Analysis], names: Sequence[str]) -> li
     ]
 
 
-def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequence[str]) -> list[HeatMap]:
+def _panels_by_number(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequence[str]) -> list[HeatMap]:
     """Models by tasks, a panel for every number; what most runs have stands first."""
     panels = []
     for number in _numbers(analyses):
@@ -178,7 +182,7 @@ def _of_tasks(analyses: Sequence[Analysis], tasks: Sequence[str], names: Sequenc
     return sorted(panels, key=lambda panel: -panel.defined)
 
 
-def _of_one_task(analyses: Sequence[Analysis], names: Sequence[str]) -> list[HeatMap]:
+def _panels_by_clustering(analyses: Sequence[Analysis], names: Sequence[str]) -> list[HeatMap]:
     """Models by numbers, a panel for every clustering."""
     numbers, everywhere = list(_numbers(analyses)), set(range(len(analyses)))
     general = [number for number in numbers if number.clustering is None]
@@ -214,7 +218,7 @@ def _panel(
     analyses: Sequence[Analysis],
     names: Sequence[str],
 ) -> HeatMap:
-    """Columns: each with its name, its number, and the places of the runs that may stand in it.
+    """Return columns: each with its name, its number, and the places of the runs that may stand in it.
 
     A row is a model; of a model with several runs of a task each run is a row, by its name.
     """
@@ -229,7 +233,7 @@ def _panel(
     together = f"Models and their numbers{', clustering ' + name if name else ''}"
     title = together if scale is None else name[:1].upper() + name[1:]
     csv = _csv([number for _, number, _ in columns], analyses)
-    return HeatMap(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _saved(title, csv))
+    return HeatMap(name, title, about, scale, tuple(c for c, _, _ in columns), tuple(rows), _csv_for_script(title, csv))
 
 
 def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[HeatMapCell]:
@@ -239,12 +243,9 @@ def _cells(number: NumberOfRuns, runs: Sequence[int]) -> Iterator[HeatMapCell]:
         if estimate is None or estimate.value is None:
             yield HeatMapCell(run, "not there" if estimate is None else "undefined", "", 0, scale.good, estimate)
         else:
-            bounds = (
-                f"[{scale.text(estimate.interval[0])}, {scale.text(estimate.interval[1])}]" if estimate.interval else ""
-            )
-            yield HeatMapCell(
-                run, scale.text(estimate.value), bounds, scale.level(estimate.value), scale.good, estimate
-            )
+            bounds = f"[{', '.join(map(scale.text, estimate.interval))}]" if estimate.interval else ""
+            value = estimate.value
+            yield HeatMapCell(run, scale.text(value), bounds, scale.level(value), scale.good, estimate)
 
 
 def _csv(numbers: Sequence[NumberOfRuns], analyses: Sequence[Analysis]) -> str:
@@ -257,7 +258,7 @@ def _csv(numbers: Sequence[NumberOfRuns], analyses: Sequence[Analysis]) -> str:
     return as_csv(lines)
 
 
-def _saved(title: str, csv: str) -> Markup:
+def _csv_for_script(title: str, csv: str) -> Markup:
     from markupsafe import Markup
 
     # Safe: nothing in it can end the script element it stands in.

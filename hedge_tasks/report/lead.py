@@ -1,4 +1,4 @@
-"""The first screen of a run's section: what was asked of which model, how sound the run is, and what came of it."""
+"""The first screen of a run's section: its setup, its leading numbers, and its detectors as one figure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hedge_tasks.adjudication.outcomes import readings_line
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.lmms.catalogue import titles
 from hedge_tasks.measures.curves import hallucination_rate
-from hedge_tasks.measures.known import HALLUCINATION_RATE
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.run_finding import judge_in_words
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
 from hedge_tasks.plots.charts import Chart, Series
 from hedge_tasks.plots.figures import auroc_start
@@ -105,7 +105,7 @@ def setup_of(run: Run, weights: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
-    """The numbers at the head: those that the suite leads with, then the hallucination rate."""
+    """Yield the numbers at the head: those that the suite leads with, then the hallucination rate."""
     for metric, number in analysis.suite:
         if metric.leads:
             yield _tile(metric, number)
@@ -120,7 +120,7 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
 
 
 def detector_rows(analysis: Analysis) -> list[DetectorRow]:
-    """The detectors of the run, that with the highest ROC-AUC under any clustering first; free and blind ones last."""
+    """Return the detectors of a run, by their highest ROC-AUC under any clustering; free and blind ones last."""
     by_detector = {
         name: [
             (i, clustering, estimate)
@@ -154,12 +154,12 @@ def _baselines(analysis: Analysis) -> list[tuple[str, str, Number]]:
 
 
 def axis_start(numbers: Sequence[Number]) -> float:
-    """Where the axis of ROC-AUCs begins: at 0.4, or at the tenth below the lowest value or interval."""
+    """Return where the axis of ROC-AUCs begins: at 0.4, or at the tenth below the lowest value or interval."""
     return auroc_start([bound for e in numbers for bound in (e.value, e.low) if bound is not None])
 
 
 def axis_ticks(rows: Sequence[DetectorRow]) -> list[tuple[float, str]]:
-    """Places on the axis in per cent, with their texts; chance is always one of them."""
+    """Return places on the axis in per cent, with their texts; chance is always one of them."""
     start = axis_start([bar.estimate for row in rows for bar in row.bars])
     values = [value / 10 for value in range(10, -1, -1) if value / 10 >= start]
     if len(values) > _MOST_TICKS:
@@ -172,7 +172,7 @@ def _place(value: float, start: float) -> float:
 
 
 def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
-    """The detectors with their ROC-AUCs as one chart, for whoever saves it."""
+    """Return the detectors with their ROC-AUCs as one chart, for saving."""
     series = []
     for clustering in dict.fromkeys(bar.clustering for row in rows for bar in row.bars):
         points = [(i, bar.estimate) for i, row in enumerate(rows) for bar in row.bars if bar.clustering == clustering]
@@ -187,13 +187,13 @@ def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
 
 
 def price_of(analysis: Analysis, detector: str) -> Price:
-    """Answers a question that a detector looks at besides the baseline answer."""
+    """Return answers a question that a detector looks at besides the baseline answer."""
     prices = (prices_of(scores) for scores in analysis.scores.values())
     return next((by_detector[detector] for by_detector in prices if detector in by_detector), Price(0.0, 0, 0))
 
 
 def why_no_detector(analysis: Analysis) -> str:
-    """Why there is no ROC-AUC at all, in words for readers who know the suite and not the method."""
+    """Return why there is no ROC-AUC at all, in words for readers who know the suite and not the method."""
     labels = analysis.labels
     if labels and not sum(labels):
         return (
@@ -206,10 +206,7 @@ def why_no_detector(analysis: Analysis) -> str:
         return (
             "One answer a question was drawn. Detectors compare several, so there is nothing here for them to look at."
         )
-    reasons = {
-        str(e.reason) for by_detector in analysis.estimates.values() for e in by_detector.values() if e.value is None
-    }
-    return f"No detector has a ROC-AUC here: {'; '.join(sorted(reasons)) or 'nothing was scored'}."
+    return f"No detector has a ROC-AUC here: {'; '.join(analysis.reasons) or 'nothing was scored'}."
 
 
 def _bar(place: int, colour: int | None, clustering: str, estimate: Number, start: float) -> Bar:

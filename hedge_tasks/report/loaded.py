@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.measures.kept_units import scored_kept
+from hedge_tasks.measures.kept_claims import score_kept_claims
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import PERCENT, SIGNED, Cell, Column, Number, Table
 from hedge_tasks.plots import (
@@ -178,7 +178,7 @@ class LoadedRun:
                     yield {**columns, "score": value, "label": s.label, "counted": s.reported_label is not None}
 
     def _claims(self) -> Iterator[dict[str, Any]]:
-        scored = scored_kept(self.run)
+        scored = score_kept_claims(self.run)
         for answer in scored.answers if scored is not None else ():
             for row in claim_rows(answer):
                 scores = row.pop("scores")

@@ -43,7 +43,7 @@ class CannotBeMade(Exception):
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenPictures:
     """The pictures of one document as its draws saw them, as places among the addresses.
 
     Attributes:
@@ -64,7 +64,7 @@ class PictureAddresses:
     """
 
     addresses: Sequence[str] = ()
-    of_document: Mapping[str, Seen] = field(default_factory=dict)
+    of_document: Mapping[str, SeenPictures] = field(default_factory=dict)
     note: str = ""
 
 
@@ -72,8 +72,7 @@ NONE = PictureAddresses()
 
 
 def most_scattered(analysis: Analysis) -> list[str]:
-    """Ids of the documents, those first whose samples scatter most over the clusters: discrete entropy, mean over the
-    clusterings."""
+    """Return ids of the documents, those first whose samples scatter most, by discrete entropy over all clusterings."""
     entropies: dict[str, float] = dict.fromkeys((a.id for a in analysis.run.answer_sets), 0.0)
     for scores in analysis.scores.values():
         for s in scores:
@@ -113,7 +112,7 @@ def noisy_pictures(
     n_pictures = sum((1 + len(sets[id].noisy)) * len(by_id[id].files) for id in chosen)
     share = min(_MOST_BYTES, budget // max(n_pictures, 1))
     addresses: list[str] = []
-    of_document: dict[str, Seen] = {}
+    of_document: dict[str, SeenPictures] = {}
     reasons: dict[str, int] = {}
     ends = time.monotonic() + SECONDS
     for id in chosen:
@@ -121,7 +120,7 @@ def noisy_pictures(
             reason = f"it would have taken more than {SECONDS:g} seconds"
         else:
             try:
-                of_document[id] = _seen(run, noise, sets[id], by_id[id], share, addresses)
+                of_document[id] = _made_again(run, noise, sets[id], by_id[id], share, addresses)
                 continue
             except (CannotBeMade, HedgeError) as error:
                 reason = str(error)
@@ -145,7 +144,9 @@ def _noise_of(run: Run) -> Noise:
     return build_noise(settings)
 
 
-def _seen(run: Run, noise: Noise, answers: AnswerSet, document: Stored, share: int, addresses: list[str]) -> Seen:
+def _made_again(
+    run: Run, noise: Noise, answers: AnswerSet, document: Stored, share: int, addresses: list[str]
+) -> SeenPictures:
     if answers.drawn is None:
         raise CannotBeMade("the run keeps no key of the document, which is part of the seeds")
     key = answers.drawn.document
@@ -160,15 +161,15 @@ def _seen(run: Run, noise: Noise, answers: AnswerSet, document: Stored, share: i
     for index in range(len(answers.noisy)):
         seed = draw_seed(sampling["seed"], key, "noisy", index)
         pictures_by_draw.append(noise.perturb_images(perturbed, wording, seed=seed))
-    addresses_by_draw = list(_written(pictures_by_draw, share))
+    addresses_by_draw = list(_encoded(pictures_by_draw, share))
     start = len(addresses)
     addresses += [address for of_draw in addresses_by_draw for address in of_draw]
     places = iter(range(start, len(addresses)))
     clean_places, *noisy_places = ([next(places) for _ in of_draw] for of_draw in addresses_by_draw)
-    return Seen(clean_places, noisy_places)
+    return SeenPictures(clean_places, noisy_places)
 
 
-def _written(pictures_by_draw: Sequence[Sequence[Image]], share: int) -> Iterator[list[str]]:
+def _encoded(pictures_by_draw: Sequence[Sequence[Image]], share: int) -> Iterator[list[str]]:
     for of_draw in pictures_by_draw:
         encoded = [address_of(picture, share) for picture in of_draw]
         if None in encoded:
@@ -177,7 +178,7 @@ def _written(pictures_by_draw: Sequence[Sequence[Image]], share: int) -> Iterato
 
 
 def _clean(file: bytes, side: Any) -> Image:
-    """The picture as a clean draw sees it; see `hedge_tasks.sampling.requests.clean_images`."""
+    """Return the picture as a clean draw sees it; see `hedge_tasks.sampling.requests.clean_images`."""
     from PIL import Image as Pictures
 
     try:
@@ -190,7 +191,5 @@ def _clean(file: bytes, side: Any) -> Image:
 
 
 def _wording(texts: Mapping[str, object]) -> Wording:
-    question, context, distractor, answer = (
-        str(texts.get(role) or "") for role in ("question", "context", "distractor", "answer")
-    )
-    return Wording(question, context, distractor, answer)
+    roles = ("question", "context", "distractor", "answer")
+    return Wording(*(str(texts.get(role) or "") for role in roles))

@@ -11,8 +11,8 @@ from hedge_tasks.adjudication.outcomes import declined_in
 from hedge_tasks.detectors.pipeline import name_of, prices_of
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.curves import MEASURES, labelled, other_measures
-from hedge_tasks.measures.paper import CellResult, place_runs, published, published_cells
-from hedge_tasks.measures.paper.published import SCORES, filter_name
+from hedge_tasks.measures.hedge_paper import CellResult, place_runs, published, published_cells
+from hedge_tasks.measures.hedge_paper.published import SCORES, filter_name
 from hedge_tasks.numbers import Format, Number
 from hedge_tasks.plots.charts import Chart
 from hedge_tasks.plots.figures import all_charts, categories_chart, price_chart
@@ -69,12 +69,12 @@ def build_report(
     progress: Callable[[str], None] = lambda text: None,
     views: Sequence[View] = (),
 ) -> str:
-    """The report as HTML.
+    """Return the report as HTML.
 
     Args:
         runs: as `hedge_tasks.runs.run_files.load_runs` reads them.
         results: lmms-eval's result files beside them.
-        progress: told what is being done.
+        progress: called with what is being done, in words.
         views: other pages about the runs.
 
     Raises:
@@ -139,7 +139,7 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
 def _pictures(
     analysis: Analysis, results: Sequence[ResultFile], options: ReportOptions, share: int
 ) -> tuple[Thumbnails, PictureAddresses]:
-    """The pictures of a run's questions, and those that the draws of some of them saw."""
+    """Return the pictures of a run's questions, and those that the draws of some of them saw."""
     if not options.pictures:
         return NONE, noisy.NONE
     run = analysis.run
@@ -154,14 +154,12 @@ def _pictures(
 
 
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
-    scores = [s for s in analysis.detectors if _is_defined(analysis, s)] or list(analysis.shown)
-    reasons = [
-        e.reason for of_clustering in analysis.estimates.values() for e in of_clustering.values() if e.value is None
-    ]
+    scores = [s for s in analysis.detectors if analysis.has_number(s)] or list(analysis.shown)
     categories = categories_chart([(name, analysis.run)])
     rows = detector_rows(analysis)
     pairs = compare_within(analysis)
-    weights = {s.weighting for scores_of_run in analysis.scores.values() for s in scores_of_run}
+    weights = {s.weighting for by_document in analysis.scores.values() for s in by_document}
+    estimates = analysis.estimates.values()
     return {
         "name": name,
         "asked": [*setup_of(analysis.run, sorted(weights)), *truth_of(analysis)],
@@ -174,11 +172,8 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "suite": analysis.suite,
         "trust": analysis.finding.trust,
         "clusterings": list(analysis.estimates),
-        "metrics": [
-            (name_of(s), price_of(analysis, s), [estimates.get(s) for estimates in analysis.estimates.values()])
-            for s in scores
-        ],
-        "reasons": sorted({str(reason) for reason in reasons}),
+        "metrics": [(name_of(s), price_of(analysis, s), [e.get(s) for e in estimates]) for s in scores],
+        "reasons": analysis.reasons,
         "pictures": [] if categories.empty else [picture(categories)],
         "tabs": [_tab(analysis, clustering) for clustering in analysis.scores],
         "n_pairs": len(pairs),
@@ -193,22 +188,12 @@ def _about(run: Run) -> dict[str, Any]:
     return {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
 
 
-def _is_defined(analysis: Analysis, score: str) -> bool:
-    return any(
-        by_detector[score].value is not None for by_detector in analysis.estimates.values() if score in by_detector
-    )
-
-
 def _tab(analysis: Analysis, clustering: str) -> dict[str, Any]:
     declined = declined_in(analysis.run.verdicts.values())
     detectors = analysis.drawn(clustering)
     charts: list[Chart] = list(all_charts(analysis.scores[clustering], detectors, declined=declined))
     charts.append(price_chart(_priced(analysis, clustering)))
-    charts += [
-        by_clustering[clustering]
-        for by_clustering in (analysis.sweeps, analysis.thresholds)
-        if clustering in by_clustering
-    ]
+    charts += [chart for kind in (analysis.sweeps, analysis.thresholds) if (chart := kind.get(clustering)) is not None]
     return {
         "name": clustering,
         "pictures": [picture(chart) for chart in charts if not (chart.name == "question-types" and chart.empty)],
@@ -223,11 +208,9 @@ def _priced(analysis: Analysis, clustering: str) -> list[tuple[str, float, Numbe
 
 
 def _measures(analysis: Analysis, clustering: str) -> dict[str, Any] | None:
-    """Areas other than the ROC's, a row a score."""
+    """Return areas other than the ROC's, a row a score."""
     areas = {s: other_measures(labelled(analysis.scores[clustering], s)) for s in analysis.drawn(clustering)}
-    rows = [
-        (name_of(score), [by_measure[key] for key in MEASURES]) for score, by_measure in areas.items() if by_measure
-    ]
+    rows = [(name_of(score), [numbers[key] for key in MEASURES]) for score, numbers in areas.items() if numbers]
     return {"names": list(MEASURES.values()), "rows": rows} if rows else None
 
 
@@ -248,10 +231,8 @@ def _by_question_type(analysis: Analysis, clustering: str) -> dict[str, Any] | N
         {"type": "all, within question types", "n": total.n, "n_positive": total.n_positive, "cells": inside},
     ]
     for name in types:
-        cells = [w.strata.get(name) for w in within.values()]
-        rows.append(
-            {"type": str(name), "n": first.strata[name].n, "n_positive": first.strata[name].n_positive, "cells": cells}
-        )
+        cells, number = [w.strata.get(name) for w in within.values()], first.strata[name]
+        rows.append({"type": str(name), "n": number.n, "n_positive": number.n_positive, "cells": cells})
     return {"names": [name_of(s) for s in within], "rows": rows}
 
 
@@ -288,7 +269,7 @@ def _cost(run: Run, results: Sequence[ResultFile]) -> Iterable[tuple[str, str]]:
 
 
 def _paper(analyses: Sequence[Analysis]) -> list[CellResult]:
-    """Cells of the paper's Table 2 that these runs are about."""
+    """Return cells of the paper's Table 2 that these runs are about."""
     by_run = {id(a.run): a for a in analyses}
     placed = place_runs([a.run for a in analyses]).runs
     cells = []

@@ -55,7 +55,7 @@ def render(
         styles: further style sheets, as text.
         views: pages about the same run, this one among them.
         package: whose template it is.
-        asks: whom the scripts may ask, as a Content-Security-Policy names it: `'self'` is where the page came from.
+        asks: what the scripts may connect to, as a Content-Security-Policy names it; `'self'` is the page's own server.
         values: what the template shows. Texts are escaped; what must not be is `markupsafe.Markup`.
     """
     from markupsafe import Markup
@@ -77,7 +77,7 @@ def render(
 
 @cache
 def asset(name: str, package: str = PACKAGE) -> str:
-    """A style sheet or script of a package, from its folder `assets`."""
+    """Return a style sheet or script of a package, from its folder `assets`."""
     return (resources.files(package) / "assets" / name).read_text("utf-8")
 
 
@@ -105,7 +105,7 @@ def _environment(package: str) -> Any:
 def _policy(scripts: Sequence[str], asks: str = "") -> str:
     """Content-Security-Policy: only these scripts run, pictures are inside the page, nothing is fetched or sent.
 
-    A live page asks the server that it came from, and nobody else.
+    A live page connects to its own server alone.
     """
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'" for code in scripts

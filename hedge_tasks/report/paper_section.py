@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.evaluation import installed_tables
+from hedge_tasks.measures.run_measures import evaluation_of
 from hedge_tasks.numbers import Table
 from hedge_tasks.runs.run_files import Run
 
@@ -17,7 +18,7 @@ class PaperSection:
 
     Attributes:
         name: of the evaluation, as `hedge paper` takes it.
-        tables: with what each says below it among its notes.
+        tables: with the reasons of undefined numbers among their notes.
         failed: why there are none; "" where there are.
     """
 
@@ -27,8 +28,8 @@ class PaperSection:
 
 
 def paper_sections(runs: Sequence[Run]) -> Iterator[PaperSection]:
-    """The papers' tables of all evaluations that the runs are of; none of HEDGE's own, which has another layout."""
-    for name in dict.fromkeys(filter(None, map(_evaluation, runs))):
+    """Yield the tables of the papers of all evaluations of the runs; HEDGE's own has another layout."""
+    for name in dict.fromkeys(filter(None, (evaluation_of(run.settings) for run in runs))):
         lay_out = installed_tables(name)
         if lay_out is None:
             continue
@@ -39,9 +40,3 @@ def paper_sections(runs: Sequence[Run]) -> Iterator[PaperSection]:
             continue
         if tables:
             yield PaperSection(name, [replace(table, notes=[*table.notes, *table.reasons()]) for table in tables])
-
-
-def _evaluation(run: Run) -> str | None:
-    documents = run.settings.get("documents")
-    name = documents.get("evaluation") if isinstance(documents, Mapping) else None
-    return name if isinstance(name, str) else None

@@ -72,7 +72,7 @@ TEXT_COLUMNS = ("question", "answer", "context", "distractor")
 def stored_documents(
     run: Run, configs: Mapping[str, Any] | None = None, *, texts: bool = False
 ) -> tuple[list[Stored], str]:
-    """The documents of a run with their pictures, and why there are none, or "".
+    """Return the documents of a run with their pictures, and why there are none, or "".
 
     A document gets its picture only where the data set's question under its id is the question that was asked: ids
     may be row numbers, and data sets change.
@@ -104,12 +104,12 @@ def thumbnails(
     budget: int = BUDGET,
     stored: tuple[Sequence[Stored], str] | None = None,
 ) -> Thumbnails:
-    """Small copies of the pictures of a run's documents.
+    """Return small copies of the pictures of a run's documents.
 
     Args:
         configs: as for `stored_documents`.
         budget: bytes that all together may take.
-        stored: what that gave, where it has been asked already.
+        stored: its result, where it is known already.
     """
     rows, note = stored if stored is not None else stored_documents(run, configs)
     return Thumbnails((), {}, note) if note or not rows else _shrink_all(rows, budget, len(run.answer_sets))
@@ -120,7 +120,7 @@ def _source_of_task(task: str) -> DocumentSource | None:
 
 
 def _source_beside(run: Run) -> DocumentSource | None:
-    """The data set that the newest result file beside a run names for its task."""
+    """Return the data set that the newest result file beside a run names for its task."""
     if run.path is None:
         return None
     configs = [file.configs.get(run.task) for file in result_files([run.path])]
@@ -159,16 +159,13 @@ def _shrink_all(rows: Sequence[Stored], budget: int, n_documents: int) -> Thumbn
             addresses.append(address)
     of_document = {row.id: [place[file] for file in row.files if file in place] for row in rows}
     n_shown = sum(bool(places) for places in of_document.values())
-    note = (
-        ""
-        if n_shown == n_documents
-        else f"{n_documents - n_shown} of {n_documents} questions are shown without a picture."
-    )
+    missing = n_documents - n_shown
+    note = f"{missing} of {n_documents} questions are shown without a picture." if missing else ""
     return Thumbnails(addresses, of_document, note)
 
 
 def shrink(file: bytes, most: int) -> str | None:
-    """A picture as a `data:` address of at most `most` bytes; None where it is damaged, huge, or does not fit."""
+    """Return a picture as a `data:` address of at most `most` bytes; None if it is damaged, huge, or does not fit."""
     from PIL import Image as Pictures
 
     try:
@@ -187,7 +184,7 @@ def shrink(file: bytes, most: int) -> str | None:
 
 
 def address_of(picture: Image, most: int) -> str | None:
-    """An RGB picture, made smaller, as a `data:` address of at most `most` bytes; None where it does not fit."""
+    """Return an RGB picture, made smaller, as a `data:` address of at most `most` bytes; None where it does not fit."""
     bytes_a_pixel = 0.0
     for side, quality in (steps := _steps(most)):
         if bytes_a_pixel * side**2 > most * _HOPELESS and side != steps[-1][0]:

@@ -23,7 +23,7 @@ class ResultLine:
         value: a number, or what lmms-eval wrote instead.
         stderr: None where it has none.
         higher_is_better: None where the task does not say.
-        n: documents, None where it is not said.
+        n: documents; None where the file does not have it.
     """
 
     task: str
@@ -54,7 +54,7 @@ class ResultFile:
 
 
 def result_files(paths: Iterable[Path]) -> list[ResultFile]:
-    """The readable result files in folders (and one level below them), oldest first. Others are passed over."""
+    """Return the readable result files in folders (and one level below them), oldest first. Others are passed over."""
     by_path: dict[Path, ResultFile] = {}
     for path in paths:
         folder = path if path.is_dir() else path.parent.parent if path.parent.name == "hedge_runs" else path.parent
@@ -79,7 +79,7 @@ def read_results(path: Path) -> ResultFile | None:
 
 
 def newest_rows(files: Iterable[ResultFile]) -> list[ResultLine]:
-    """The rows of all files; of each model's task those of the newest file."""
+    """Return the rows of all files; of each model's task those of the newest file."""
     newest: dict[tuple[str, str], list[ResultLine]] = {}
     for file in files:
         rows_of_file: dict[tuple[str, str], list[ResultLine]] = {}
@@ -129,7 +129,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _finite(value: object) -> float | None:
-    """A finite number, also where it is written as text (as lmms-eval writes its seconds); else None."""
+    """Return a finite number, also where it is written as text (as lmms-eval writes its seconds); else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:

@@ -73,7 +73,7 @@ class ThresholdRule:
 
 
 def best_thresholds(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Accepted, ...]:
-    """The thresholds of which none accepts more answers at the same or a lower risk, those that accept few first.
+    """Return thresholds that no other beats (more answers at no more risk), those that accept few first.
 
     Equal scores are accepted together. Of thresholds that fall between two multiples of 0.001 of risk only the one
     that accepts most is kept: the panel offers no finer risk.
@@ -101,12 +101,12 @@ def best_thresholds(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Accep
 
 
 def _step(point: Accepted) -> int:
-    """The smallest risk on the grid that allows for the threshold."""
+    """Return the smallest risk on the grid that allows for the threshold."""
     return math.ceil(point.risk * _STEPS - 1e-9)
 
 
 def rules_of(analysis: Analysis) -> Iterator[ThresholdRule]:
-    """Every compared detector under every clustering, where the labels are of both kinds."""
+    """Yield every compared detector under every clustering, where the labels are of both kinds."""
     declined = declined_in(analysis.run.verdicts.values())
     for clustering, scores in analysis.scores.items():
         for detector in analysis.shown:
@@ -120,7 +120,7 @@ def rules_of(analysis: Analysis) -> Iterator[ThresholdRule]:
 
 
 def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
-    """The panel as the template shows it; None where there is nothing to choose by.
+    """Return the panel as the template shows it; None where there is nothing to choose by.
 
     Returns:
         `risks` and `rows`, the table without script; `rules`, what the script reads, ready for JSON; `rate`, share of
@@ -136,11 +136,11 @@ def risk_panel(analysis: Analysis) -> dict[str, Any] | None:
         "rate": rates[0],
         "start": min(10, max(1, math.floor(50 * rates[0]))),
         "most": max(5, math.ceil(100 * max(rates))),
-        "rules": [_written(rule) for rule in rules],
+        "rules": [_rule_for_script(rule) for rule in rules],
     }
 
 
-def _written(rule: ThresholdRule) -> dict[str, Any]:
+def _rule_for_script(rule: ThresholdRule) -> dict[str, Any]:
     # JSON has no infinity, which an impossible answer's score is.
     points = [(p.threshold if math.isfinite(p.threshold) else str(p.threshold), p.n, p.n_wrong) for p in rule.points]
     names = {"clustering": rule.clustering, "detector": rule.detector, "name": rule.name}

@@ -26,7 +26,7 @@ _WORDS = {
 """Settings that tell runs apart, in the order in which a reader would ask; in words."""
 
 _PROTOCOL = ("sampling", "prompt", "documents")
-"""Sections of the settings whose other keys may tell runs apart as well: what was asked, not what came of it."""
+"""Sections of the settings whose other keys may distinguish runs as well: the setup, not the outcome."""
 
 _LONGEST = 40
 _MOST = 3
@@ -52,7 +52,7 @@ def names_of_runs(runs: Sequence[Run]) -> list[str]:
 
 
 def what_differs(runs: Sequence[Run]) -> list[str]:
-    """Return of each run what tells it from the others, such as "seed 1"; "" where nothing does."""
+    """Return the settings that distinguish each run from the others, such as "seed 1"; "" where none does."""
     settings = [dict(_settings_of(run)) for run in runs]
     keys = dict.fromkeys(key for run_settings in settings for key in run_settings)
     order = [*(key for key in _WORDS if key in keys), *(key for key in keys if key not in _WORDS)]

@@ -57,10 +57,10 @@ def read_without_script(tasks: Sequence[Mapping[str, Any]], most: int = READ_WIT
     Returns:
         `task`, `models` and `rows`: question, reference, and of each model answer and label; None where not asked.
     """
-    return [_read(task, most) for task in tasks]
+    return [_without_script(task, most) for task in tasks]
 
 
-def _read(task: Mapping[str, Any], most: int) -> dict[str, Any]:
+def _without_script(task: Mapping[str, Any], most: int) -> dict[str, Any]:
     runs, questions = task["runs"], task["questions"]
 
     def agree(i: int) -> bool:

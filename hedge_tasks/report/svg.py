@@ -36,7 +36,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point with its error bar, or a bar, with what is said when it is pointed at."""
+    """A point with its error bar, or a bar, with the text that is shown when it is pointed at."""
 
     x: float
     y: float
@@ -105,7 +105,7 @@ def picture(chart: Chart) -> ChartPicture:
     y = _Scale(*_y_bounds(chart), bottom, _TOP)
     if chart.forest:
         y = _Scale(-0.5, len(chart.categories) - 0.5, _TOP, bottom)
-    drawn_series = tuple(_draw(chart, thinned(series), i, x, y) for i, series in enumerate(chart.series))
+    drawn = tuple(_draw(chart, thinned(series), i, x, y) for i, series in enumerate(chart.series))
     value_axis = x if chart.forest else y
     guides = tuple(Tick(value_axis(value), label) for value, label in chart.guides if _inside(value_axis, value))
     diagonal = f"M{x(0)} {y(0)}L{x(1)} {y(1)}" if chart.diagonal else ""
@@ -115,9 +115,7 @@ def picture(chart: Chart) -> ChartPicture:
     named = tuple(Tick((y if chart.forest else x)(i), shortened(name, room)) for i, name in enumerate(chart.categories))
     x_ticks = named if named and not chart.forest else _ticks(x)
     y_ticks = named if chart.forest else _ticks(y)
-    return ChartPicture(
-        chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn_series, guides, diagonal
-    )
+    return ChartPicture(chart, width, height, left, right, _TOP, bottom, x_ticks, y_ticks, drawn, guides, diagonal)
 
 
 def _is_wide(chart: Chart) -> bool:
@@ -132,7 +130,7 @@ def _row(chart: Chart) -> float:
 
 
 def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers within bounds, at most `most` of them.
+    """Return round numbers within bounds, at most `most` of them.
 
     Example:
         >>> nice_ticks(0, 1), nice_ticks(0.43, 0.78)

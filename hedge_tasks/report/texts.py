@@ -22,7 +22,7 @@ _IN_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def clean(text: str, most: int = 2000) -> str:
-    """A text without control characters and endless stacks of accents, cut to `most` characters with a note.
+    """Return a text without control characters and endless stacks of accents, cut to `most` characters with a note.
 
     Line breaks and tabs stay. Direction marks stay as well: the pages isolate every text from what is around it.
 

@@ -10,8 +10,8 @@ from hedge_tasks.detectors.units import labelled
 from hedge_tasks.errors import DataError
 from hedge_tasks.measures.audited import audited_numbers, whose_labels
 from hedge_tasks.measures.blind import against_blind
-from hedge_tasks.measures.over_seeds import COVERED, spreads
 from hedge_tasks.measures.run_variants import by_seed
+from hedge_tasks.measures.seed_spread import COVERED, spreads
 from hedge_tasks.numbers import THREE_DIGITS, format_number
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.texts import clean
@@ -43,12 +43,12 @@ def truth_of(analysis: Analysis) -> list[tuple[str, str]]:
             ]
         if sentence := _blind(analysis, clustering, scores):
             rows.append((f"blind baselines, {clustering}", sentence))
-    rows += _over_seeds(analysis)
+    rows += _seed_spreads(analysis)
     return [(clean(term, _MOST), clean(text, _MOST)) for term, text in dict(rows).items()]
 
 
-def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
-    """The spread over runs beside this one that differ in the seed alone; what intervals cover where there are none."""
+def _seed_spreads(analysis: Analysis) -> list[tuple[str, str]]:
+    """Return the spread over runs that differ in the seed alone, or what intervals cover where there are none."""
     run = analysis.run
     beside = run.path is not None and run.path.exists() and any(run.path.parent.glob("run-*.jsonl"))
     try:
@@ -77,9 +77,7 @@ def _over_seeds(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _scored(analysis: Analysis, clustering: str) -> list[str]:
     estimates = analysis.estimates.get(clustering, {})
-    return [
-        name for name in analysis.shown if (estimate := estimates.get(name)) is not None and estimate.value is not None
-    ]
+    return [name for name in analysis.shown if (number := estimates.get(name)) is not None and number.defined]
 
 
 def _blind(analysis: Analysis, clustering: str, scores: Sequence[Scores]) -> str:

@@ -2,8 +2,8 @@
 
 A run file is JSON lines. The first line is a header, `{"hedge_run": 2, "task", "model", "created", "settings",
 "documents"}`; the last one closes it; every other line is one answer set (`AnswerSet.to_dict`) with the judge's
-`verdict` beside it, the `columns` of its data set that the suite's numbers need (`hedge_tasks.measures.of_run`), and
-the outputs of models for the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its last field, and the
+`verdict` beside it, the `columns` of its data set that the suite's numbers need (`hedge_tasks.measures.run_measures`),
+and the outputs of models for the answers (`hedge_tasks.runs.evidence`). Each has a checksum as its last field, and the
 closing line a digest of all (`hedge_tasks.runs.integrity`). Everything that is computed later (sweeps, comparisons,
 reports) starts from here and needs no model.
 """

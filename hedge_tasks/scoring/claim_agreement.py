@@ -1,4 +1,4 @@
-"""Whether a judge that is asked about all claims of a draw in one call says what it says of each claim by itself."""
+"""Agreement of a judge's verdicts on all claims of a draw in one call with those on each claim by itself."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def joint_agreement(
     """Ask about the claims of n random joint calls once more, each claim by itself.
 
     Args:
-        supported: what the joint calls said.
+        supported: the support by the joint calls.
         engine: that made them.
         n: fewer where there are fewer calls with several claims.
         seed: of the choice.
@@ -74,21 +74,16 @@ def joint_agreement(
     if engine.claims_a_call < 2:
         raise DataError("every claim is asked about by itself already")
     chosen = _chosen(answer_sets, supported, n, seed)
-    queries = [
-        SupportQuery(tuple(dict.fromkeys(_texts(supported[i]))), (_draws(answer_sets[i])[j],)) for i, j in chosen
-    ]
+    claims = [tuple(dict.fromkeys(_texts(supported[i]))) for i, _ in chosen]
+    queries = [SupportQuery(c, (_draws(answer_sets[i])[j],)) for c, (i, j) in zip(claims, chosen, strict=True)]
     alone = engine.singly().support(queries)
     groups = groups_of(answer_sets)
-    joint_verdicts: list[int | None] = []
-    single_verdicts: list[int | None] = []
-    units: list[str] = []
-    for (i, j), query, single in zip(chosen, queries, alone, strict=True):
+    pairs: list[tuple[int | None, int | None, str]] = []
+    for (i, j), texts, single in zip(chosen, claims, alone, strict=True):
         joint = np.concatenate([supported[i].clean, supported[i].noisy], axis=1)[:, j]
         row = {text: k for k, text in reversed(list(enumerate(_texts(supported[i]))))}
-        joint_verdicts += [_verdict(joint[row[claim]]) for claim in query.claims]
-        single_verdicts += [_verdict(single[k, 0]) for k in range(len(query.claims))]
-        units += [groups[i]] * len(query.claims)
-    return _compared(len(chosen), joint_verdicts, single_verdicts, units)
+        pairs += [(_verdict(joint[row[text]]), _verdict(single[k, 0]), groups[i]) for k, text in enumerate(texts)]
+    return _compared(len(chosen), pairs)
 
 
 def _chosen(
@@ -121,16 +116,13 @@ def _verdict(row: np.ndarray) -> int | None:
     return None if np.isnan(row).any() else int(row.argmax())
 
 
-def _compared(
-    calls: int, joint: Sequence[int | None], single: Sequence[int | None], groups: Sequence[str]
-) -> JointAgreement:
-    known = [
-        (a, b, group) for a, b, group in zip(joint, single, groups, strict=True) if a is not None and b is not None
-    ]
+def _compared(calls: int, pairs: Sequence[tuple[int | None, int | None, str]]) -> JointAgreement:
+    """Compare pairs of a joint and a single verdict, each with the image of the answer."""
+    known = [(a, b, group) for a, b, group in pairs if a is not None and b is not None]
     same = estimate_mean([float(a == b) for a, b, _ in known], [group for *_, group in known])
     kappa = cohen_kappa([a for a, _, _ in known], [b for _, b, _ in known], groups=[group for *_, group in known])
     differ: dict[tuple[str, str], int] = {}
     for a, b, _ in known:
         if a != b:
             differ[_WORDS[a], _WORDS[b]] = differ.get((_WORDS[a], _WORDS[b]), 0) + 1
-    return JointAgreement(calls, len(joint), len(joint) - len(known), same, kappa, differ)
+    return JointAgreement(calls, len(pairs), len(pairs) - len(known), same, kappa, differ)

@@ -90,7 +90,7 @@ HEADER = "hedge_claims"
 FORMAT = 2
 
 SETTING = "claims"
-"""Of a run: `asked` are the settings of what its task kept of claims, `labels` whose word counts and how."""
+"""Setting of a run: `asked` are the settings of the support that its task kept, `labels` which labels count."""
 
 Matrix = npt.NDArray[np.floating[Any]]
 

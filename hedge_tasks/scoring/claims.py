@@ -282,7 +282,7 @@ class ScoredAnswer:
 
 
 class SupportSource(Protocol):
-    """Who gave a support: an engine, or the file in which its support was kept; see `Entailment`."""
+    """Source of a support: an engine, or the file in which its support was kept; see `Entailment`."""
 
     @property
     def name(self) -> str: ...
@@ -414,7 +414,7 @@ def find_claims(
         unit: name of the decomposition.
         elsewhere: see `inquiry`.
         detectors: names; by default all of claims.
-        tell_price: is told the price before anything is asked.
+        tell_price: called with the price before the engine is.
 
     Raises:
         ConfigError: there is no such engine, unit or detector; names the nearest one.
@@ -447,11 +447,11 @@ def ask_again(answer_sets: Sequence[AnswerSet], supported: Sequence[Supported], 
 def stated_support(
     answers: AnswerSet, spans: Sequence[Sequence[int]], texts: Sequence[str], matrices: Mapping[str, Matrix]
 ) -> Supported:
-    """Return claims and support that somebody states.
+    """Return claims with a given support.
 
     Args:
         spans: first character of each claim, and the one behind its last.
-        texts: of the claims; empty ones where they are not told.
+        texts: of the claims; empty where they are not known.
         matrices: `clean`, `noisy` and, where it is stated, `elsewhere`; see `Supported`.
     """
     claims = tuple(

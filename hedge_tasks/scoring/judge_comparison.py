@@ -60,7 +60,7 @@ def labels_by_judge(verdicts: Sequence[Verdict]) -> dict[str, list[int | None]]:
 
 
 def disagreements(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[Disagreement]:
-    """Return the cases with both labels among their votes. A judge that cannot tell disagrees with nobody."""
+    """Return the cases with both labels among their votes. A judge without a label is ignored."""
     votes = votes_by_judge(verdicts)
     contested = []
     for i, case in enumerate(cases):

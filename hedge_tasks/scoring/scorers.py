@@ -96,7 +96,7 @@ def model_options(run: Run, backend: str, named: Container[str] = ()) -> dict[st
     Args:
         run: whose models are taken.
         backend: "nli", "embed" or "hybrid"; others have none.
-        given: options that name a model already; what the run has in their place is not looked at.
+        named: options that name a model already; what the run has in their place is not looked at.
 
     Raises:
         Untrusted: the run was read from a file and names a model that no installed task has.

@@ -1,4 +1,4 @@
-"""The claims of a task's answers: the key `claims` of `hedge:`, and what is asked of them once all answers are there.
+"""The claims of a task's answers: the key `claims` of `hedge:`, and their scores once all answers are there.
 
 hedge:
   claims: {unit: sentence, support: nli}
@@ -152,7 +152,7 @@ class TaskClaims:
         return {"asked": self.support_settings, "labels": {"judge": judge, **self.labels}}
 
     def cost(self) -> dict[str, Any]:
-        """Return what claims, support and labels have asked in this process, for the record of the run."""
+        """Return the requests of decomposition, engine and judge in this process, for the record of the run."""
         return asked(self.unit, self.engine, self.judge)[0]
 
     def judged(
@@ -162,7 +162,7 @@ class TaskClaims:
 
         Args:
             cases: by id what a judge sees of an answer.
-            labels: folder in which a judge keeps what it is told; None for none.
+            labels: folder in which a judge keeps its replies; None for none.
 
         Raises:
             HedgeError: no answer of any process has a reference, or the judge fails in one of them.
@@ -181,7 +181,7 @@ class TaskClaims:
         """Ask about the claims of this process's answers, join those of all processes, and score them.
 
         Args:
-            mine: answers of this process, those that `judged` has seen.
+            own_answers: answers of this process, those that `judged` has seen.
             run: answers and verdicts of all processes.
             detectors: of claims, whose scores the rows need.
         """

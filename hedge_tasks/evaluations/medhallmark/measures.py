@@ -11,7 +11,7 @@ import numpy as np
 
 from hedge_tasks.adjudication.by_sentence import SENTENCES
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.measures.measure import Bound, Mean, Measure, OfSums, Record
+from hedge_tasks.measures.measure import Bound, Mean, Measure, Record, SumsMeasure
 from hedge_tasks.numbers import Number
 from hedge_tasks.numbers.number import Interval
 from hedge_tasks.statistics import estimate_mean
@@ -149,7 +149,7 @@ class OfSentences(AnswerMean):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PrefixDifference(OfSums):
+class PrefixDifference(SumsMeasure):
     """Another mean with a confidence-weakening prefix less without, over the same questions (Table 3).
 
     Only questions that have a number both ways count.

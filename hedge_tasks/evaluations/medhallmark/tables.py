@@ -17,9 +17,9 @@ from hedge_tasks.evaluations.medhallmark.released import PARTS
 from hedge_tasks.evaluations.medhallmark.wording import BertScore, InCommon
 from hedge_tasks.evaluations.paper_tables import select, with_published
 from hedge_tasks.measures.measure import Measure
-from hedge_tasks.measures.of_run import Document, compare_documents, documents_of, estimate_of
-from hedge_tasks.measures.paper_tables import Change, ModelNumbers, beside_of, changes_table, wide_table
+from hedge_tasks.measures.paper_tables import Change, ModelNumbers, changes_table, published_by_model, wide_table
 from hedge_tasks.measures.published import model_of_paper, read_published
+from hedge_tasks.measures.run_measures import Document, compare_documents, documents_of, estimate_of
 from hedge_tasks.numbers import PERCENT, Column, Number, Table, format_number
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.model_names import short_names
@@ -223,7 +223,7 @@ def tables_of(rows: Sequence[SettingNumbers], effects: Sequence[Change], names: 
     tables = []
     for setting, (where, what) in SETTINGS.items():
         of_setting = [_without(row.numbers, "setting") for row in rows if row.setting == setting]
-        beside = beside_of(p for p in PUBLISHED if p.setting == setting)
+        beside = published_by_model(p for p in PUBLISHED if p.setting == setting)
         blocks = {f"{where}: {what}": SHORT}
         if setting in ("vqa", "counterfactual", "irg"):
             blocks[f"{where}, in detail"] = LONG

@@ -283,7 +283,7 @@ class WordingMean(InCommon):
         missing = next((record["missing"] for record in records if "missing" in record), None)
         return Number.undefined(missing) if missing else super().by_judge(records, groups)
 
-    def again(self, document: Record, judge: Record) -> Record | None:
+    def recomputed(self, document: Record, judge: Record) -> Record | None:
         """The record out of answer and reference; None where the library or file that measures them is not here."""
         texts = document["texts"]
         columns = {"baseline_answer": texts["answers"][0], "reference": texts.get("reference") or ""}

@@ -22,7 +22,7 @@ from hedge_tasks.detectors import evidence_of, get
 from hedge_tasks.evaluations.medhallu.measures import MEASURES
 from hedge_tasks.evaluations.medhallu.tables import ReadRun, paired
 from hedge_tasks.measures.measure import Record, by_name
-from hedge_tasks.measures.of_run import documents_of
+from hedge_tasks.measures.run_measures import documents_of
 from hedge_tasks.numbers import Column, Format, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.runs.model_names import short_names

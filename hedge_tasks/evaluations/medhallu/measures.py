@@ -23,8 +23,8 @@ from hedge_tasks.evaluations.medhallu.documents import CATEGORIES, verdict_colum
 from hedge_tasks.evaluations.medhallu.judge import FACTUAL, HALLUCINATED, NOT_SURE, VERDICTS
 from hedge_tasks.evaluations.medhallu.mesh import MESH
 from hedge_tasks.evaluations.readings import readings_differ, vote_of
-from hedge_tasks.measures.known import DetectorAuroc
-from hedge_tasks.measures.measure import Auroc, Mean, Measure, OfSums, Record, ScoredCase
+from hedge_tasks.measures.measure import Auroc, Mean, Measure, Record, ScoredCase, SumsMeasure
+from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.replies.parsing import OFFICIAL
 from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.statistics.base import FloatArray
@@ -64,7 +64,7 @@ _STATED = {name: VERDICTS[name] for name in (FACTUAL, HALLUCINATED)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Detection(OfSums):
+class Detection(SumsMeasure):
     """A number of the confusion matrix of verdicts and truth, over all answered documents or those of one kind.
 
     Attributes:

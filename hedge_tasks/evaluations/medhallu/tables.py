@@ -16,25 +16,25 @@ from hedge_tasks.evaluations.medhallu.measures import LEVELS, MEASURES
 from hedge_tasks.evaluations.medhallu.mesh import MESH
 from hedge_tasks.evaluations.paper_tables import judge_settings, select, with_published
 from hedge_tasks.evaluations.readings import vote_of
-from hedge_tasks.measures.measure import Measure, OfSums
-from hedge_tasks.measures.of_run import documents_of
+from hedge_tasks.measures.measure import Measure, SumsMeasure
 from hedge_tasks.measures.paper_tables import (
     Change,
     ModelNumbers,
     adjusted,
-    beside_of,
     changes_table,
     number_rows,
     numbers_in,
+    published_by_model,
     wide_table,
 )
 from hedge_tasks.measures.published import model_of_paper, read_published
+from hedge_tasks.measures.run_measures import documents_of
 from hedge_tasks.numbers import PERCENT, Table, format_number, format_value
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.runs.model_names import short_names
 from hedge_tasks.runs.run_files import Run
 
-_FROM_REPLIES = [m for m in MEASURES if isinstance(m, OfSums) and getattr(m, "parsing", None) is None]
+_FROM_REPLIES = [m for m in MEASURES if isinstance(m, SumsMeasure) and getattr(m, "parsing", None) is None]
 """Numbers of the verdicts of a run file, of whatever reading."""
 
 
@@ -290,7 +290,7 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change]) -> list[Table]
         ]
         if defined:
             accuracies = {m.name for m in measures if m.name.startswith("accuracy_")}
-            beside = beside_of(p for p in PUBLISHED if p.measure in accuracies)
+            beside = published_by_model(p for p in PUBLISHED if p.measure in accuracies)
             by_category = measures is RECALL or measures is BLOCKS[_BY_CATEGORY]
             tables.append(wide_table(defined, measures, title=block, names=short, beside=beside, counts=by_category))
     if changes:

@@ -28,7 +28,7 @@ from hedge_tasks.evaluations.shale.items import (
     controls_of,
 )
 from hedge_tasks.measures.forced_options import forced_measures
-from hedge_tasks.measures.measure import Mean, Measure, OfSums, Rate, Record
+from hedge_tasks.measures.measure import Mean, Measure, Rate, Record, SumsMeasure
 from hedge_tasks.numbers import Number
 from hedge_tasks.numbers.number import Interval
 from hedge_tasks.replies.parsing import OFFICIAL
@@ -63,7 +63,7 @@ def fault_of(scenarios: Sequence[str], record: Record, document: Record) -> str 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RightShare(OfSums):
+class RightShare(SumsMeasure):
     """Share of right answers: accuracy of closed questions, non-hallucination rate of open ones.
 
     Attributes:
@@ -105,7 +105,7 @@ class RightShare(OfSums):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResistanceRate(OfSums):
+class ResistanceRate(SumsMeasure):
     r"""Share of the items answered rightly when clean that are still answered rightly when perturbed (section 3.3).
 
     .. math:: RR = \frac{\sum_i 1_{nh}(i)\, 1_{nh}(\tilde i)}{\sum_i 1_{nh}(i)}
@@ -169,7 +169,7 @@ class ResistanceRate(OfSums):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Average(OfSums):
+class Average(SumsMeasure):
     """Mean of the shares of several types of questions, each counting the same (Table 2; column Avg of Table 5).
 
     Attributes:

@@ -31,8 +31,8 @@ from hedge_tasks.evaluations.vope.objects import ObjectRecord, object_records, s
 from hedge_tasks.evaluations.vope.presence import EXACT
 from hedge_tasks.evaluations.vope.rechecks import story_objects
 from hedge_tasks.evaluations.vope.vocabulary import object_phrase
-from hedge_tasks.measures.known import DetectorAuroc
-from hedge_tasks.measures.measure import Auroc, Count, Measure, OfSums, Record, ScoredCase, bounds_of
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Record, ScoredCase, SumsMeasure, bounds_of
+from hedge_tasks.measures.standard_measures import DetectorAuroc
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.statistics.base import FloatArray
 
@@ -75,7 +75,7 @@ unread = counting(lambda entry: entry["kind"] is None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ObjectShare(OfSums):
+class ObjectShare(SumsMeasure):
     r"""A ratio of two counts, each summed over all stories.
 
     .. math:: \frac{\sum_i a_i}{\sum_i b_i}
@@ -111,7 +111,7 @@ class ObjectShare(OfSums):
             return f"{part} hallucinated objects, but the label is {document['label']}"
         return None
 
-    def again(self, document: Record, judge: Record) -> Record | None:
+    def recomputed(self, document: Record, judge: Record) -> Record | None:
         """The record out of the story and the replies to its rechecks.
 
         None where the rechecks are not there, a model read replies or said what is in the image, or another edition
@@ -178,7 +178,7 @@ class ShareGap(ObjectShare):
     def fault(self, record: Record, document: Record) -> str | None:
         return None
 
-    def again(self, document: Record, judge: Record) -> Record | None:
+    def recomputed(self, document: Record, judge: Record) -> Record | None:
         return None
 
 

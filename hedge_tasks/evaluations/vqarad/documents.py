@@ -7,7 +7,7 @@ from loguru import logger
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.known import HALLUCINATION_RATE, detector_auroc, of_question_type
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, of_question_type
 
 OFFICIAL = {"closed": 251, "open": 200}
 """Questions of the official test split by the yes/no rule."""

@@ -37,8 +37,8 @@ from hedge_tasks.lmms.stock.scoring import StockAnswer, StockOutcome, StockScori
 from hedge_tasks.lmms.stock.source_scan import asks_a_model
 from hedge_tasks.lmms.task import HedgeTask
 from hedge_tasks.measures.forced_options import FORCED_ROWS, forced_measures, offered_facts
-from hedge_tasks.measures.known import known_measures
 from hedge_tasks.measures.measure import by_name
+from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.replies import read_option
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import SampleRequest

@@ -1,4 +1,4 @@
-"""The pages of a folder over HTTP: to this machine alone, unless somebody asks for more and then with a key."""
+"""The pages of a folder over HTTP: to this machine alone, unless another host is chosen, and then with a key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ViewServer(ThreadingHTTPServer):
         key: what a browser must know; None where only programs of this machine get through.
 
     Raises:
-        ConfigError: nobody can listen there.
+        ConfigError: the address cannot be listened on.
     """
 
     daemon_threads = True
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         try:
-            parts, ours = urlsplit(self.path[:_LONGEST_PATH]), self._asked_of_us()
+            parts, ours = urlsplit(self.path[:_LONGEST_PATH]), self._host_is_ours()
         except ValueError:
             return self._send(HTTPStatus.BAD_REQUEST, "This is no address.", body=body)
         if not ours:
@@ -81,9 +81,9 @@ class _Handler(BaseHTTPRequestHandler):
             )
         if self.server.key is not None:
             query_key = parse_qs(parts.query).get("key", [""])[-1]
-            if self._knows(query_key):
+            if self._key_matches(query_key):
                 return self._send(HTTPStatus.SEE_OTHER, "", body=body, Location=parts.path or "/", cookie=True)
-            if not self._knows(self._cookie()):
+            if not self._key_matches(self._cookie()):
                 return self._send(HTTPStatus.FORBIDDEN, "Open the address that hedge view printed.", body=body)
         try:
             page = self.server.site.page(parts.path)
@@ -98,8 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(HTTPStatus.NOT_FOUND, "There is no such page.", body=body)
         return self._send(HTTPStatus.OK, page, body=body, kind="text/html")
 
-    def _asked_of_us(self) -> bool:
-        """A page elsewhere may have a name of its own lead to this machine; its requests carry that name."""
+    def _host_is_ours(self) -> bool:
+        """Return a page elsewhere may have a name of its own lead to this machine; its requests carry that name."""
         host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         return self.server.key is not None or is_loopback(host)
 
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
             return ""
         return cookie.value if cookie is not None else ""
 
-    def _knows(self, key: str) -> bool:
+    def _key_matches(self, key: str) -> bool:
         return self.server.key is not None and hmac.compare_digest(key.encode(), self.server.key.encode())
 
     def _send(

@@ -1,4 +1,4 @@
-"""Content of a folder: evaluations under way, finished runs, and their reports, made when asked for."""
+"""Content of a folder: evaluations under way, finished runs, and their reports, made on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hedge_tasks.clustering.model_outputs import ReusesOutputs
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.measures.detector_table import detector_table, mean_ranks
-from hedge_tasks.measures.kept_units import kept_numbers, measured_claims, scored_kept
+from hedge_tasks.measures.kept_claims import kept_numbers, measured_claims, score_kept_claims
 from hedge_tasks.measures.run_finding import RunFinding, finding_of
 from hedge_tasks.numbers import PERCENT, Format
 from hedge_tasks.report.claim_page import build_claim_page
@@ -64,7 +64,7 @@ class Finished:
 
 
 class Site:
-    """The pages of a folder. Reports are made when they are asked for, and again when a run file is new.
+    """The pages of a folder. Reports are made on request, and again when a run file is new.
 
     Args:
         folder: lmms-eval's output folder, or one that holds several.
@@ -84,22 +84,23 @@ class Site:
         self._lock = Lock()
 
     def page(self, path: str) -> str | None:
-        """The page at a path: "/", "/report" and "/detectors" of all runs, or of one "/run/N", "/run/N/detectors" and
-        "/run/N/claims"; None where there is none.
+        """Return the page at a path; None where there is none.
+
+        Of all runs: "/", "/report" and "/detectors"; of one: "/run/N", "/run/N/detectors" and "/run/N/claims".
 
         Raises:
             HedgeError: it cannot be made; the message is fit for a reader.
         """
         with self._lock:
             if path == "/":
-                return self._first()
+                return self._first_page()
             finished = self._finished()
             if path in ("/report", "/detectors"):
-                return self._made(path, finished) if finished else None
+                return self._cached_page(path, finished) if finished else None
             chosen = [run for run in finished if path in run.pages]
-            return self._made(path, chosen) if chosen else None
+            return self._cached_page(path, chosen) if chosen else None
 
-    def _first(self) -> str:
+    def _first_page(self) -> str:
         scripts = [asset("page.js"), asset("live.js")]
         finished = self._finished()
         now = datetime.now(timezone.utc)
@@ -124,10 +125,10 @@ class Site:
         return sorted(samplings, key=lambda sampling: STATES.index(sampling.state))
 
     def _finished(self) -> list[Finished]:
-        """The newest run of each task and model, as `hedge report` takes them; a damaged file is said, not fatal."""
+        """Return the newest run of each task and model, as `hedge report` takes them; damaged files are passed over."""
         newest: dict[tuple[str, str], Run] = {}
         for file in self._run_files():
-            run = self._read(file)
+            run = self._read_cached(file)
             if run is not None:
                 previous = newest.get((run.task, run.model))
                 if previous is None or previous.created <= run.created:
@@ -146,7 +147,7 @@ class Site:
                 files += run_paths(folder)
         return list(dict.fromkeys(files))
 
-    def _read(self, file: Path) -> Run | None:
+    def _read_cached(self, file: Path) -> Run | None:
         changed = file.stat().st_mtime_ns
         cached = self._runs.get(file)
         if cached is not None and cached[0] == changed:
@@ -164,7 +165,7 @@ class Site:
         self._runs[file] = (changed, run)
         return run
 
-    def _beside(self) -> list[tuple[Path, int]]:
+    def _files_beside_runs(self) -> list[tuple[Path, int]]:
         """Return what a report looks at besides the run files: lmms-eval's results, and claims that are kept with a
         run.
         """
@@ -174,16 +175,19 @@ class Site:
         }
         return [(file, file.stat().st_mtime_ns) for file in sorted(files)]
 
-    def _made(self, path: str, finished: Sequence[Finished]) -> str:
+    def _cached_page(self, path: str, finished: Sequence[Finished]) -> str:
         runs = [entry.run for entry in finished]
-        sources = (*((run.path, self._runs[run.path][0]) for run in runs if run.path is not None), *self._beside())
+        sources = (
+            *((run.path, self._runs[run.path][0]) for run in runs if run.path is not None),
+            *self._files_beside_runs(),
+        )
         cached = self._pages.get(path)
         if cached is None or cached[0] != sources:
-            cached = (sources, self._make(path, finished))
+            cached = (sources, self._build_page(path, finished))
             self._pages[path] = cached
         return cached[1]
 
-    def _make(self, path: str, finished: Sequence[Finished]) -> str:
+    def _build_page(self, path: str, finished: Sequence[Finished]) -> str:
         views = views_of(path, finished)
         if path.endswith("/detectors"):
             return detectors_of(finished, views)
@@ -194,7 +198,7 @@ class Site:
 
 
 def views_of(path: str, finished: Sequence[Finished]) -> list[View]:
-    """The pages about some runs as they link to each other, the one at `path` among them."""
+    """Return the pages about some runs as they link to each other, the one at `path` among them."""
     pages = {"/report": "Report", "/detectors": "Detectors"}
     if path not in pages:
         pages = finished[0].pages
@@ -202,7 +206,7 @@ def views_of(path: str, finished: Sequence[Finished]) -> list[View]:
 
 
 def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
-    """The page about the detectors of some runs. No model is asked.
+    """Return the page about the detectors of some runs. No model is called.
 
     Raises:
         DataError: a run does not keep what its clustering needs of a model.
@@ -222,12 +226,12 @@ def detectors_of(finished: Sequence[Finished], views: Sequence[View]) -> str:
 
 
 def claims_of(finished: Finished, views: Sequence[View], *, pictures: bool) -> str:
-    """The page about the claims that are kept with a run.
+    """Return the page about the claims that are kept with a run.
 
     Raises:
         DataError: what is kept cannot be used.
     """
-    scored = scored_kept(finished.run)
+    scored = score_kept_claims(finished.run)
     if scored is None:
         raise DataError(f"{finished.run.title}: the claims that are kept with it cannot be used")
     table, _ = measured_claims(scored, finished.run)
@@ -235,7 +239,7 @@ def claims_of(finished: Finished, views: Sequence[View], *, pictures: bool) -> s
 
 
 def output_folders(folder: Path) -> list[Path]:
-    """The folder and those in it, to a depth of two, that hold answers or runs of evaluations."""
+    """Return the folder and those in it, to a depth of two, that hold answers or runs of evaluations."""
     folders, level = [], [folder]
     for depth in range(_DEEPEST + 1):
         folders += [place for place in level if _is_output(place)]
@@ -259,7 +263,7 @@ def _is_output(folder: Path) -> bool:
 
 
 def _sampling_entry(sampling: Sampling, folder: Path) -> dict[str, Any]:
-    """A sampling for the template."""
+    """Return a sampling for the template."""
     share = sampling.done / sampling.planned if sampling.planned else 0.0
     return {
         "task": sampling.task,
@@ -267,7 +271,7 @@ def _sampling_entry(sampling: Sampling, folder: Path) -> dict[str, Any]:
         "prompt": sampling.prompt,
         "folder": _relative(sampling.folder, folder),
         "state": sampling.state,
-        "said": _progress(sampling),
+        "progress": _progress(sampling),
         "percent": Format(1)(100 * share),
         "done": sampling.done,
         "planned": sampling.planned,
@@ -297,7 +301,7 @@ def _rate(rate: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words, to two units.
+    """Return a time in words, to two units.
 
     Example:
         >>> duration(42), duration(3 * 3600 + 125), duration(200_000)

@@ -65,7 +65,7 @@ class PublishedNumber(NamedTuple):
 
 
 def filter_name(cell: PublishedNumber) -> str:
-    """The filter of our tasks that a cell's column is: nli, embed, nli_qa or embed_qa."""
+    """Return the filter of our tasks that a cell's column is: nli, embed, nli_qa or embed_qa."""
     return FILTERS[cell.inputs, cell.clustering]
 
 
@@ -79,12 +79,12 @@ def published(table: int) -> dict[PublishedNumber, float]:
     if table not in TABLES:
         raise ConfigError(f"table {table}: the numbers of tables 2 and 3 are here")
     read = _read_table_2 if table == 2 else _read_table_3
-    text = (resources.files("hedge_tasks.measures.paper") / f"table{table}.csv").read_text("utf-8")
+    text = (resources.files("hedge_tasks.measures.hedge_paper") / f"table{table}.csv").read_text("utf-8")
     return read(list(csv.DictReader(text.splitlines())))
 
 
 def published_cells(table: int) -> list[PublishedNumber]:
-    """The cells of a table, in the paper's order."""
+    """Return the cells of a table, in the paper's order."""
     return list(published(table))
 
 

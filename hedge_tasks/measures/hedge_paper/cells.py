@@ -11,7 +11,15 @@ from hedge_tasks.clustering import ClusteringBackend
 from hedge_tasks.detectors.pipeline import detection_auroc
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, unknown
-from hedge_tasks.measures.paper.published import MODELS, PROMPTS, SCORES, Key, PublishedNumber, filter_name, published
+from hedge_tasks.measures.hedge_paper.published import (
+    MODELS,
+    PROMPTS,
+    SCORES,
+    Key,
+    PublishedNumber,
+    filter_name,
+    published,
+)
 from hedge_tasks.measures.priced_scores import truncated
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
@@ -30,7 +38,7 @@ _MODEL_NAMES = {
 
 
 def task_name(dataset: str, prompt: str) -> str:
-    """The task that a data set and a prompt variant of the paper are.
+    """Return the task of a data set and a prompt variant of the paper.
 
     Example:
         >>> task_name("VQA-RAD", "one-sentence"), task_name("KvasirVQA-x1", "default")
@@ -135,7 +143,7 @@ class EqualDraws:
 
 
 def at_equal_draws(results: Iterable[CellResult]) -> list[EqualDraws]:
-    """Table 3 read at one price instead of at one n, for every number of draws that both have."""
+    """Read Table 3 at one price instead of at one n, for every number of draws that both scores have."""
     by_cell = {result.cell: result for result in results if result.cell.table == 3}
     pairs = []
     for cell, vase in by_cell.items():
@@ -214,7 +222,7 @@ def _own_scorers(run: Run) -> dict[str, Scorer]:
 
 
 def _shared(own: Mapping[str, Scorer], shared: list[ClusteringBackend]) -> dict[str, Scorer]:
-    """The scorers with equal backends of all runs as one object, so that a model is loaded only once."""
+    """Return the scorers with equal backends of all runs as one object, so that a model is loaded only once."""
     scorers = {}
     for name, scorer in own.items():
         equal = [backend for backend in shared if backend == scorer.backend]

@@ -18,7 +18,7 @@ from hedge_tasks.adjudication.outcomes import (
 from hedge_tasks.detectors import registry
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, Unit, columns_of, shared_groups
-from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, apart, by_name
+from hedge_tasks.measures.measure import Auroc, Count, Measure, Rate, Record, ScoredCase, by_name, separate_groups
 from hedge_tasks.measures.unit_numbers import TEXT, best_of, blind_columns, is_blind
 from hedge_tasks.numbers import Number
 from hedge_tasks.replies.reading import MODEL
@@ -66,7 +66,7 @@ class DetectorAuroc(Auroc):
         ]
         if not scored:
             return Number.undefined("no document has a score", unit=self.unit)
-        groups = apart([record["group"] for _, record in scored])
+        groups = separate_groups([record["group"] for _, record in scored])
         labels = audit.verified([i for i, _ in scored], [record["label"] for _, record in scored], groups)
         return replace(audited_auroc([float(record[self.detector]) for _, record in scored], labels), unit=self.unit)
 
@@ -131,13 +131,13 @@ class UnitAuroc(Auroc):
             why = next((record["unlabelled"] for record in records if record["unlabelled"]), "no claim has a label")
             return Number.undefined(why, unit=self.unit)
         columns, faults = columns_of(units, self.unit_detectors)
-        number = self._of(
+        number = self._number_of_columns(
             columns, faults | {name: why for record in records for name, why in record["left_out"].items()}
         )
         reason = number.reason if number.defined else str(number.reason).replace("document", self.unit)
         return replace(number, unit=self.unit, reason=None if reason is None else reason.replace("stratum", "answer"))
 
-    def _of(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
+    def _number_of_columns(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
         if self.detector not in columns:
             return Number.undefined(left_out[self.detector])
         return self._number(columns[self.detector])
@@ -163,7 +163,7 @@ class BlindUnitAuroc(UnitAuroc):
     def unit_detectors(self) -> tuple[str, ...]:
         return (*(name for name in registry.names("claim") if is_blind(name)), TEXT)
 
-    def _of(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
+    def _number_of_columns(self, columns: Mapping[str, Labelled], left_out: Mapping[str, str]) -> Number:
         numbers = {name: self._number(column) for name, column in blind_columns(columns).items()}
         if not numbers:
             return Number.undefined("no blind baseline tells claims apart")
@@ -171,7 +171,7 @@ class BlindUnitAuroc(UnitAuroc):
 
 
 def _units_of(record: Record, level: str, detectors: Sequence[str]) -> list[Unit]:
-    """The labelled units of an answer, from what `UnitAuroc.record` made."""
+    """Return the labelled units of an answer, from what `UnitAuroc.record` made."""
     answer = record["answer"]
     return [
         Unit(
@@ -299,12 +299,12 @@ class QuestionTypeMeasure(Measure):
         return {**self.measure.record(scores, verdict, document), "question_type": scores.question_type}
 
     def by_judge(self, records: Sequence[Record], groups: Sequence[Hashable] | None = None) -> Number:
-        return self._of_kind(records, groups, None)
+        return self._over_kind(records, groups, None)
 
     def by_experts(self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels) -> Number:
-        return self._of_kind(records, groups, audit)
+        return self._over_kind(records, groups, audit)
 
-    def _of_kind(
+    def _over_kind(
         self, records: Sequence[Record], groups: Sequence[Hashable] | None, audit: ExpertLabels | None
     ) -> Number:
         places = [i for i, record in enumerate(records) if record["question_type"] == self.question_type]
@@ -381,7 +381,7 @@ def known_measures() -> dict[str, Measure]:
 
 
 def looks_at_samples(measure: Measure) -> bool:
-    """Return whether a measure is about sampled answers: it says so, or all its detectors cost draws."""
+    """Return whether a measure is about sampled answers: it is declared so, or all its detectors cost draws."""
     installed = {*registry.names(), *registry.names("claim")}
     detectors = [registry.get(name) for name in measure.detectors if name in installed]
     return measure.of_samples or (bool(detectors) and all(detector.draws(1, 1) > 0 for detector in detectors))

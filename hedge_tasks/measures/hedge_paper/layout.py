@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.io import tables
-from hedge_tasks.measures.paper.cells import CellResult
-from hedge_tasks.measures.paper.published import (
+from hedge_tasks.measures.hedge_paper.cells import CellResult
+from hedge_tasks.measures.hedge_paper.published import (
     DATASETS,
     FILTERS,
     MODELS,
@@ -26,7 +26,7 @@ SMALL = 0.02
 
 
 def as_rows(results: Iterable[CellResult]) -> list[dict[str, Any]]:
-    """One flat record a cell."""
+    """Return one flat record a cell."""
     return [
         {
             **result.cell._asdict(),
@@ -44,7 +44,7 @@ def as_rows(results: Iterable[CellResult]) -> list[dict[str, Any]]:
 
 
 def as_csv(results: Sequence[CellResult]) -> str:
-    """One line a cell; an empty field where there is nothing."""
+    """Return one line a cell; an empty field where there is nothing."""
     rows = as_rows(results)
     return tables.as_csv([list(rows[0]), *(list(row.values()) for row in rows)])
 
@@ -103,7 +103,7 @@ def columns_of_table_2() -> list[tuple[str, str, str]]:
 
 
 def rows_of_table_2(values: Values, dataset: str) -> list[PaperRow]:
-    """Rows of one half of Table 2, and means over the prompts; a mean needs all that it is over."""
+    """Return rows of one half of Table 2, and means over the prompts; a mean needs all that it is over."""
     columns = columns_of_table_2()
 
     def value(prompt: str, score: str, column: tuple[str, str, str]) -> float | None:
@@ -118,7 +118,7 @@ def rows_of_table_2(values: Values, dataset: str) -> list[PaperRow]:
 
 
 def rows_of_table_3(values: Values, clustering: str, sizes: Sequence[int]) -> list[PaperRow]:
-    """Rows of one half of Table 3, and means over the prompts."""
+    """Return rows of one half of Table 3, and means over the prompts."""
 
     def value(prompt: str, score: str, n: int) -> float | None:
         return values.get(PublishedNumber(3, "VQA-RAD", prompt, "Qwen2.5-VL", score, "AO", clustering, n))
@@ -145,6 +145,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _largest(values: Sequence[float | None], among: Sequence[int]) -> frozenset[int]:
-    """Where the largest of the values is, if there are two to compare."""
+    """Return where the largest of the values is, if there are two to compare."""
     defined = {i: value for i in among if (value := values[i]) is not None}
     return frozenset(i for i, value in defined.items() if len(defined) > 1 and value == max(defined.values()))

@@ -60,7 +60,7 @@ class SeedSpread:
 
 
 def spreads(scores: Mapping[int, Mapping[str, Sequence[Scores]]], detectors: Sequence[str]) -> list[SeedSpread]:
-    """The AUROC of every detector and clustering at every seed.
+    """Return the AUROC of every detector and clustering at every seed.
 
     Args:
         scores: of each seed, by clustering.
@@ -70,23 +70,21 @@ def spreads(scores: Mapping[int, Mapping[str, Sequence[Scores]]], detectors: Seq
     seed_spreads = []
     for clustering in clusterings:
         for detector in detectors:
-            numbers = {
-                seed: detection_auroc(by_clustering[clustering], detector) for seed, by_clustering in scores.items()
-            }
+            numbers = {seed: detection_auroc(s[clustering], detector) for seed, s in scores.items()}
             if spread := spread_of(f"{clustering} {detector}_auroc", numbers):
                 seed_spreads.append(spread)
     return seed_spreads
 
 
 def spread_of(name: str, numbers: Mapping[int, Number]) -> SeedSpread | None:
-    """A number at every seed that has it; None where no seed has."""
+    """Return a number at every seed that has it; None where no seed has."""
     values = {seed: number.value for seed, number in numbers.items() if number.value is not None}
     squares = [number.stderr**2 for number in numbers.values() if number.stderr is not None]
     return SeedSpread(name, values, math.sqrt(float(np.mean(squares))) if squares else None) if values else None
 
 
 def spread_table(seed_spreads: Sequence[SeedSpread], seeds: Sequence[int], title: str, whose: str) -> Table:
-    """Numbers over seeds, what their intervals are about, and whose labels they rest on."""
+    """Return the table of numbers over seeds, with notes on their intervals and on whose labels they rest on."""
     columns = [
         Column("name", "over seeds"),
         Column("mean", format=FOUR_DIGITS),
@@ -129,7 +127,7 @@ class DrawsShare:
 def draws_shares(
     answer_sets: Sequence[AnswerSet], scorer: Scorer, detectors: Sequence[str] = SCORE_NAMES
 ) -> list[DrawsShare]:
-    """The draws' part of the variance by a jackknife: each time one clean and one noisy answer less for every document.
+    """Return the draws' part of the variance, by a jackknife that leaves out one clean and one noisy answer at a time.
 
     Draws of one place are independent of those of another, in all documents at once. The baseline answer, and with it
     the label, stays. A detector whose number does not depend on the draws has a share of 0.
@@ -138,9 +136,9 @@ def draws_shares(
     if n < 2:
         return []
     scorer = replace(scorer, detectors=tuple(detectors))
-    whole = scorer.score([_with(answers, range(n)) for answers in answer_sets])
+    whole = scorer.score([_with_draws(answers, range(n)) for answers in answer_sets])
     remaining = [[place for place in range(n) if place != left_out] for left_out in range(n)]
-    without = [scorer.score([_with(answers, places) for answers in answer_sets]) for places in remaining]
+    without = [scorer.score([_with_draws(answers, places) for answers in answer_sets]) for places in remaining]
     shares = []
     for detector in detectors:
         number = detection_auroc(whole, detector)
@@ -152,14 +150,14 @@ def draws_shares(
 
 
 def jackknifed(values: Sequence[float]) -> float:
-    """Standard error of a number by what it is without each of its parts in turn (Tukey 1958)."""
+    """Return the standard error of a number from its values without each of its parts in turn (Tukey 1958)."""
     n = len(values)
     deviations = np.array(values) - np.mean(values)
     return math.sqrt((n - 1) / n * float(deviations @ deviations))
 
 
 def share_of(detector: str, by_draws: float, n: int, stderr: float | None) -> DrawsShare:
-    """The draws' part of a number, from their standard error and that of the whole number."""
+    """Return the draws' part of a number's variance, from their standard error and that of the whole number."""
     if not stderr:
         return DrawsShare(detector, n, by_draws, None, None)
     share = min(1.0, (by_draws / stderr) ** 2)
@@ -168,15 +166,15 @@ def share_of(detector: str, by_draws: float, n: int, stderr: float | None) -> Dr
     return DrawsShare(detector, n, by_draws, share, enough)
 
 
-def _with(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
-    """The answer set with the clean and noisy answers of these places."""
+def _with_draws(answers: AnswerSet, places: Iterable[int]) -> AnswerSet:
+    """Return the answer set with the clean and noisy answers of these places."""
     at = list(places)
     noisy = tuple(answers.noisy[i] for i in at if i < len(answers.noisy))
     return replace(answers, clean=tuple(answers.clean[i] for i in at), noisy=noisy, cluster_ids=None)
 
 
 def shares_table(shares: Sequence[DrawsShare]) -> Table:
-    """How much of each number's variance other draws would change, and how many draws are enough."""
+    """Return the table of the draws' shares of each number's variance, and how many draws are enough."""
     columns = [
         Column("detector", "the draws' share"),
         Column("n", "clean"),

@@ -10,7 +10,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import installed_measures
-from hedge_tasks.measures.measure import Measure, OfSums, Record
+from hedge_tasks.measures.measure import Measure, Record, SumsMeasure
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import Comparison
@@ -33,25 +33,30 @@ class Document(NamedTuple):
     record: Record
 
 
+def evaluation_of(settings: Mapping[str, Any]) -> str | None:
+    """Return the name of the evaluation that a run with these settings is of; None where it is of none."""
+    documents = settings.get("documents")
+    name = documents.get("evaluation") if isinstance(documents, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
 def measures_of(settings: Mapping[str, Any]) -> list[Measure]:
     """Return the evaluation's kept measures that a run with these settings has in its table, the leading one first.
 
     None where the task is of no evaluation, or of one that is not installed.
     """
-    documents = settings.get("documents")
-    name = documents.get("evaluation") if isinstance(documents, Mapping) else None
-    rows = settings.get(METRICS)
-    installed: list[Measure] = installed_measures(name) if isinstance(name, str) else []
+    name, rows = evaluation_of(settings), settings.get(METRICS)
+    installed: list[Measure] = installed_measures(name) if name is not None else []
     return [measure for measure in installed if measure.kept and (rows is None or measure.name in rows)]
 
 
-def sums_of(settings: Mapping[str, Any]) -> list[OfSums]:
+def sums_of(settings: Mapping[str, Any]) -> list[SumsMeasure]:
     """Return those of `measures_of` that reports and submissions have: functions of sums over documents."""
-    return [measure for measure in measures_of(settings) if isinstance(measure, OfSums)]
+    return [measure for measure in measures_of(settings) if isinstance(measure, SumsMeasure)]
 
 
 def by_any_name(measures: Iterable[Measure]) -> dict[str, Measure]:
-    """Return measures by every name that they may be asked for by; where two have one, the first."""
+    """Return measures by all their names; where two share a name, the first."""
     named: dict[str, Measure] = {}
     for measure in measures:
         for name in (measure.name, *measure.also):
@@ -92,7 +97,7 @@ def estimate_of(measure: Measure, documents: Sequence[Document], experts: Expert
     return measure.estimate([d.record for d in documents], [d.group for d in documents], experts)
 
 
-def numbers_of_run(run: Run) -> list[tuple[OfSums, Number]]:
+def numbers_of_run(run: Run) -> list[tuple[SumsMeasure, Number]]:
     """Return all of a run's own numbers; one that it does not record is undefined with the reason."""
     numbers = []
     for measure in sums_of(run.settings):
