@@ -87,7 +87,7 @@ class Remembering:
 
 def _asked(draw: DrawRequest) -> Hashable:
     pictures = tuple(picture.tobytes() for picture in draw.images())
-    return draw.asked, draw.draw, draw.alternatives, str(draw.request.plan.limits()), pictures
+    return draw.prompt_key, draw.draw, draw.alternatives, str(draw.request.plan.limits()), pictures
 
 
 def sampled(model: Any, of: SamplingPlan, documents: int | None = 12) -> Drawn:

@@ -317,7 +317,7 @@ def test_closed_questions_take_no_other_judge(monkeypatch: pytest.MonkeyPatch) -
 def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     """With SYN as the noisy condition the letters of clean and noisy draws stand for different things."""
     monkeypatch.setattr("hedge_tasks.serving.encoders.load_encoder", lambda *_: lambda texts: np.eye(len(texts), 3))
-    induction_words._embedded.cache_clear()
+    induction_words._embed_candidates.cache_clear()
     candidates = [f"thing {i}" for i in range(9)]
     noise = {"kind": "induction", "wording": "syn", "candidates": candidates, "too_near": 1.0}
     task = ShaleDiscriminativeTask(config())
@@ -335,7 +335,7 @@ def test_noisy_answers_are_read_against_the_options_that_they_were_offered(monke
         document["answer"],
     )
     read = task._read_set("discriminative", row, answers)
-    induction_words._embedded.cache_clear()
+    induction_words._embed_candidates.cache_clear()
     assert {a.text for a in (read.baseline, *read.clean)} == {options_of(document["question"])[letter].lower()}
     offered = [draw for draw in task.plan.draws(task._data.keys[row]) if draw.condition == "noisy"]
     wording = Wording(document["question"], distractor="", answer=document["answer"])
