@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hedge_tasks.clustering import nli
 from hedge_tasks.clustering.base import DistinctTexts, distinct_texts
 from hedge_tasks.clustering.embedding import COSINE_TOLERANCE, EmbeddingClustering
-from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, most_similar_first, settle
+from hedge_tasks.clustering.linking import ComponentLinker, Linker, VetoLinker, most_similar_first
 from hedge_tasks.clustering.model_outputs import ModelOutputs, Source
 from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import RULES, Classifier
@@ -82,11 +82,7 @@ class HybridClustering:
     def cluster(self, answer_sets: Sequence[Sequence[str]], questions: Sequence[str] | None = None) -> list[list[int]]:
         """Cluster each answer set by itself; see `ClusteringBackend`."""
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
-        linkers = self._linkers(sets)
-        nli = self._nli()
-        with nli.classifier_in_use() as classify:
-            settle(linkers, classify, nli.known_relations([answers.texts for answers in sets]))
-        return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]
+        return self._nli().settle(sets, self._linkers(sets))
 
     def check(self) -> None:
         """Raise if one of the models cannot be had, or the one for NLI is no NLI model."""

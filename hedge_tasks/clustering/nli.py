@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hedge_tasks.clustering.base import distinct_texts
+from hedge_tasks.clustering.base import DistinctTexts, distinct_texts
 from hedge_tasks.clustering.linking import (
     ComponentLinker,
     Linker,
@@ -110,7 +110,15 @@ class NliClustering:
         """Cluster each answer set by itself; see `ClusteringBackend`."""
         # Texts in sorted order: neither ties nor what the model is asked may depend on the order of the answers.
         sets = [answers.sorted() for answers in distinct_texts(answer_sets, questions)]
-        linkers = [self._linker(answers.texts) for answers in sets]
+        return self.settle(sets, [self._linker(answers.texts) for answers in sets])
+
+    def settle(self, sets: Sequence[DistinctTexts], linkers: Sequence[Linker]) -> list[list[int]]:
+        """Settle linkers with this backend's model, and return the cluster ids of each set.
+
+        Args:
+            sets: the answer sets, their texts in sorted order.
+            linkers: one a set.
+        """
         with self.classifier_in_use() as classify:
             settle(linkers, self._shortened(classify), self.known_relations([answers.texts for answers in sets]))
         return [answers.cluster_ids(linker.labels()) for answers, linker in zip(sets, linkers, strict=True)]

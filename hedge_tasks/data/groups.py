@@ -155,10 +155,10 @@ def missed_text(grouping: Mapping[str, Any]) -> str | None:
     Args:
         grouping: as `Grouping.settings` has it.
     """
-    declared, found = grouping.get("declared"), grouping.get("found")
-    if not isinstance(declared, int) or not isinstance(found, int) or found >= declared:
+    declared, n_found = grouping.get("declared"), grouping.get("found")
+    if not isinstance(declared, int) or not isinstance(n_found, int) or n_found >= declared:
         return None
     return (
-        f"the column of groups names {declared:,} where there are {found:,}: documents of different groups show the "
+        f"the column of groups names {declared:,} where there are {n_found:,}: documents of different groups show the "
         "same picture or are rotations of one question; intervals take the groups that were found"
     )

@@ -261,8 +261,8 @@ def _answers_by_condition(
 
 
 def _forced_keys(definition: Definition, document: StoredDocument, baseline: Answer) -> dict[str, str]:
-    about = (document.question, baseline, document.options, document.n_noisy)
-    return forced_keys(definition, document.key, *about)
+    arguments = (document.question, baseline, document.options, document.n_noisy)
+    return forced_keys(definition, document.key, *arguments)
 
 
 def _is_complete(answers: _Answers) -> bool:

@@ -106,7 +106,7 @@ class Definition(Record):
         """Key of a forced pass (`hedge_tasks.sampling.forced`).
 
         Args:
-            about: name of the pass, the baseline answer, and the words that are forced.
+            pass_fields: name of the pass, the baseline answer, and the words that are forced.
             prompt: where it is another one than the definition's.
         """
         shared = {**self._shared, "noise": None}

@@ -222,12 +222,12 @@ def complete_passes(answers: Mapping[str, Answer | None]) -> dict[str, Answer]:
     Options only where there are all of them, told in the same way (whole replies, or first tokens): a distribution over
     some of the options is another one.
     """
-    made = {name: answer for name, answer in answers.items() if answer is not None}
+    complete = {name: answer for name, answer in answers.items() if answer is not None}
     for prefix in _PREFIXES:
         offered = [answer for name, answer in answers.items() if name.startswith(prefix)]
         if len({answer and answer.finish == "length" for answer in offered}) > 1:
-            made = {name: answer for name, answer in made.items() if not name.startswith(prefix)}
-    return made
+            complete = {name: answer for name, answer in complete.items() if not name.startswith(prefix)}
+    return complete
 
 
 def _reversed_letters(question: str, options: Sequence[str]) -> dict[str, str]:

@@ -127,11 +127,11 @@ def _response(
     report: Mapping[str, Any] | None,
 ) -> str:
     """The result that goes back to lmms-eval for one document."""
-    reasons = [failed[key] for of in (job, *follow_ups) for key in of.draws if key in failed]
+    reasons = [failed[key] for each_job in (job, *follow_ups) for key in each_job.draws if key in failed]
     if reasons or answers is None:
         return FailedDocument(job.request.id, str(reasons[0])[:_LONGEST_REASON]).to_json(report)
-    of = [further.answer_set().with_forced(forced_answers(further)) for further in follow_ups]
-    return answers.with_follow_ups(of).to_json(report)
+    further_sets = [further.answer_set().with_forced(forced_answers(further)) for further in follow_ups]
+    return answers.with_follow_ups(further_sets).to_json(report)
 
 
 def _reports(jobs: Sequence[Job]) -> dict[int, Mapping[str, Any]]:

@@ -107,7 +107,7 @@ class Job:
         for key, draw in self.draws.items():
             by_condition[draw.draw.condition].append((key, self.store[key]))
         # Of a store in memory nothing is left that anybody could compare with.
-        return answer_set_of(self.document(), by_condition, is_kept=self.store.folder is not None)
+        return answer_set_of(self.document(), by_condition, durable=self.store.folder is not None)
 
 
 def answer_set_of(
@@ -115,12 +115,12 @@ def answer_set_of(
     answers: Mapping[str, Sequence[tuple[str, Answer]]],
     forced: Mapping[str, Answer] | None = None,
     *,
-    is_kept: bool = True,
+    durable: bool = True,
 ) -> AnswerSet:
     """A stored document with its answers by condition, each with its key, and its forced passes by name.
 
     Args:
-        kept: whether the store outlasts the process, so that the set should say where it came from.
+        durable: whether the store outlasts the process, so that the set should say where it came from.
     """
     order = [keyed for condition in ("baseline", "clean", "noisy") for keyed in answers[condition]]
     texts = {condition: [answer for _, answer in keyed_answers] for condition, keyed_answers in answers.items()}
@@ -129,7 +129,7 @@ def answer_set_of(
         baseline=texts["baseline"][0],
         clean=tuple(texts["clean"]),
         noisy=tuple(texts["noisy"]),
-        drawn=Drawn(document.definition, document.key, draws_digest(order)) if is_kept else None,
+        drawn=Drawn(document.definition, document.key, draws_digest(order)) if durable else None,
         question=document.question,
         reference=document.reference,
         group=document.group,

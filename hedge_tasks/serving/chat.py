@@ -54,7 +54,6 @@ class _BadStatus(Exception):
     """A reply with a status other than 2xx.
 
     Attributes:
-        body: Parsed, or as text; of an object with an `error` that.
         reason: What it says.
         code, param: As OpenAI names them, None where they are not told.
     """
