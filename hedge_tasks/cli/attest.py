@@ -23,9 +23,7 @@ def add(commands: Parser) -> None:
     parser = command(commands, "attest", run, "have the model read a submission's answers again, and state the outcome")
     parser.add_argument("submission", type=Path, metavar="SUBMISSION.json")
     parser.add_argument(
-        "--beacon",
-        metavar="ROUND:RANDOMNESS",
-        help="of a drand round after the merge, which picks the documents",
+        "--beacon", metavar="ROUND:RANDOMNESS", help="of a drand round after the merge, which picks the documents"
     )
     parser.add_argument("--documents", type=int, default=24, metavar="K", help="documents read again (default: 24)")
     add_adapter(parser, None, "pretrained=... or base_url=...,model=...")
