@@ -192,7 +192,7 @@ class HedgeHF(ChatAdapter):
             self._model = _merge_adapter(self._model, peft)
         self._model.eval()
         warn_of_offloading(self._model)
-        self._decoder: Any = self._model if self.decoding is None else self.decoding.of(self._model)
+        self._decoder: Any = self._model if self.decoding is None else self.decoding.wrap(self._model)
         self.device = input_device(self._model)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
