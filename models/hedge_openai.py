@@ -324,9 +324,7 @@ class HedgeOpenAI(ChatAdapter):
     def keeps_schemas(cls) -> bool:
         return True  # the server is asked to; one that refuses answers without
 
-    def forced_logprobs(
-        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
-    ) -> list[Answer | str]:
+    def forced_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the answer to its conversation, where the server reports it: vLLM's does.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The server reads the conversation with the text as the beginning
@@ -341,7 +339,7 @@ class HedgeOpenAI(ChatAdapter):
             return [first for _ in texts]
         return [first, *self._ask_each(lambda i, stop: force(1 + i, stop), len(texts) - 1)]
 
-    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+    def reply_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         A server that tells the log-probabilities of a prompt (vLLM's) reads the reply as a finished turn, behind which
