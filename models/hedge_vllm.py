@@ -318,7 +318,8 @@ class HedgeVLLM(ChatAdapter):
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
         """Read given answers again as their draws, by vLLM's `prompt_logprobs`.
 
-        See `hedge_tasks.sampling.reread.RereadingModel`. Two readings an answer, one a spelling, and one of each prompt. What the seed would have chosen is vLLM's.
+        See `hedge_tasks.sampling.reread.RereadingModel`. Two readings an answer, one a spelling, and one of each
+        prompt. What the seed would have chosen is vLLM's.
         """
         messages = {draw.asked: draw.messages() for draw in {draw.asked: draw for draw in reversed(draws)}.values()}
         prompts = dict(zip(messages, self._read_prompts(list(messages.values())), strict=True))
