@@ -189,7 +189,7 @@ def prices(n_draws: int = 11, n_tokens: int = 24) -> dict[str, float]:
     ids = torch.tensor([[1, *[31_999] * 576, *range(10, 33)]])
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "pixel_values": torch.randn(1, 3, 336, 336)}
     noisy = {**inputs, DISTORTED: distorted_pixels(inputs, 500)}
-    wrapped = {"plain": model, "vcd": Vcd().of(model), "dola": Dola().of(model), "pai": Pai().of(model)}
+    wrapped = {"plain": model, "vcd": Vcd().wrap(model), "dola": Dola().wrap(model), "pai": Pai().wrap(model)}
     found = {}
     for name, of in wrapped.items():
         model.set_attn_implementation("sdpa")

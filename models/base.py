@@ -42,7 +42,7 @@ class ChatAdapter(lmms):
 
     def answer_conversations(
         self,
-        conversations: Sequence[list[dict[str, Any]]],
+        conversations: Conversations,
         *,
         temperature: float = 0.0,
         max_new_tokens: int = 512,

@@ -192,7 +192,7 @@ class HedgeHF(ChatAdapter):
             self._model = _merge_adapter(self._model, peft)
         self._model.eval()
         warn_of_offloading(self._model)
-        self._decoder: Any = self._model if self.decoding is None else self.decoding.of(self._model)
+        self._decoder: Any = self._model if self.decoding is None else self.decoding.wrap(self._model)
         self.device = input_device(self._model)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
@@ -370,7 +370,7 @@ class HedgeHF(ChatAdapter):
         return str(self._model.dtype).removeprefix("torch.")
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
-        """Given answers as their draws; see `hedge_tasks.sampling.reread.RereadingModel`.
+        """Read given answers again as their draws; see `hedge_tasks.sampling.reread.RereadingModel`.
 
         Of the spellings with and without a blank in front the one counts that the seed comes closer to.
         """
@@ -462,9 +462,7 @@ class HedgeHF(ChatAdapter):
         size = self._model.get_output_embeddings().weight.shape[0]
         return SchemaContinuations(self._tokenizer, schema, reader.ends, size)
 
-    def forced_logprobs(
-        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
-    ) -> list[Answer | str]:
+    def forced_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the answer to its conversation.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. Answers are stripped, and many models begin with a blank, which
@@ -479,7 +477,7 @@ class HedgeHF(ChatAdapter):
             for text, logprobs in zip(texts, likelier, strict=True)
         ]
 
-    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+    def reply_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         Texts of the same conversation object share one reading of it, where the model's draws may. A reply ends with
@@ -508,9 +506,7 @@ class HedgeHF(ChatAdapter):
             for text, pair in zip(texts, spellings, strict=True)
         ]
 
-    def _forced_logprobs(
-        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
-    ) -> list[list[float]]:
+    def _forced_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[list[float]]:
         """Log-probabilities of the tokens of each text after its conversation."""
         logprobs: list[list[float]] = []
         for start in range(0, len(texts), self.batch_size):
@@ -519,9 +515,7 @@ class HedgeHF(ChatAdapter):
             logprobs += forced_logprobs(self._decoder, inputs, self._token_ids(texts[rows]))
         return logprobs
 
-    def inside(
-        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str], parts: frozenset[str]
-    ) -> list[Inside | str]:
+    def inside(self, conversations: Conversations, texts: Sequence[str], parts: frozenset[str]) -> list[Inside | str]:
         """Return arrays from inside the model while it reads a question and an answer; see `hedge_tasks.data.inside`.
 
         The text is what the tokenizer makes of it, in the spelling (with a blank in front, or none) that is likelier.

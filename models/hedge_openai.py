@@ -324,9 +324,7 @@ class HedgeOpenAI(ChatAdapter):
     def keeps_schemas(cls) -> bool:
         return True  # the server is asked to; one that refuses answers without
 
-    def forced_logprobs(
-        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
-    ) -> list[Answer | str]:
+    def forced_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the answer to its conversation, where the server reports it: vLLM's does.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The server reads the conversation with the text as the beginning
@@ -341,7 +339,7 @@ class HedgeOpenAI(ChatAdapter):
             return [first for _ in texts]
         return [first, *self._ask_each(lambda i, stop: force(1 + i, stop), len(texts) - 1)]
 
-    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+    def reply_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         A server that tells the log-probabilities of a prompt (vLLM's) reads the reply as a finished turn, behind which
@@ -724,7 +722,7 @@ def _conversation_question(
 ) -> _Question:
     settings = _settings(draw.temperature, {"max_new_tokens": max_new_tokens}, draw.seed)
     if schema is not None:
-        settings["response_format"] = _json_of("reply", schema)
+        settings["response_format"] = _json_format("reply", schema)
     optional = (*_OPTIONAL, "response_format")
     return _Question((i,), f"conversation {draw.index}", messages, settings, optional, pure=True)
 
@@ -742,7 +740,7 @@ def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encod
     if not draw.seeded:
         del settings["seed"]
     if request.choices:
-        settings["response_format"] = _one_of(request.choices)
+        settings["response_format"] = _choice_format(request.choices)
     # A draw without the top_p that its plan asks for would be a draw of something else.
     optional = tuple(name for name in _OPTIONAL if name not in limits)
     keep_filtered = request.plan.on_filtered == "record"
@@ -754,7 +752,7 @@ def _draw_question(draw: DrawRequest, positions: Sequence[int], messages: _Encod
     return _Question(*fields, patient=draw.patient)
 
 
-def _one_of(choices: Sequence[str]) -> dict[str, Any]:
+def _choice_format(choices: Sequence[str]) -> dict[str, Any]:
     """The structured output that OpenAI, vLLM, SGLang and llama.cpp understand alike: a JSON object with the answer."""
     schema = {
         "type": "object",
@@ -762,10 +760,10 @@ def _one_of(choices: Sequence[str]) -> dict[str, Any]:
         "required": ["answer"],
         "additionalProperties": False,
     }
-    return _json_of("answer", schema)
+    return _json_format("answer", schema)
 
 
-def _json_of(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _json_format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": dict(schema)}}
 
 

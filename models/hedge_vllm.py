@@ -285,9 +285,7 @@ class HedgeVLLM(ChatAdapter):
     def keeps_schemas(cls) -> bool:
         return True
 
-    def forced_logprobs(
-        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
-    ) -> list[Answer | str]:
+    def forced_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the answer to its conversation, by vLLM's `prompt_logprobs`.
 
         See `hedge_tasks.sampling.forced.ForcedModel`. The engine reads the conversation with the text as the beginning
@@ -297,7 +295,7 @@ class HedgeVLLM(ChatAdapter):
         readings = self._read_prompts(begun, add_generation_prompt=False, continue_final_message=True)
         return [forced_answer(reading, text) for reading, text in zip(readings, texts, strict=True)]
 
-    def reply_logprobs(self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]) -> list[Answer | str]:
+    def reply_logprobs(self, conversations: Conversations, texts: Sequence[str]) -> list[Answer | str]:
         """Return how likely each text is as the whole reply; see `hedge_tasks.sampling.forced.ForcedModel`.
 
         The engine reads the reply as a finished turn, behind which the chat template writes the end: two readings a
@@ -318,9 +316,10 @@ class HedgeVLLM(ChatAdapter):
         return str(self._engine.llm_engine.model_config.dtype).removeprefix("torch.")
 
     def reread(self, draws: Sequence[DrawRequest], answers: Sequence[Answer]) -> list[Reread | str]:
-        """Given answers as their draws, by vLLM's `prompt_logprobs`; see `hedge_tasks.sampling.reread.RereadingModel`.
+        """Read given answers again as their draws, by vLLM's `prompt_logprobs`.
 
-        Two readings an answer, one a spelling, and one of each prompt. What the seed would have chosen is vLLM's.
+        See `hedge_tasks.sampling.reread.RereadingModel`. Two readings an answer, one a spelling, and one of each
+        prompt. What the seed would have chosen is vLLM's.
         """
         messages = {
             draw.prompt_key: draw.messages() for draw in {draw.prompt_key: draw for draw in reversed(draws)}.values()
@@ -338,16 +337,14 @@ class HedgeVLLM(ChatAdapter):
     def _is_control(self, token: PromptToken) -> bool:
         return token.id in self._special
 
-    def _read_finished(
-        self, conversations: Sequence[list[dict[str, Any]]], texts: Sequence[str]
-    ) -> list[list[Reading]]:
+    def _read_finished(self, conversations: Conversations, texts: Sequence[str]) -> list[list[Reading]]:
         """Have each text read as the finished last turn of its conversation, once a spelling."""
         pairs = zip(conversations, texts, strict=True)
         turns = [_answered(conversation, blank + text) for conversation, text in pairs for blank in SPELLINGS]
         readings = self._read_prompts(turns, add_generation_prompt=False, continue_final_message=False)
         return [readings[i : i + len(SPELLINGS)] for i in range(0, len(readings), len(SPELLINGS))]
 
-    def _read_prompts(self, conversations: Sequence[list[dict[str, Any]]], **options: bool) -> list[Reading]:
+    def _read_prompts(self, conversations: Conversations, **options: bool) -> list[Reading]:
         """Have prompts read with the log-probabilities of their tokens; the one token that follows is thrown away."""
         if not conversations:
             return []

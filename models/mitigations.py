@@ -67,7 +67,7 @@ class Vcd:
         """Return it for JSON."""
         return {"name": self.name, **asdict(self)}
 
-    def of(self, model: Any) -> VcdModel:
+    def wrap(self, model: Any) -> VcdModel:
         return VcdModel(model, self)
 
 
@@ -99,7 +99,7 @@ class Dola:
         layers = self.layers if isinstance(self.layers, str) else list(self.layers)
         return {"name": self.name, "layers": layers, "beta": self.beta}
 
-    def of(self, model: Any) -> DolaModel:
+    def wrap(self, model: Any) -> DolaModel:
         return DolaModel(model, self)
 
 

@@ -55,7 +55,7 @@ class Pai:
         """Return it for JSON."""
         return {"name": self.name, **asdict(self)}
 
-    def of(self, model: Any) -> PaiModel:
+    def wrap(self, model: Any) -> PaiModel:
         return PaiModel(model, self)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from hedge_tasks.cli.choices import add_adapter
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -22,13 +23,10 @@ def add(commands: Parser) -> None:
     parser = command(commands, "attest", run, "have the model read a submission's answers again, and state the outcome")
     parser.add_argument("submission", type=Path, metavar="SUBMISSION.json")
     parser.add_argument(
-        "--beacon",
-        metavar="ROUND:RANDOMNESS",
-        help="of a drand round after the merge, which picks the documents",
+        "--beacon", metavar="ROUND:RANDOMNESS", help="of a drand round after the merge, which picks the documents"
     )
     parser.add_argument("--documents", type=int, default=24, metavar="K", help="documents read again (default: 24)")
-    parser.add_argument("--model", required=True, metavar="ADAPTER", help="such as hedge_hf, hedge_vllm, hedge_openai")
-    parser.add_argument("--model_args", default="", metavar="KEY=VALUE,...", help="of the adapter, as for lmms-eval")
+    add_adapter(parser, None, "pretrained=... or base_url=...,model=...")
     parser.add_argument("--run", type=Path, metavar="RUN", dest="run_file", help="run file with the answers' texts")
     parser.add_argument(
         "--sign", type=Path, metavar="KEY", help="SSH key that signs the statement (ssh-keygen -Y sign)"

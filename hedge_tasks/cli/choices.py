@@ -58,6 +58,12 @@ def add_label_field(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
 
 
+def add_floor(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
+    )
+
+
 def add_label_columns(parser: argparse._ActionsContainer, example: str) -> None:
     """Add the options that say which columns of a table of labels hold what.
 
@@ -112,12 +118,23 @@ def add_trust_policy(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_adapter(parser: argparse.ArgumentParser, default: str | None, settings: str) -> None:
+    """Add the options that name an adapter and its settings.
+
+    Args:
+        default: The adapter without `--model`; None where it has to be named.
+        settings: What `--model_args` takes, in words.
+    """
+    names = "adapter, such as hedge_hf, hedge_vllm or hedge_openai" + (f" (default: {default})" if default else "")
+    parser.add_argument("--model", required=default is None, default=default, metavar="ADAPTER", help=names)
+    how = f"of the adapter, as for lmms-eval: {settings}"
+    parser.add_argument("--model_args", default="", metavar="KEY=VALUE,...", help=how)
+
+
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a policy and the model that is asked under it."""
     parser.add_argument("--policy", type=Path, required=True, metavar="FILE", help="of `hedge calibrate`")
-    parser.add_argument("--model", default="hedge_openai", metavar="NAME", help="adapter (default: hedge_openai)")
-    how = "as for lmms-eval: base_url=...; the model is the policy's where it is left out"
-    parser.add_argument("--model_args", default="", metavar="ARGS", help=how)
+    add_adapter(parser, "hedge_openai", "base_url=...; the model is the policy's where it is left out")
     add_trust_policy(parser)
     parser.add_argument("--at-once", action="store_true", help="all draws in one wave: sooner, but more of them")
 

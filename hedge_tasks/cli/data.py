@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from hedge_tasks.cli.choices import add_label_field
+from hedge_tasks.cli.choices import add_floor, add_label_field
 from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
 
@@ -20,17 +20,12 @@ def add(commands: Parser) -> None:
         add_command(parts)
     parser = command(parts, "attack", run_attack, "say how much of a data set is solved without skill")
     parser.add_argument(
-        "source",
-        type=Path,
-        metavar="FILE",
-        help="a table: MedHallu's columns, or question, answer and label",
+        "source", type=Path, metavar="FILE", help="a table: MedHallu's columns, or question, answer and label"
     )
     add_label_field(parser)
     parser.add_argument("--group-field", metavar="COLUMN", help="what belongs together (default: image or question)")
     parser.add_argument("--stratum-field", metavar="COLUMN", help="kinds of rows that get a floor of their own")
-    parser.add_argument(
-        "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
-    )
+    add_floor(parser)
     parser = command(parts, "synonyms", run_synonyms, "make a table of synonyms for the rule judge from a vocabulary")
     parser.add_argument(
         "source",
@@ -59,10 +54,7 @@ def run_attack(arguments: argparse.Namespace) -> int:
     from hedge_tasks.numbers import Table
 
     items = read_released(
-        arguments.source,
-        label=arguments.label_field,
-        group=arguments.group_field,
-        stratum=arguments.stratum_field,
+        arguments.source, label=arguments.label_field, group=arguments.group_field, stratum=arguments.stratum_field
     )
     attacks = attack(items, bound=arguments.floor)
     facts = {attacked.stratum or "all": attacked.to_dict() for attacked in attacks}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_label_columns, key_and_value
+from hedge_tasks.cli.choices import add_floor, add_label_columns, key_and_value
 from hedge_tasks.io.commands import Parser, add_out, command, show
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def add(commands: Parser) -> None:
         help="the same of the benchmark that the judge is for",
     )
     parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
-    parser.add_argument(
-        "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
-    )
+    add_floor(parser)
     parser.add_argument(
         "--verifier",
         action="append",

@@ -202,10 +202,7 @@ def _written(row: Mapping[str, Any]) -> Written:
 
 
 def _estimate(
-    arguments: argparse.Namespace,
-    pipeline: MedHallu | CandidateSampling,
-    questions: list[SourceQuestion],
-    bounds: str,
+    arguments: argparse.Namespace, pipeline: MedHallu | CandidateSampling, questions: list[SourceQuestion], bounds: str
 ) -> int:
     from hedge_tasks.numbers import Column, Table
 

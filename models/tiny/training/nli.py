@@ -6,14 +6,12 @@ Input is a pair of texts: two answers, or two answers that each have their quest
 two answers is follows from their meanings alone, see `relation`.
 """
 
-import argparse
 import hashlib
 import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -23,7 +21,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, PreTrainedTokenizerFast
 
 from hedge_tasks.models.tiny.training import phantom
-from hedge_tasks.models.tiny.training.optimizing import make_deterministic, optimize, save_half
+from hedge_tasks.models.tiny.training.optimizing import make_deterministic, optimize, read_settings, save_half
 from hedge_tasks.models.tiny.training.phantom import Meaning
 
 LABELS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
@@ -356,17 +354,10 @@ def train_and_save(
         held_out_pairs: Draw so many pairs that training has not seen.
         arguments: Of the command line.
     """
-    parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder to write the classifier to")
-    parser.add_argument("--seed", type=int, default=defaults.seed)
-    parser.add_argument("--steps", type=int, default=defaults.steps)
-    parser.add_argument("--smoke-test", action="store_true", help="a few steps only, to see that it runs")
-    options = parser.parse_args(arguments)
-    settings = replace(defaults, seed=options.seed, steps=options.steps)
-    if options.smoke_test:
-        settings = settings.for_smoke_test()
+    folder = "folder to write the classifier to"
+    settings, out = read_settings(description, defaults, arguments, out=folder, steps={"steps": None})
     model, tokenizer = train(settings)
-    logger.info("weights: sha256 {}", save_half(model, tokenizer.save_pretrained, options.out))
+    logger.info("weights: sha256 {}", save_half(model, tokenizer.save_pretrained, out))
     # Half precision rounded the weights: measure those that were saved, computed in float32.
     table = confusion(model.float(), tokenizer, held_out_pairs(settings.n_test_pairs))
     logger.info("held-out accuracy {:.4f}, confusion {}", accuracy(table), json.dumps(table))

@@ -1,17 +1,54 @@
-"""Shared by both training scripts: determinism, the optimisation loop, saving."""
+"""Shared by the training scripts: their command, determinism, the optimisation loop, saving."""
 
+import argparse
 import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from loguru import logger
 
-__all__ = ["make_deterministic", "optimize", "save_half"]
+__all__ = ["decay_groups", "make_deterministic", "optimize", "read_settings", "save_half"]
+
+
+def read_settings(
+    description: str, defaults: Any, arguments: Sequence[str] | None, *, out: str, steps: Mapping[str, str | None]
+) -> tuple[Any, Path]:
+    """Read the command line of a training.
+
+    Args:
+        description: Docstring of the command.
+        defaults: Settings where the command line has none.
+        arguments: Of the command line.
+        out: Help of `--out`.
+        steps: Settings that count steps -> help of their options.
+
+    Returns:
+        Settings, and where the result goes.
+    """
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help=out)
+    parser.add_argument("--seed", type=int, default=defaults.seed)
+    for name, text in steps.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name), help=text)
+    parser.add_argument("--smoke-test", action="store_true", help="a few steps only, to see that it runs")
+    options = parser.parse_args(arguments)
+    settings = replace(defaults, seed=options.seed, **{name: getattr(options, name) for name in steps})
+    return settings.for_smoke_test() if options.smoke_test else settings, options.out
+
+
+def decay_groups(parameters: Iterable[torch.nn.Parameter], weight_decay: float) -> list[dict[str, Any]]:
+    """Return groups of parameters for an optimizer: matrices decay, vectors (biases, norms) do not."""
+    listed = list(parameters)
+    return [
+        {"params": [p for p in listed if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in listed if p.ndim < 2], "weight_decay": 0.0},
+    ]
 
 
 def make_deterministic(seed: int, threads: int) -> None:

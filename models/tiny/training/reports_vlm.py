@@ -6,12 +6,10 @@ It starts from the embedded weights. The vision tower stays as it is, so that on
 are stored: `hedge_tiny` puts them over those of the model that answers questions.
 """
 
-import argparse
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,7 +19,7 @@ from transformers import AutoTokenizer, LlavaForConditionalGeneration
 
 from hedge_tasks.models.tiny import vlm_path
 from hedge_tasks.models.tiny.training import phantom, reports
-from hedge_tasks.models.tiny.training.optimizing import make_deterministic, optimize
+from hedge_tasks.models.tiny.training.optimizing import decay_groups, make_deterministic, optimize, read_settings
 from hedge_tasks.models.tiny.training.phantom import Meaning
 from hedge_tasks.models.tiny.training.vlm import (
     BOS,
@@ -94,11 +92,7 @@ def train(settings: Settings) -> dict[str, torch.Tensor]:
             pixels = normalize(vary_light(vary_pose(batch.pictures)))
             yield answer_loss(model, pack(packer, batch, settings.questions, rng), pixels)
 
-    learning = [p for p in model.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in learning if p.ndim >= 2], "weight_decay": 0.05},
-        {"params": [p for p in learning if p.ndim < 2], "weight_decay": 0.0},
-    ]
+    groups = decay_groups((p for p in model.parameters() if p.requires_grad), 0.05)
     optimizer = torch.optim.AdamW(groups, lr=settings.lr, betas=(0.9, 0.98))
     optimize("reports", optimizer, losses(), settings.steps, warmup=40)
     logger.info("trained in {:.0f} s", time.perf_counter() - began)
@@ -107,18 +101,13 @@ def train(settings: Settings) -> dict[str, torch.Tensor]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="file to write the weights to")
-    parser.add_argument("--seed", type=int, default=Settings.seed)
-    parser.add_argument("--steps", type=int, default=Settings.steps)
-    parser.add_argument("--smoke-test", action="store_true", help="a few steps only, to see that it runs")
-    options = parser.parse_args(arguments)
-    settings = Settings(seed=options.seed, steps=options.steps)
-    weights = train(settings.for_smoke_test() if options.smoke_test else settings)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    save_file(weights, options.out, metadata={"format": "pt"})
-    options.out.chmod(0o644)
-    logger.info("weights: sha256 {}", hashlib.sha256(options.out.read_bytes()).hexdigest())
+    file = "file to write the weights to"
+    settings, out = read_settings(__doc__, Settings(), arguments, out=file, steps={"steps": None})
+    weights = train(settings)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save_file(weights, out, metadata={"format": "pt"})
+    out.chmod(0o644)
+    logger.info("weights: sha256 {}", hashlib.sha256(out.read_bytes()).hexdigest())
 
 
 if __name__ == "__main__":

@@ -14,12 +14,10 @@ Stage 2 teaches the whole model to answer. All questions of an image share one s
 question see the image and itself, not the other questions, which is exactly what it sees when asked alone.
 """
 
-import argparse
 import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -37,7 +35,13 @@ from transformers import (
 )
 
 from hedge_tasks.models.tiny.training import phantom
-from hedge_tasks.models.tiny.training.optimizing import make_deterministic, optimize, save_half
+from hedge_tasks.models.tiny.training.optimizing import (
+    decay_groups,
+    make_deterministic,
+    optimize,
+    read_settings,
+    save_half,
+)
 
 TRAIN_SEED = 1
 """Set number of the training scans, see `phantom.scan_rng`; others are in `evaluate.py` and `tasks/hedge_demo`."""
@@ -463,12 +467,8 @@ def train_answers(
 
     tower = list(model.model.vision_tower.parameters())
     in_tower = set(map(id, tower))
-    others = [p for p in model.parameters() if id(p) not in in_tower]
-    groups = [
-        {"params": [p for p in others if p.ndim >= 2], "weight_decay": 0.05},
-        {"params": [p for p in others if p.ndim < 2], "weight_decay": 0.0},
-        {"params": tower, "weight_decay": 0.02, "lr": settings.lr / 5},
-    ]
+    groups = decay_groups((p for p in model.parameters() if id(p) not in in_tower), 0.05)
+    groups.append({"params": tower, "weight_decay": 0.02, "lr": settings.lr / 5})
     optimizer = torch.optim.AdamW(groups, lr=settings.lr, betas=(0.9, 0.98))
     optimize("answers", optimizer, losses(), settings.steps, warmup=40)
 
@@ -508,16 +508,10 @@ def train(settings: Settings) -> tuple[LlavaForConditionalGeneration, LlavaProce
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder to write the model to")
-    parser.add_argument("--seed", type=int, default=Settings.seed)
-    parser.add_argument("--steps", type=int, default=Settings.steps, help="steps of stage 2")
-    parser.add_argument("--vision-steps", type=int, default=Settings.vision_steps, help="steps of stage 1")
-    parser.add_argument("--smoke-test", action="store_true", help="a few steps only, to see that it runs")
-    options = parser.parse_args(arguments)
-    settings = Settings(seed=options.seed, steps=options.steps, vision_steps=options.vision_steps)
-    model, processor = train(settings.for_smoke_test() if options.smoke_test else settings)
-    logger.info("weights: sha256 {}", save_half(model, processor.save_pretrained, options.out))
+    steps = {"steps": "steps of stage 2", "vision_steps": "steps of stage 1"}
+    settings, out = read_settings(__doc__, Settings(), arguments, out="folder to write the model to", steps=steps)
+    model, processor = train(settings)
+    logger.info("weights: sha256 {}", save_half(model, processor.save_pretrained, out))
 
 
 if __name__ == "__main__":
