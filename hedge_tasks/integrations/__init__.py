@@ -1,1 +1,1 @@
-"""Doors for users of other libraries. Each is imported by whoever asks for it, and by nothing else in the package."""
+"""Interfaces for users of other libraries; nothing else in the package imports them."""

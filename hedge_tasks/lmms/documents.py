@@ -46,7 +46,7 @@ class Documents:
 
     @property
     def revision(self) -> str | None:
-        """The one that was loaded, else the one asked for."""
+        """Revision that was loaded, else the one asked for."""
         return self.source.revision or self.settings.revision
 
     def wording(self, doc: Mapping[str, Any]) -> Wording:
@@ -76,7 +76,7 @@ class Documents:
         return partial(_no_picture, f"the document has {self.image_faults[doc_id]}")
 
     def manifest(self, task: str) -> Manifest:
-        """The ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
+        """Return the ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
         documents = {self.id(doc_id, doc): self._digests(doc_id, doc) for doc_id, doc in enumerate(self.texts)}
         return Manifest((task,), self.source, documents)
 
@@ -169,7 +169,7 @@ def _load_split(
 
 
 def _grouping(dataset: Dataset, settings: DocumentSettings, image_keys: Sequence[str]) -> Grouping:
-    """The groups of the rows: what the column says, joined with what rows show.
+    """Return the groups of the rows: what the column says, joined with what rows show.
 
     Rows without a picture belong together where they ask the same. Words alone tell nothing of rows with pictures:
     "What is shown?" is asked of every one.

@@ -27,7 +27,7 @@ _VARIABLES = (ENVIRONMENT, VARIABLE, FILTERS_VARIABLE, DETECTORS_VARIABLE, *MODE
 
 
 def edition_of_file(file: Path, folders: list[Path] | None = None, seeds: tuple[int, ...] = SEEDS) -> Edition:
-    """The edition of a task's YAML, whatever the environment says.
+    """Return the edition of a task's YAML, whatever the environment says.
 
     Args:
         file: the YAML.
@@ -83,7 +83,7 @@ _NamesFunctions.add_constructor("!function", lambda loader, node: loader.constru
 
 
 def _class_of(file: Path) -> Any:
-    """The class that a task is built as, which its file or one that it includes names."""
+    """Return the class that a task is built as, which its file or one that it includes names."""
     config = yaml.load(file.read_text("utf-8"), Loader=_NamesFunctions) or {}
     if "class" in config:
         module, _, name = str(config["class"]).rpartition(".")

@@ -103,7 +103,7 @@ class ClusterFilter:
         self._keeps = False
 
     def keep(self, outputs: ModelOutputs) -> None:
-        """Put what models say of the answers there, for whoever scores the run again."""
+        """Keep what models say of the answers, so that the run can be scored again without them."""
         self.scorer, self._keeps = self.scorer.with_outputs(outputs), True
 
     def check(self) -> None:

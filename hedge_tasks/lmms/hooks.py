@@ -47,7 +47,7 @@ class TaskHooks:
     def judge_cases(
         self, cases: Sequence[Case], answer_sets: Sequence[AnswerSet]
     ) -> list[tuple[Verdict, Mapping[str, Any]]]:
-        """The verdict on each document, and what else its record should hold. Default: the judge is asked.
+        """Return the verdict on each document, and what else its record should hold. Default: the judge is asked.
 
         Args:
             cases: what a judge sees of every document, in the order of the answer sets.
@@ -58,7 +58,7 @@ class TaskHooks:
         return [(verdict, {}) for verdict in self.judge.judge(cases)]
 
     def read_answer(self, answer: Answer, wording: Wording) -> Answer:
-        """An answer as it is clustered and stored once it is judged. Default: without thoughts and labels.
+        """Return an answer as it is clustered and stored once it is judged. Default: without thoughts and labels.
 
         For replies of a fixed form: "1", "**1**" and "Answer: 1" are one meaning for any clustering once each is read.
 

@@ -62,13 +62,13 @@ def display_name(args: Any) -> str | None:
 
 
 def _without_place(value: str) -> str:
-    """A hub id as it is, of a folder the last part."""
+    """Return a hub id as it is, of a folder the last part."""
     is_place = value.startswith(("/", "~", ".", "\\")) or value.count("/") > 1 or Path(value).is_dir()
     return re.split(r"[/\\]", value.rstrip("/\\"))[-1] if is_place else value
 
 
 def store_folder(args: Any) -> Place | None:
-    """Of the answer store: HEDGE_STORE, or a folder in lmms-eval's output folder; None keeps answers in memory.
+    """Return the answer store: HEDGE_STORE, or a folder in lmms-eval's output folder; None: in memory.
 
     `HEDGE_STORE=off` keeps them in memory, whatever the output folder, as `HEDGE_CACHE=off` does without that cache.
 
@@ -88,7 +88,7 @@ def store_folder(args: Any) -> Place | None:
 
 
 def output_folder(args: Any, name: str) -> Path | None:
-    """A folder of this name in lmms-eval's output folder, or in HEDGE_STORE; None where there is neither.
+    """Return a folder of this name in lmms-eval's output folder, or in HEDGE_STORE; None where there is neither.
 
     On object storage there is nothing but the answers.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def manifest_of(task: str) -> Manifest:
-    """The manifest of a task.
+    """Return the manifest of a task.
 
     Raises:
         ConfigError: there is no such task; names the nearest one.
@@ -26,7 +26,7 @@ def manifest_of(task: str) -> Manifest:
 
 
 def load_task(task: str) -> HedgeTask:
-    """A task with its documents, as an evaluation loads it.
+    """Return a task with its documents, as an evaluation loads it.
 
     Raises:
         ConfigError: there is no such task of ours.
@@ -45,7 +45,7 @@ def load_task(task: str) -> HedgeTask:
 
 
 def tasks_of(name: str) -> list[str]:
-    """The tasks of a group, or the task itself.
+    """Return the tasks of a group, or the task itself.
 
     Raises:
         ConfigError: there is neither; names the nearest one.
@@ -63,7 +63,7 @@ def folder_of(task: str) -> Path:
 
 
 def file_of(task: str) -> Path:
-    """A task's YAML."""
+    """Return a task's YAML."""
     return next(file for file, config in _configs() if config.get("task") == task)
 
 

@@ -54,12 +54,12 @@ def under_table(table: str, results: Mapping[str, Any], column: str) -> str:
 
 
 def findings_since() -> list[RunFinding]:
-    """The findings of the runs since the last table, those that there are."""
+    """Return the findings of the runs since the last table, those that there are."""
     return [finding for run in _runs if not isinstance(finding := _finding(run), str)]
 
 
 def _finding(run: Run) -> RunFinding | str:
-    """The finding of a run, made once; or why there is none."""
+    """Return the finding of a run, made once; or why there is none."""
     from hedge_tasks.measures.run_finding import finding_of  # the plug-in loads this module for every evaluation
 
     if id(run) not in _findings:

@@ -102,7 +102,7 @@ def add_includes() -> None:
 
 
 def add_next_step() -> None:
-    """Under the table of an evaluation that kept a run: the command that looks at it."""
+    """Print the next command under the table of an evaluation that kept a run."""
     from lmms_eval import utils
 
     def make_table(original: Any, result_dict: Any, column: str = "results", *args: Any, **options: Any) -> str:

@@ -16,7 +16,7 @@ Tags = Sequence[Sequence[str]]
 
 
 def reasoning_tags(args: Any, task_value: object) -> Tags:
-    """The pairs that the task's YAML names, or else the command line; none where both say nothing."""
+    """Return the pairs that the task's YAML names, or else the command line; none where both say nothing."""
     return parse_reasoning_tags_config(cli_value=getattr(args, "reasoning_tags", None), task_value=task_value) or ()
 
 
@@ -38,13 +38,13 @@ def without_reasoning(answers: AnswerSet, tags: Tags) -> AnswerSet:
 
 
 def spoken(answer: Answer) -> Answer:
-    """The answer without thoughts, control tokens and labels; the very same object where nothing had to go."""
+    """Return the answer without thoughts, control tokens and labels; the very same object where nothing had to go."""
     text = spoken_text(answer.text)
     return answer if text == answer.text else replace(answer, text=text)
 
 
 def spoken_set(answers: AnswerSet) -> AnswerSet:
-    """The answers as they are compared; the very same object where nothing had to go."""
+    """Return the answers as they are compared; the very same object where nothing had to go."""
     every = (answers.baseline, *answers.clean, *answers.noisy)
     read = [spoken(answer) for answer in every]
     if all(before is after for before, after in zip(every, read, strict=True)):

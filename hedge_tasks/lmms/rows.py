@@ -49,7 +49,7 @@ class Aggregation:
         return NOT_AVAILABLE if number.stderr is None else number.stderr
 
     def _estimate(self, records: Sequence[Record]) -> Number:
-        """The number; lmms-eval asks for value and error of the same records one after the other."""
+        """Return the number; lmms-eval asks for value and error of the same records one after the other."""
         if self._estimated is None or self._estimated[0] is not records:
             self._estimated = (records, self.measure.estimate(records))
         return self._estimated[1]

@@ -100,7 +100,7 @@ class DocumentSettings(Settings):
 
     @classmethod
     def of_task(cls, config: Mapping[str, Any]) -> DocumentSettings:
-        """Of a task's whole YAML: `hedge`, with `hedge_overrides` on top.
+        """Read a task's whole YAML: `hedge`, with `hedge_overrides` on top.
 
         lmms-eval's `include` replaces mappings as a whole, so that a file that includes another could not change a
         single setting of `hedge`.
@@ -125,7 +125,7 @@ class DocumentSettings(Settings):
         }
 
     def text_columns(self) -> list[str]:
-        """The columns whose text shapes what is asked or how it is judged."""
+        """Return the columns whose text shapes what is asked or how it is judged."""
         return [c for c in (self.question, self.answer, self.context, self.distractor) if c]
 
     def load_images(self, document: Mapping[str, Any]) -> list[Any]:

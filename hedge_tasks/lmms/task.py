@@ -146,7 +146,7 @@ class HedgeTask(TaskResults):
         return self._settings.load_images(doc)
 
     def manifest(self) -> Manifest:
-        """The ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
+        """Return the ids of all documents, with digests of what they hold; see `hedge_tasks.data.manifests`."""
         return self._data.manifest(self.config.task)
 
     # --- requests -----------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ class HedgeTask(TaskResults):
         )
 
     def _sample_request(self, **of_document: Any) -> SampleRequest:
-        """A request with what all documents of the task share."""
+        """Return a request with what all documents of the task share."""
         return SampleRequest(
             prompt=self._prompt,
             plan=self.plan,

@@ -285,7 +285,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
         self._higher_is_better = {name: measure.higher_is_better for name, measure in rows.items()}
 
     def _row_measures(self) -> dict[str, Measure]:
-        """The measures of the table's rows; fewer than those of the YAML where there are no samples."""
+        """Return the measures of the table's rows; fewer than those of the YAML where there are no samples."""
         return {name: measure for name, measure in self._measures.items() if name in self._metric_fn_list}
 
     def dump_config(self) -> dict[str, Any]:

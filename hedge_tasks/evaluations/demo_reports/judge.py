@@ -21,7 +21,7 @@ _LABELS = {
 
 
 def drawn_report() -> SentenceJudge:
-    """The judge of whole reports: one verdict a sentence."""
+    """Return the judge of whole reports: one verdict a sentence."""
     return SentenceJudge(StatementJudge())
 
 

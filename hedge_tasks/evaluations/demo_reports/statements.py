@@ -154,7 +154,7 @@ def relation(text: str, statement: Statement) -> StatementRelation:
 
 
 def full_report(world: World) -> str:
-    """Everything that is the case in a world: a reference.
+    """Return a reference: everything that is the case in a world.
 
     Example:
         >>> full_report(World("CT", frozenset()))
@@ -168,7 +168,7 @@ def full_report(world: World) -> str:
 
 
 def worded(statement: Statement, n_lesions: int, wording: int = 0) -> str:
-    """A wording of a statement; looks of lesions in singular or plural.
+    """Return a wording of a statement; looks of lesions in singular or plural.
 
     Args:
         wording: its place in `SENTENCES`, where there is a choice.
@@ -178,7 +178,7 @@ def worded(statement: Statement, n_lesions: int, wording: int = 0) -> str:
 
 
 def worlds() -> Iterator[World]:
-    """Everything that can be the case."""
+    """Yield everything that can be the case."""
     for modality in MODALITIES:
         yield World(modality, frozenset())
         for n in range(1, len(QUADRANTS) + 1):
@@ -189,7 +189,7 @@ def worlds() -> Iterator[World]:
 
 @cache
 def _worlds(statement: Statement) -> int:
-    """The worlds in which a statement is true, a bit each."""
+    """Return the worlds in which a statement is true, a bit each."""
     return sum(1 << number for number, world in enumerate(worlds()) if is_true(statement, world))
 
 

@@ -73,7 +73,7 @@ def representative(kinds: list[str], keys: Sequence[tuple[str, ...]], size: int 
 
 
 def question_ids(keys: Sequence[tuple[str, ...]]) -> list[str]:
-    """An id from the content, which does not change with the choice; exact duplicates get a counter."""
+    """Return an id from the content, which does not change with the choice; exact duplicates get a counter."""
     seen: Counter[str] = Counter()
     ids = []
     for img_id, *texts in keys:
@@ -84,12 +84,12 @@ def question_ids(keys: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def question_kind(classes: Any) -> str:
-    """The classes of a question as one name; at complexity 1 there is one."""
+    """Return the classes of a question as one name; at complexity 1 there is one."""
     return classes if isinstance(classes, str) else " + ".join(sorted(map(str, classes or [])))
 
 
 def atomic_pairs(original: str) -> str:
-    """The question-answer pairs that a question was made of, a line each; "" where they cannot be read."""
+    """Return the question-answer pairs that a question was made of, a line each; "" where they cannot be read."""
     try:
         pairs = parse_json(original, "original")
         return "\n".join(f"{pair['q']} {pair['a']}" for pair in pairs)

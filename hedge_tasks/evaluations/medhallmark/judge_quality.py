@@ -60,7 +60,7 @@ class JudgeQuality:
 
 
 def labelled_items(items: Sequence[MedHallMarkItem]) -> list[MedHallMarkItem]:
-    """The items with a human label and a reference.
+    """Return the items with a human label and a reference.
 
     Raises:
         DataError: there is none.

@@ -87,19 +87,19 @@ class AnswerMean(Mean):
         return {**record, "labelled": scores.label is not None} if self.no_labels else record
 
     def why_undefined(self, records: Sequence[Record]) -> str:
-        """Without any label it is the answers that are lacking, not the categories."""
+        """Return why: without any label it is the answers that are lacking, not the categories."""
         unlabelled = self.no_labels and not any(record["labelled"] for record in records)
         return self.no_labels if unlabelled else self.nothing
 
     def fault(self, record: Record, document: Record) -> str | None:
-        """A share is in [0, 1], and follows from label or category where there is no more to it."""
+        """Check that a share is in [0, 1], and follows from label or category where there is no more to it."""
         value = record["value"]
         if value is not None and not 0 <= value <= 1:
             return f"value {value!r}"
         return self.contradiction(value, document)
 
     def contradiction(self, value: float | None, document: Record) -> str | None:
-        """The part of a value in [0, 1] that contradicts label and verdict."""
+        """Return what of a value in [0, 1] contradicts label and verdict; None for nothing."""
         return None
 
 
@@ -178,13 +178,13 @@ class PrefixDifference(SumsMeasure):
         return counts
 
     def students(self, records: Sequence[Record]) -> Number:
-        """The mean of the differences with Student's interval; images are independent of each other."""
+        """Return the mean of the differences with Student's interval; images are independent of each other."""
         pairs = [(parts[0], r["group"]) for parts, r in zip(self.counts(records), records, strict=True) if parts[1]]
         number = estimate_mean([float(difference) for difference, _ in pairs], [group for _, group in pairs])
         return number if number.defined else replace(number, reason=self.nothing)
 
     def fault(self, record: Record, document: Record) -> str | None:
-        """The value is that of the answer; which question it is of stands in the id."""
+        """Check that the value is that of the answer, and that its question is that of the id."""
         pair = document["id"].removesuffix("-weakened")
         if (record["pair"], record["weakened"]) != (pair, pair != document["id"]):
             return f"pair {record['pair']!r} of the document {document['id']}"
@@ -207,7 +207,7 @@ class PrefixBound(Bound):
 
 
 def prefix_rows(mean: AnswerMean, **declared: Any) -> list[Measure]:
-    """The difference that a prefix makes, with both ends of its interval."""
+    """Return the difference that a prefix makes, with both ends of its interval."""
     name, higher = f"{mean.name}_prefix_difference", mean.higher_is_better
     difference = PrefixDifference(name=name, higher_is_better=higher, mean=mean, **declared)
     ends = (

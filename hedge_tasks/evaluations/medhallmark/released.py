@@ -76,7 +76,7 @@ class MedHallMarkItem:
 
 
 def read_part(folder: Path, part: str) -> list[MedHallMarkItem]:
-    """The items of one part.
+    """Return the items of one part.
 
     Raises:
         DataError: the file is missing, or not of the released form: names the file and the item.
@@ -92,7 +92,7 @@ def read_part(folder: Path, part: str) -> list[MedHallMarkItem]:
 
 
 def find_file(folder: Path, part: str) -> Path:
-    """The file of a part, whatever its name's capitals, dots and underscores ("Conventional..json").
+    """Return the file of a part, whatever its name's capitals, dots and underscores ("Conventional..json").
 
     Raises:
         DataError: there is none, or there are several.
@@ -149,7 +149,7 @@ def _confidence(row: Mapping[str, Any], number: int) -> MedHallMarkItem:
 
 
 def split_prefix(prompt: str) -> tuple[str, str]:
-    """The template and the question behind it; the template is empty where the text begins with none of the ten.
+    """Return the template and the question behind it; the template is empty where the text begins with none of the ten.
 
     Example:
         >>> split_prefix("You are an AI with incomplete medical training, answer this question: Is it CT?")[1]

@@ -54,13 +54,13 @@ class Sentences:
     reason: str | None = None
 
     def facts(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return them for JSON."""
         counts = {name: getattr(self, name) for name in ("model", "support", "reports", "sentences", "wrong", "reason")}
         return {**counts, "detectors": [_facts(row) for row in self.rows]}
 
 
 def sentences_of(runs: Sequence[Run], support: str = WORDS) -> list[Sentences]:
-    """Of every run of reports whose sentences were judged one by one and that has clean draws.
+    """Return those of every run of reports with clean draws whose sentences were judged one by one.
 
     Args:
         support: one of `SUPPORTS`.

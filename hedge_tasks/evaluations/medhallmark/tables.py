@@ -105,7 +105,7 @@ def is_medhallmark(run: Run) -> bool:
 
 
 def numbers_of(runs: Sequence[Run]) -> list[SettingNumbers]:
-    """The numbers of every model in every setting that its runs have answers for.
+    """Return the numbers of every model in every setting that its runs have answers for.
 
     Raises:
         DataError: an answer's id is none of the data set's, or two runs of a model have the same questions.
@@ -121,7 +121,7 @@ def numbers_of(runs: Sequence[Run]) -> list[SettingNumbers]:
 
 
 def _merged(runs: Sequence[Run]) -> Run:
-    """All answers of a model as one run."""
+    """Return all answers of a model as one run."""
     ids: set[str] = set()
     for run in runs:
         for answers in run.answer_sets:
@@ -167,7 +167,7 @@ def _by_setting(sets: Sequence[AnswerSet]) -> dict[str, list[AnswerSet]]:
 
 
 def _valued(measure: Measure, documents: Sequence[Document]) -> list[Document]:
-    """The documents that have a value."""
+    """Return the documents that have a value."""
     if isinstance(measure, BertScore):
         records = measure.scored([document.record for document in documents])
         documents = [document._replace(record=record) for document, record in zip(documents, records, strict=True)]
@@ -175,7 +175,7 @@ def _valued(measure: Measure, documents: Sequence[Document]) -> list[Document]:
 
 
 def _number(measure: Measure, documents: Sequence[Document]) -> Number:
-    """The number: of verdicts in [0, 1], with the interval that reports have; of wording, with Student's."""
+    """Return the number: of verdicts in [0, 1], with the interval that reports have; of wording, with Student's."""
     number = estimate_of(measure, documents)
     if not isinstance(measure, InCommon) or not number.defined:
         return number
@@ -240,7 +240,7 @@ def tables_of(rows: Sequence[SettingNumbers], effects: Sequence[Change], names: 
 
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
-    """The paper's tables of the runs of Med-HallMark among these, each beside the paper's model of its name."""
+    """Return the paper's tables of the runs of Med-HallMark among these, each beside the paper's model of its name."""
     rows = beside_paper(numbers_of(list(filter(is_medhallmark, runs))), {})
     return tables_of(rows, prefix_effects(rows), short_names([row.model for row in rows])) if rows else []
 

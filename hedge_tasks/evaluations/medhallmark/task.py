@@ -24,7 +24,7 @@ _PREFIXES = ("none", "both")
 
 
 def process_docs(dataset: Dataset, **options: Any) -> Dataset:
-    """The questions that are asked.
+    """Return the questions that are asked.
 
     Args:
         dataset: as `building.build` makes it.

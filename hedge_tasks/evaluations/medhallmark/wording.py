@@ -125,7 +125,7 @@ def _wordnet_missing() -> str | None:
 
 @dataclass(frozen=True)
 class BertScoreSettings:
-    """Which BERTScore. The paper says neither; numbers of two models, or with and without rescaling, are worlds apart.
+    """Settings of BERTScore. The paper names none; numbers of other models, or rescaled ones, cannot be compared.
 
     Attributes:
         model: name on the hub, or a folder.
@@ -142,7 +142,7 @@ class BertScoreSettings:
 
 
 def bertscore_settings() -> BertScoreSettings:
-    """As the environment says.
+    """Return the settings that the environment gives.
 
     Raises:
         ConfigError: `HEDGE_BERTSCORE_RESCALED` is neither "0" nor "1".
@@ -210,7 +210,7 @@ def _bertscore(
 
 
 def _baseline(model: str, layers: int) -> tuple[float, float, float]:
-    """The library's baseline of precision, recall and F1 for English, by the model's name on the hub.
+    """Return the library's baseline of precision, recall and F1 for English, by the model's name on the hub.
 
     Raises:
         OSError: it has none.
@@ -226,7 +226,7 @@ def _baseline(model: str, layers: int) -> tuple[float, float, float]:
 
 
 def bertscore_model(model: str) -> tuple[str, int]:
-    """The folder of a model, and how many of its layers BERTScore looks at: the library's choice, else all.
+    """Return the folder of a model, and how many of its layers BERTScore looks at: the library's choice, else all.
 
     Raises:
         OSError, ValueError: its files are not here.
@@ -239,7 +239,7 @@ def bertscore_model(model: str) -> tuple[str, int]:
 
 
 def _model_folder(model: str) -> str:
-    """The files of a model: a folder as it is, a name from the hub or its cache."""
+    """Return the files of a model: a folder as it is, a name from the hub or its cache."""
     from huggingface_hub import snapshot_download
 
     if os.path.isdir(model):
@@ -313,7 +313,7 @@ class BertScore(InCommon):
             return Number.undefined(str(missing))
 
     def scored(self, records: Sequence[Record]) -> list[dict[str, Any]]:
-        """The records with their numbers.
+        """Return the records with their numbers.
 
         Raises:
             NotHere: the package bert-score, the model's files or its baseline are missing.

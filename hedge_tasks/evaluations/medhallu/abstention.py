@@ -66,7 +66,7 @@ class Abstention:
 
 
 def abstentions(runs: Sequence[ReadRun]) -> list[Abstention]:
-    """Of every run with "not sure" that has a run without it, all else alike."""
+    """Return the comparison of every run with "not sure" that has a run without it, all else alike."""
     by_place = {(a.run.model, a.variant): a for a in runs}
     pairs = [(a, by_place.get((a.run.model, a.variant._replace(not_sure=False)))) for a in runs if a.variant.not_sure]
     return [

@@ -43,7 +43,7 @@ _NEEDED = (_QUESTION, "Knowledge", _TRUE, "Difficulty Level", _HALLUCINATED, "Ca
 
 
 def process_docs(dataset: Dataset, **options: Any) -> Dataset:
-    """The documents that are asked about, one or two a row.
+    """Return the documents that are asked about, one or two a row.
 
     Args:
         dataset: with the columns of `UTAustin-AIHealth/MedHallu`.
@@ -81,13 +81,13 @@ def coin(seed: int, question: str) -> int:
 
 
 def short_category(name: str) -> str:
-    """The short name of a category; an unknown one keeps its own."""
+    """Return the short name of a category; an unknown one keeps its own."""
     lowered = name.strip().lower()
     return next((short for short, start in CATEGORIES.items() if lowered.startswith(start)), lowered)
 
 
 def read_groups(path: str | Path) -> dict[str, str]:
-    """The MeSH group of each question, from a JSON object `{question: group}` or a CSV file (`question,group`).
+    """Return the MeSH group of each question, from a JSON object `{question: group}` or a CSV file (`question,group`).
 
     A group is the first letter of MeSH tree numbers, or its name ("Diseases", "psychiatry"); see `mesh.letter_of`.
     `hedge data medhallu` makes such a file.

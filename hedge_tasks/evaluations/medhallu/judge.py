@@ -52,7 +52,7 @@ class MedHalluJudge(ReplyJudge):
         return {**super().settings(), "not_sure": self.not_sure}
 
     def read(self, reply: str, *, cut: bool = False) -> str | None:
-        """The name of the verdict in a reply."""
+        """Return the name of the verdict in a reply."""
         return self._read(self.parsing, reply, cut).value
 
     def reading(self, parsing: str, case: Case) -> Reading:

@@ -99,14 +99,17 @@ class Detection(SumsMeasure):
         return np.where(sums.sum(axis=-1) > 0, self.formula(sums), np.nan)
 
     def group_of(self, record: Record) -> Hashable:
-        """Both answers of a row of the data set stay together."""
+        """Return the row of the data set: both of its answers stay together."""
         return str(record["row"])
 
     def why_undefined(self, records: Sequence[Record]) -> str:
         return f"no document{f' with {self.column} {self.value}' if self.column else ''} has a verdict"
 
     def with_label(self, record: Record, label: int | None) -> Record:
-        """A wrong verdict is the other one; experts who find none leave the document out, or count it as wrong."""
+        """Return the record under another label, where a wrong verdict is the other one.
+
+        Where experts find no verdict, the document counts for nothing, or as wrong.
+        """
         if self.column is not None or self.parsing is not None or type(self) is not Detection:
             raise LookupError(self.name)  # of some documents, of another reading, or of other replies
         wrong = label == 1 or (label is None and self.unread_wrong)
@@ -117,7 +120,7 @@ class Detection(SumsMeasure):
         return None if record["said"] is None else int(record["said"] != record["truth"])
 
     def fault(self, record: Record, document: Record) -> str | None:
-        """The label says whether the verdict is wrong, the reference is the truth, and the group is the row.
+        """Check that the label says whether the verdict is wrong, the reference is the truth, and the group the row.
 
         Texts are the names of the verdicts by then (`MedHalluTask.read_answer`).
         """
@@ -302,7 +305,7 @@ class NotSureRate(ReplyRate):
     """Share of documents whose reply is "not sure"; `fault` is of the rate over all levels of difficulty."""
 
     def fault(self, record: Record, document: Record) -> str | None:
-        """The value says whether the verdict, and the answer where it is there, is "not sure"."""
+        """Check that the value says whether the verdict, and the answer where it is there, is "not sure"."""
         value, category = record["value"], document["judged"]["category"]
         if str(record["group"]) != document["group"]:
             return "another group"

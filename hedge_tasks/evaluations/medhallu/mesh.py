@@ -53,7 +53,7 @@ _TREE_NUMBER = re.compile(r"[A-Z]\d\d(?:\.\d+)*")
 
 
 def letter_of(group: str) -> str:
-    """The letter of a group that is named by its letter, a tree number, NLM's name or the name of our row.
+    """Return the letter of a group that is named by its letter, a tree number, NLM's name or the name of our row.
 
     Raises:
         DataError: it is none of these; names the nearest one.
@@ -170,7 +170,7 @@ class Groups:
 def group_questions(
     terms: Mapping[str, Sequence[str]], trees: Mapping[str, Sequence[str]], among: Collection[str] = tuple(TREES)
 ) -> Groups:
-    """The group of every question.
+    """Return the group of every question.
 
     Args:
         terms: question -> MeSH terms of its abstract, in their order.

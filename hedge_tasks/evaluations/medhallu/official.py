@@ -28,7 +28,7 @@ _ASKED = re.compile(r"Question: \0q\s*\nAnswer: \0a")
 
 
 def official_prompts(path: Path) -> dict[str, str]:
-    """The user turns of the variants that the code has, with our places for question, answer and knowledge.
+    """Return the user turns of the variants that the code has, with our places for question, answer and knowledge.
 
     Raises:
         DataError: it is no Python, or has no such prompts; says what is missing.
@@ -50,7 +50,7 @@ def official_prompts(path: Path) -> dict[str, str]:
 
 
 def prompt_file(prompts: Mapping[str, str]) -> dict[str, object]:
-    """A prompt file as tasks load it."""
+    """Return a prompt file as tasks load it."""
     return {
         "source": f"The reference code of MedHallu, {SCRIPT}, word for word.",
         "licence": LICENCE,

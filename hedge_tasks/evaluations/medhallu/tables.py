@@ -102,7 +102,7 @@ class Variant(NamedTuple):
 
     @property
     def setting(self) -> str:
-        """As the paper's numbers are filed."""
+        """Name of the setting in `published.csv`."""
         parts = [name for name, present in (("knowledge", self.knowledge), ("not sure", self.not_sure)) if present]
         return " + ".join(parts) or "plain"
 
@@ -303,7 +303,7 @@ def tables_of(runs: Sequence[ReadRun], changes: Sequence[Change]) -> list[Table]
 
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
-    """The paper's tables of the runs of MedHallu among these, each beside the paper's model of its name."""
+    """Return the paper's tables of the runs of MedHallu among these, each beside the paper's model of its name."""
     read = beside_paper(read_runs(list(filter(is_medhallu, runs))), {})
     return tables_of(read, differences(read)) if read else []
 

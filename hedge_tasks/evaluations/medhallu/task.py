@@ -35,7 +35,7 @@ class MedHalluTask(HedgeTask):
     def judge_cases(
         self, cases: Sequence[Case], answer_sets: Sequence[AnswerSet]
     ) -> list[tuple[Verdict, Mapping[str, Any]]]:
-        """As the judge says; the record also keeps what tables of finished runs group by."""
+        """Judge as usual, and keep in the record what tables of finished runs group by."""
         columns = {row["id"]: {column: row[column] for column in ABOUT} for row in self._documents()}
         judged = super().judge_cases(cases, answer_sets)
         return [(verdict, {**facts, **columns[case.id]}) for case, (verdict, facts) in zip(cases, judged, strict=True)]

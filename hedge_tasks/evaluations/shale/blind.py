@@ -13,7 +13,7 @@ from hedge_tasks.sampling.requests import SampleRequest
 
 
 def without_image(request: SampleRequest, answers: AnswerSet, stage: SecondStage) -> list[SampleRequest]:
-    """The question alone. It has a key of its own, for a key stands for what a document shows."""
+    """Return the question alone, with a key of its own: a key stands for what a document shows."""
     alone = hashlib.sha256(f"{request.key}\0blind".encode()).hexdigest()[:32]
     return [replace(request, key=alone, plan=stage.plan, load_images=_no_images, second_stage=None)]
 

@@ -52,7 +52,7 @@ def build(
 
 
 def image_folder(folder: Path) -> ReadImage:
-    """Reads images by their name relative to a folder; names that lead out of it are not there."""
+    """Return a reader of images by their name relative to a folder; names that lead out of it are not there."""
     root = folder.resolve()
 
     def read(name: str) -> bytes | None:
@@ -74,7 +74,7 @@ def _in_order(items: Iterable[ShaleItem]) -> list[ShaleItem]:
 
 
 def scene_groups(items: Sequence[ShaleItem]) -> dict[str, str]:
-    """The group of questions about one scene, by the ids of the items: the name of its first clean image.
+    """Return the group of questions about one scene, by the ids of the items: the name of its first clean image.
 
     Questions about one picture are of one scene, also when the picture is perturbed, and so are pictures of one
     description: copies of "a football" tell less than as many different scenes. Intervals resample whole scenes.

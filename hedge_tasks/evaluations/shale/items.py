@@ -33,7 +33,7 @@ ALL_SCENARIOS = (*SCENARIOS, *CONTROLS)
 
 
 def controls_of(scenario: str) -> tuple[str, ...]:
-    """The controls of a scenario."""
+    """Return the controls of a scenario."""
     return tuple(name for name, controlled in CONTROLS.items() if controlled == scenario)
 
 
@@ -99,7 +99,7 @@ class ShaleItem:
 
 
 def options_of(question: str) -> dict[str, str]:
-    """The options of a multiple-choice question by letter, empty where it has none.
+    """Return the options of a multiple-choice question by letter, empty where it has none.
 
     Example:
         >>> options_of("Which color? (A) red (B) dark blue")
@@ -140,7 +140,7 @@ def read_item(row: Mapping[str, object], scenario: str, where: str) -> ShaleItem
 
 
 def wrong_answer(task: str, question: str, answer: str) -> str:
-    """A wrong answer that the question itself offers; empty for open questions."""
+    """Return a wrong answer that the question itself offers; empty for open questions."""
     if task == "ynq":
         return "No" if answer == "Yes" else "Yes"
     wrong = [text for letter, text in options_of(question).items() if not answer.startswith(f"({letter})")]

@@ -68,7 +68,7 @@ def reply_is_right(answers: AnswerSet, parsing: str) -> bool:
 
 
 def right_reading(case: Case) -> str:
-    """The value that a reply to the case should be read as.
+    """Return the value that a reply to the case should be read as.
 
     Raises:
         DataError: the reference is no answer to the question.

@@ -49,7 +49,7 @@ def _decided(verdict: Record) -> bool:
 
 
 def fault_of(scenarios: Sequence[str], record: Record, document: Record) -> str | None:
-    """The label of a right answer is 0; an answer without a label is wrong, or was not judged: then it has no kind."""
+    """Check that a right answer has the label 0; one without a label is wrong, or not judged: then it has no kind."""
     right, label, counts = record["right"], document["label"], document["question_type"] in scenarios
     if record["group"] != document["group"]:
         return "another group"
@@ -80,7 +80,7 @@ class RightShare(SumsMeasure):
     beyond_experts: str = "of another reading of the replies"
 
     def with_label(self, record: Record, label: int | None) -> Record:
-        """An answer in which experts find none is wrong, as an unread one is."""
+        """Return the record under another label; an answer in which experts find none is wrong, as an unread one is."""
         if self.read is not RightShare.read:
             raise LookupError(self.name)
         return record if record["right"] is None else {**record, "right": int(label == 0)}
@@ -206,7 +206,7 @@ class Average(SumsMeasure):
         return missing.why_undefined(records)
 
     def fault(self, record: Record, document: Record) -> str | None:
-        """A clean question is of one of the types."""
+        """Check that a clean question is of one type alone."""
         names = [part.name for part in self.parts]
         values = [record[name]["right"] for name in names if record[name]["right"] is not None]
         if len(values) > 1:

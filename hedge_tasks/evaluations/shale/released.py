@@ -87,7 +87,7 @@ def read_released(folder: Path) -> Released:
 
 
 def scenario_of(stem: str) -> str | None:
-    """The scenario that a file's name means, None where it means none.
+    """Return the scenario that a file's name means, None where it means none.
 
     Example:
         >>> scenario_of("SceneText"), scenario_of("Style-P"), scenario_of("notes")

@@ -106,7 +106,7 @@ def _table(n: int, table: ModelNumbers, beside: str) -> Table:
 
 
 def title_of(name: str) -> str:
-    """A column as the paper writes it.
+    """Return a column as the paper writes it.
 
     Example:
         >>> title_of("rr_sty_p"), title_of("ffq"), title_of("scene_text")
@@ -139,7 +139,7 @@ def _type(task: str) -> Pool:
 
 
 def _resistances(tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> list[Pool]:
-    """RR, and ours: the resistance to each scenario, whose mean it is."""
+    """Return RR and, as columns of ours, the resistance to each scenario, whose mean it is."""
     by_name = {"rr": scenarios, **{f"rr_{scenario}": (scenario,) for scenario in scenarios}}
     return [
         Pool(ResistanceRate(name=name, title=title_of(name), scenarios=pooled), tasks)
@@ -148,7 +148,7 @@ def _resistances(tasks: tuple[str, ...], scenarios: tuple[str, ...]) -> list[Poo
 
 
 def _controlled(tasks: tuple[str, ...]) -> Iterator[Pool]:
-    """Ours: the resistance that is one in the controls as well, and to each control alone."""
+    """Yield columns of ours: the resistance that is one in the controls as well, and that to each control alone."""
     parts = {"rr_controlled": CONTROLLED, **{f"rr_{name}_controlled": (name,) for name in CONTROLLED}}
     for name, pooled in parts.items():
         yield Pool(ResistanceRate(name=name, title=title_of(name), scenarios=pooled, controlled=True), tasks)
@@ -195,7 +195,7 @@ def is_shale(run: Run) -> bool:
 
 
 def tables_of(runs: Iterable[Run], beside: str | None = None, parsing: str = HEDGE) -> list[ModelTables]:
-    """The tables of every model, sorted by its name.
+    """Return the tables of every model, sorted by its name.
 
     Args:
         beside: the paper's model whose numbers stand beside; None: the one that has the run's name, or the average.
@@ -259,7 +259,7 @@ def _tables_of_model(model: str, runs: Sequence[Run], beside: str, parsing: str)
 
 
 def judged_answers(run: Run, parsing: str = HEDGE) -> Iterator[tuple[str, JudgedAnswer]]:
-    """(id, what came of it) of all documents of a run, and of what was asked once more without the image.
+    """Yield (id, judged answer) of all documents of a run, and of those asked once more without the image.
 
     Raises:
         DataError: a closed question has no vote of this parsing.

@@ -34,7 +34,7 @@ _OPTIONS = ("scenarios", "aspects")
 
 
 def process_docs(dataset: Dataset, **options: Any) -> Dataset:
-    """The items that are asked.
+    """Return the items that are asked.
 
     Args:
         dataset: as `building.build` makes it.

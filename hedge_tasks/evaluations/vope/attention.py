@@ -103,7 +103,7 @@ def object_weights(text: str, tokens: Sequence[Token]) -> dict[str, tuple[float,
 def attended(
     stories: Sequence[tuple[str, str, str, Mapping[str, str | None]]], tokens_of: Callable[[str, str], Sequence[Token]]
 ) -> list[AttendedObject]:
-    """The objects of stories with their weights.
+    """Return the objects of stories with their weights.
 
     Args:
         stories: id, group, text and the set of every object by its word.
@@ -148,5 +148,5 @@ def _words(objects: Sequence[AttendedObject]) -> tuple[WordWeights, ...]:
 
 
 def kinds_of(verdict: Mapping[str, Any]) -> dict[str, str | None]:
-    """The set of every object of a story by its word, as the run's verdict has it."""
+    """Return the set of every object of a story by its word, as the run's verdict has it."""
     return {str(entry["word"]): entry["kind"] for entry in verdict.get("objects") or [] if isinstance(entry, Mapping)}

@@ -48,7 +48,7 @@ def read_items(path: Path) -> list[VopeImage]:
 
 
 def image_reader(folder: Path) -> ReadImage:
-    """Finds COCO images below a folder, by their name with the year ("COCO_val2014_0...42.jpg") or without.
+    """Return a reader of COCO images, by their name with the year ("COCO_val2014_0...42.jpg") or without.
 
     Raises:
         DataError: it is no folder.

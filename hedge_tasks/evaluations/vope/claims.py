@@ -65,7 +65,7 @@ class ObjectEntailment:
 
 
 def labelled_objects(answers: AnswerSet, records: Sequence[ObjectRecord]) -> list[LabelledSpan]:
-    """The objects of a story where they stand in it, each with the label that VOPE's own rows count.
+    """Return the objects of a story where they stand in it, each with the label that VOPE's own rows count.
 
     One whose recheck cannot be read has none. One that cannot be located is left out.
     """

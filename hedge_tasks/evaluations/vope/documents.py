@@ -19,7 +19,7 @@ SHOWN = "this image"
 
 
 def process_docs(dataset: Dataset, **options: Any) -> Dataset:
-    """The images that are shown.
+    """Return the images that are shown.
 
     Args:
         dataset: with the columns of `tsunghanwu/mscoco_chair`: question_id, image, gt_object (list of COCO objects).
@@ -54,7 +54,7 @@ def truth_of(names: object, where: str) -> list[str]:
 
 
 def objects_of(truth: str) -> frozenset[str]:
-    """The categories in the column `truth`.
+    """Return the categories in the column `truth`.
 
     Example:
         >>> sorted(objects_of("dog, wine glass")), objects_of("")

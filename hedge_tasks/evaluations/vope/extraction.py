@@ -57,7 +57,7 @@ class Mention:
 
 
 def mentions(text: str, vocabulary: Vocabulary | None = None) -> list[Mention]:
-    """All mentions of objects in a text, in order.
+    """Return all mentions of objects in a text, in order.
 
     Example:
         >>> [m.word for m in mentions("Two Puppies and a wine glass on the dining table; he trains them.")]
@@ -72,7 +72,7 @@ def mentions(text: str, vocabulary: Vocabulary | None = None) -> list[Mention]:
 
 
 def objects_in(text: str, *, unit: str = "words", vocabulary: Vocabulary | None = None) -> list[tuple[str, str]]:
-    """The different objects that a text mentions, as (word, category) in the order of their first mention.
+    """Return the different objects that a text mentions, as (word, category) in the order of their first mention.
 
     Args:
         unit: "words" (the reference code's: a man and a woman are two objects) or "categories" (both are one person).
@@ -156,7 +156,7 @@ def _has_plural(word: str) -> bool:
 
 
 def _base(token: str, vocabulary: Vocabulary) -> str:
-    """The word of the vocabulary that a token is a form of; the token itself where there is none."""
+    """Return the word of the vocabulary that a token is a form of; the token itself where there is none."""
     if "-" in token:
         first, _, last = token.rpartition("-")
         last = _base(last, vocabulary)

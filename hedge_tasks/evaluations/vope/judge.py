@@ -87,7 +87,7 @@ class VopeJudge(ReplyJudge):
         return [*super().parts, *self.relevance]
 
     def check(self, cases_have_images: bool = True) -> None:
-        """Raises ConfigError where what likeness is measured with is not there."""
+        """Raise ConfigError where what likeness is measured with is not there."""
         if self.presence != EXACT:
             word_vectors(self.presence, self.presence_model)
 
@@ -111,7 +111,7 @@ class VopeJudge(ReplyJudge):
 
 
 def relevance_judges(spec: Spec) -> list[Judge]:
-    """The judges of relevance that a specification names.
+    """Return the judges of relevance that a specification names.
 
     Raises:
         ConfigError: one of them does not judge with a prompt of scores 1 to 3; says which prompt does.

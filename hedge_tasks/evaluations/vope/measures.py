@@ -101,7 +101,7 @@ class ObjectShare(SumsMeasure):
         return np.array([(r["part"], r["whole"]) for r in records], dtype=np.float64).reshape(-1, 2)
 
     def fault(self, record: Record, document: Record) -> str | None:
-        """A part is no more than its whole, and a story with a hallucinated object is labelled hallucinated."""
+        """Check that a part is no more than its whole, and that a story with a hallucinated object is labelled so."""
         part, whole = record["part"], record["whole"]
         if not (isinstance(part, int) and isinstance(whole, int) and 0 <= part <= whole):
             return f"{part!r} of {whole!r} objects"
@@ -112,7 +112,7 @@ class ObjectShare(SumsMeasure):
         return None
 
     def recomputed(self, document: Record, judge: Record) -> Record | None:
-        """The record out of the story and the replies to its rechecks.
+        """Return the record out of the story and the replies to its rechecks.
 
         None where the rechecks are not there, a model read replies or said what is in the image, or another edition
         judged.

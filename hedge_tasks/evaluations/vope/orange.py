@@ -81,7 +81,7 @@ def _joined_to(words: Sequence[str], targets: frozenset[str]) -> bool:
 
 
 def _is_fruit_by_parts(before: Sequence[str], after: Sequence[str]) -> bool:
-    """ "Orange slices", "a slice of orange", "eating orange"."""
+    """Whether its parts or eating make it a fruit: "orange slices", "a slice of orange", "eating orange"."""
     part_of_one = len(before) > 1 and before[0] == "of" and before[1] in _PARTS
     return part_of_one or bool(after and after[0] in _PARTS) or bool(before and before[0] in _EATEN)
 

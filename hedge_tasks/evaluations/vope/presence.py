@@ -27,7 +27,7 @@ SPACY_MODEL = "en_core_web_lg"
 
 
 def check_presence(presence: str) -> str:
-    """The name itself.
+    """Return the name itself.
 
     Raises:
         ConfigError: there is no such rule; names the nearest one.

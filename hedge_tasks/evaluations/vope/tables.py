@@ -81,7 +81,7 @@ class Stories:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Where its rows stand: plain decoding first among runs of one model and task."""
+        """Key that rows are sorted by: plain decoding first among runs of one model and task."""
         return self.model, self.task, self.prompts, self.alpha, self.decoding != PLAIN, self.decoding
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Stories:
 
 
 def numbers_of(run: Run, parsing: str | None = None, presence: str | None = None, beside: str | None = None) -> Stories:
-    """The numbers of a finished run, with the paper's of the same task.
+    """Return the numbers of a finished run, with the paper's of the same task.
 
     Args:
         parsing: how replies are read; None for as in the run.
@@ -178,7 +178,7 @@ def tables_of(runs: Sequence[Stories]) -> list[Table]:
 
 
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
-    """The paper's tables of the runs of VOPE among these."""
+    """Return the paper's tables of the runs of VOPE among these."""
     stories = sorted(map(numbers_of, filter(is_vope, runs)), key=lambda run_stories: run_stories.order)
     return tables_of(stories) if stories else []
 
@@ -188,7 +188,7 @@ def _bare(numbers: ModelNumbers) -> ModelNumbers:
 
 
 def _with_presence(answers: AnswerSet, presence: str) -> AnswerSet:
-    """The story with its rechecks' truths by another rule of presence."""
+    """Return the story with its rechecks' truths by another rule of presence."""
     truth = objects_of(answers.reference or "")
 
     def moved(recheck: AnswerSet) -> AnswerSet:
@@ -200,7 +200,7 @@ def _with_presence(answers: AnswerSet, presence: str) -> AnswerSet:
 
 
 def _story(run: Run, answers: AnswerSet, judge: VopeJudge, *, keep: bool) -> dict[str, Any]:
-    """A story as the metrics see it, as `VopeTask.judge_cases` gives it.
+    """Return a story as the metrics see it, as `VopeTask.judge_cases` gives it.
 
     Args:
         keep: whether what a model read stays.

@@ -46,7 +46,7 @@ class VopeTask(HedgeTask):
         return judge
 
     def choices(self, document: Mapping[str, Any]) -> tuple[str, ...]:
-        """Stories are free; the rechecks have choices, see `rechecks`."""
+        """Return none: stories are free; the rechecks have choices, see `rechecks`."""
         return ()
 
     def second_stage(self) -> SecondStage:

@@ -34,7 +34,7 @@ class Vocabulary:
     phrases: Mapping[str, str]
 
     def category(self, word: str, where: str = "vocabulary") -> str:
-        """The category of a word.
+        """Return the category of a word.
 
         Raises:
             DataError: it is none of the vocabulary; names `where` and the nearest word.
@@ -47,7 +47,7 @@ class Vocabulary:
 
 @cache
 def coco() -> Vocabulary:
-    """The vocabulary of lmms-eval's task `coco_cap_chair` (80 categories, some 420 words).
+    """Return the vocabulary of lmms-eval's task `coco_cap_chair` (80 categories, some 420 words).
 
     Some of its entries begin with a space, so that CHAIR there never finds them (" cheesecake"); here they are found.
 
@@ -66,7 +66,7 @@ def coco() -> Vocabulary:
 
 
 def object_phrase(word: str) -> tuple[str, bool]:
-    """A word of the vocabulary as a question names it, and whether the question is in the plural.
+    """Return a word of the vocabulary as a question names it, and whether the question is in the plural.
 
     Example:
         >>> object_phrase("umbrella"), object_phrase("unicycle"), object_phrase("skis"), object_phrase("luggage")
@@ -88,7 +88,7 @@ def engine():  # type: ignore[no-untyped-def]  # inflect types its texts as a cl
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text, for lists of them."""
+    """Return the words of a text, for lists of them."""
     return frozenset(text.split())
 
 

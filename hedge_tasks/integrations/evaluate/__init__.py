@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 def load(name: str, **options: Any) -> DetectorMetric | DetectionAuroc:
-    """A metric by name, as `evaluate.load` gives its own.
+    """Return a metric by name, as `evaluate.load` gives its own.
 
     Args:
         name: of a detector (`se`, `radflag`, `vase`, ...), or `detection_auroc`.

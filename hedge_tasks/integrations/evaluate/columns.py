@@ -16,7 +16,7 @@ from hedge_tasks.io import outside
 
 
 def as_list(column: Any, name: str) -> list[Any]:
-    """A column as a list: of a list, an array, a tensor, a pandas or Arrow column.
+    """Return a column as a list: of a list, an array, a tensor, a pandas or Arrow column.
 
     Raises:
         DataError: it is no column.
@@ -97,7 +97,7 @@ def answer_sets_of(predictions: Any, first: int = 0) -> list[AnswerSet]:
 
 
 def with_labels(answer_sets: Sequence[AnswerSet], labels: Sequence[int | None]) -> list[int | None]:
-    """Labels of both sources.
+    """Return the labels of both sources.
 
     Raises:
         DataError: they contradict each other; names the place.
@@ -109,7 +109,7 @@ def with_labels(answer_sets: Sequence[AnswerSet], labels: Sequence[int | None]) 
 
 
 def as_record(answer_set: AnswerSet) -> dict[str, Any]:
-    """An answer set as the record of a column; see `FIELDS` in `detector`."""
+    """Return an answer set as the record of a column; see `FIELDS` in `detector`."""
     return {
         "id": answer_set.id,
         # evaluate takes no None for a string

@@ -75,7 +75,7 @@ def check_name(name: str) -> None:
 
 
 def yaml_of(task: OwnTask) -> dict[str, Any]:
-    """The YAML of the task, as a mapping."""
+    """Return the YAML of the task, as a mapping."""
     roles = task.roles
     optional = {"id": roles.id, "group": roles.group, "question_type": roles.question_type}
     metrics = _metrics(roles)
@@ -101,7 +101,7 @@ def yaml_of(task: OwnTask) -> dict[str, Any]:
 
 
 def judge_of(roles: Roles) -> str | dict[str, str]:
-    """Who judges: options are read, several references are tried one after the other, without any nobody judges."""
+    """Return the judge: options are read, several references are tried in turn, and without any nobody judges."""
     if roles.answer is None:
         return "none"
     if roles.choices:
@@ -110,12 +110,12 @@ def judge_of(roles: Roles) -> str | dict[str, str]:
 
 
 def prompt_of(roles: Roles) -> str:
-    """The prompt that is asked with where the user names none."""
+    """Return the prompt that is asked with where the user names none."""
     return "plain/options" if roles.choices and not roles.choices.in_text else "plain/question"
 
 
 def _metrics(roles: Roles) -> tuple[str, ...]:
-    """The rows of the table; none where they are the template's."""
+    """Return the rows of the table; none where they are the template's."""
     within = _WITHIN if roles.question_type else ()
     forced = (*FORCED_ROWS, "option_entropy_auroc") if roles.choices and roles.answer else ()
     return (*_METRICS, *within, *_COUNTS, *forced) if within or forced else ()
@@ -141,7 +141,7 @@ def write_files(folder: Path, task: OwnTask) -> None:
 
 
 def _n_images(roles: Roles) -> str:
-    """The condition of the test on the number of a document's pictures."""
+    """Return the condition of the test on the number of a document's pictures."""
     return ">= 1" if roles.listed else f"== {len(roles.images)}"
 
 

@@ -90,7 +90,7 @@ def _size(value: object) -> str:
 
 
 def _judged(table: StoredTable, question: str, answer: str, roles: Roles) -> JudgeTrial:
-    """The judge on each reference, and on another document's reference, or another option, in its place."""
+    """Return the judge on each reference, and on another document's reference, or another option, in its place."""
     step, rows = max(1, table.n_rows // _JUDGED), table.rows([question, answer])
     chosen = [row for number, row in enumerate(rows) if number % step == 0][:_JUDGED]
     questions = [str(row[question]) for row in chosen]

@@ -14,7 +14,7 @@ STABILITY = ("expected_accuracy", "consensus_accuracy", "internal_variance", "co
 
 
 def guarded(aggregation: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """The aggregation, but NaN and a warning where it raises: everything is sampled by then.
+    """Return the aggregation, but NaN and a warning where it raises: everything is sampled by then.
 
     It keeps the signature, by which lmms-eval tells whether it takes `args`, and in `hedge_stock` the function itself,
     by which the plug-in finds its standard error.

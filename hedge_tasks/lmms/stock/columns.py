@@ -11,7 +11,7 @@ from hedge_tasks.lmms.stock.options import NONE
 
 
 def id_column(docs: Any, named: str | None, task: str) -> str | None:
-    """The column with ids, None where the row is the id.
+    """Return the column with ids, None where the row is the id.
 
     Args:
         docs: the split (`datasets.Dataset`).
@@ -32,7 +32,7 @@ def id_column(docs: Any, named: str | None, task: str) -> str | None:
 
 
 def type_column(docs: Any, named: str | None, task: str) -> str | None:
-    """The column with the kind of question, None for none.
+    """Return the column with the kind of question, None for none.
 
     Raises:
         ConfigError: there is no such column.
@@ -45,7 +45,7 @@ def type_column(docs: Any, named: str | None, task: str) -> str | None:
 
 
 def group_column(docs: Any, named: str | None, task: str) -> str | None:
-    """The column that says which documents belong together, None for their pictures.
+    """Return the column that says which documents belong together, None for their pictures.
 
     Raises:
         ConfigError: there is no such column.

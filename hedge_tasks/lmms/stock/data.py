@@ -46,7 +46,7 @@ def with_local_copy(config: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 
 def built(kind: type, config: dict[str, Any], model_name: str | None, source: tuple[str, str | None]) -> Any:
-    """A stock task, whose data is asked for once where no hub can answer.
+    """Return a stock task, whose data is asked for once where no hub can answer.
 
     Args:
         kind: lmms-eval's class.

@@ -43,14 +43,14 @@ class StockJudge:
         return [self._of_case(case) for case in cases]
 
     def _of_case(self, case: Case) -> Verdict:
-        """An answer that is none has no label, whatever the task's metric says, unless declining is what is right."""
+        """Judge a case: what is no answer has no label, whatever the metric says, unless declining is right."""
         why = unanswered(case.answer)
         if why is None or (why in DECLINING and case.reference.strip() and unanswered(case.reference)):
             return self.verdict(self._outcomes.get(case.id, StockOutcome(fault="it was not scored")))
         return of_unanswered(why, self.name, self.version)
 
     def verdict(self, outcome: StockOutcome) -> Verdict:
-        """The verdict that an outcome means."""
+        """Return the verdict that an outcome means."""
         number = None if outcome.fault else self._numbers.number_of(outcome, self.rule)
         label = None if number is None or self._withdrawn else self.rule.label(number)
         return Verdict(label, self._reason(outcome, number, label), self.name, self.version)
@@ -91,7 +91,7 @@ class Probes:
         self._targets = [target_text(stock, document) for document in self._documents]
 
     def outcomes(self, *, thorough: bool) -> list[StockOutcome]:
-        """Of the references; with `thorough` also of nothing, of half a reference and of another document's.
+        """Return outcomes of the references; if thorough, also of nothing, half a reference and another document's.
 
         Half a reference shows the grades of a metric that knows some.
         """
@@ -130,7 +130,7 @@ def spread(n_documents: int, n: int = PROBED) -> list[int]:
 
 
 def target_text(stock: Any, document: Mapping[str, Any]) -> str:
-    """The reference as text: of several the first, of an index its choice."""
+    """Return the reference as text: of several the first, of an index its choice."""
     target = stock.doc_to_target(document)
     if isinstance(target, int) and not isinstance(target, bool) and stock.config.doc_to_choice is not None:
         choices = stock.doc_to_choice(document)

@@ -136,7 +136,7 @@ def _load_named(manager: Any, stock: StockName, task_type: str, parent: Any, cha
 def _load_group(
     manager: Any, stock: StockName, entry: Mapping[str, Any], task_type: str, changes: Mapping[str, Any]
 ) -> _Tasks:
-    """The group under its name with `hedge:` in front, its members likewise; lmms-eval itself fills its rows."""
+    """Return the group under its name with `hedge:` in front, its members likewise; lmms-eval itself fills its rows."""
     config = {**(manager._get_config(stock.task) or {"task": entry["task"]}), **changes}
     group = {**config, "group": stock.title, "task": [_prefixed(member, stock) for member in config["task"]]}
     return manager._load_individual_task_or_group(group, task_type=task_type)
@@ -159,7 +159,7 @@ def _load_members(manager: Any, names: Sequence[str], task_type: str, changes: M
 
 
 def _of_mapping(manager: Any, name: str, changes: Mapping[str, Any], task_type: str) -> Any:
-    """The task of a YAML with `hedge_ize`."""
+    """Return the task of a YAML with `hedge_ize`."""
     config = {**(manager._get_config(name) if name in manager.task_index else {}), **changes}
     mapping = config[MAPPING]
     if not isinstance(mapping, Mapping) or not isinstance(mapping.get("task"), str):
@@ -215,7 +215,7 @@ def _index_entry(manager: Any, task: str) -> Mapping[str, Any]:
 
 
 def _read_plainly(manager: Any, name: str) -> Mapping[str, Any]:
-    """The YAML of an indexed task without its functions; {} for what is none."""
+    """Return the YAML of an indexed task without its functions; {} for what is none."""
     entry = manager.task_index.get(name)
     if entry is None or entry["type"] != "task" or entry["yaml_path"] == -1:
         return {}
@@ -226,7 +226,7 @@ def _read_plainly(manager: Any, name: str) -> Mapping[str, Any]:
 
 
 def _numbered(manager: Any, name: str, parent: Any) -> str:
-    """The name, with a number where a group has the same task twice, as lmms-eval counts them."""
+    """Return the name, with a number where a group has the same task twice, as lmms-eval counts them."""
     if parent is None:
         return name
     siblings = manager.task_group_map[parent]

@@ -49,7 +49,7 @@ class StockName:
         return cls(task, options)
 
     def for_task(self, task: str) -> str:
-        """The name of another task with the same options."""
+        """Return the name of another task with the same options."""
         return PREFIX + ":".join([task, *(f"{key}={value}" for key, value in self.options.items())])
 
     @property

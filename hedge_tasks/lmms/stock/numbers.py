@@ -104,13 +104,13 @@ class Numbers:
         return [name for name, function in self._aggregations.items() if not is_submission(name, function)]
 
     def number_of(self, outcome: StockOutcome, rule: ReadingRule) -> float | None:
-        """The number that the rule reads; None where the outcome has none."""
+        """Return the number that the rule reads; None where the outcome has none."""
         names = self.metrics if rule.metric is None else [rule.metric]
         metric = next((name for name in names if name in outcome.metrics), None)
         return None if metric is None else self._number(metric, outcome.metrics[metric], rule.how)
 
     def rule(self, probes: Sequence[StockOutcome], options: StockOptions, task: str) -> ReadingRule:
-        """The rule that the options ask for, or the first that says 0 or 1 of every probed answer.
+        """Return the rule that the options ask for, or the first that says 0 or 1 of every probed answer.
 
         Args:
             probes: outcomes of known answers, some right, some wrong, some in between.
@@ -195,7 +195,7 @@ class Numbers:
         )
 
     def _readings(self, probes: Sequence[StockOutcome], metric: str) -> dict[str, list[float]]:
-        """The numbers of a metric by how they are read, or what it gives instead of numbers."""
+        """Return the numbers of a metric by how they are read, or what it gives instead of numbers."""
         if rule := next(self._rules(probes, metric, StockOptions()), None):
             return {str(rule): self._distinct(probes, rule)}
         value = next((probe.metrics[metric] for probe in probes if metric in probe.metrics), None)

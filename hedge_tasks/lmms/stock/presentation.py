@@ -73,7 +73,7 @@ class Presentation:
         return list(self.present(document).media)
 
     def texts(self, document: Mapping[str, Any]) -> list[str]:
-        """The texts that a document is asked with: of a chat model's messages one a part."""
+        """Return the texts that a document is asked with: of a chat model's messages one a part."""
         if not self._chat:
             text = self._stock.doc_to_text(document)
             return [text] if isinstance(text, str) else []
@@ -101,7 +101,7 @@ def _digest(media: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON that is the same for equal content; what has no content to be seen counts by its type."""
+    """Return a value as JSON that is the same for equal content; what has no content to be seen counts by its type."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Mapping):

@@ -68,7 +68,7 @@ class StockScoring:
         self.filters = sorted(names, key=lambda name: name != judged_after)
 
     def filtered(self, documents: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
-        """The texts as each filter leaves them.
+        """Return the texts as each filter leaves them.
 
         Args:
             documents: rows in the order of the texts. lmms-eval itself hands its filters the first rows of the split,

@@ -147,7 +147,7 @@ class StockTask(HedgeTask):
         return judge
 
     def _framework(self, name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration that lmms-eval sees."""
+        """Return the configuration that lmms-eval sees."""
         from lmms_eval.utils import load_yaml_config
 
         stock = self._stock.config
@@ -214,7 +214,7 @@ class StockTask(HedgeTask):
     # --- documents: the stock task's ----------------------------------------------------------------------------------
 
     def download(self, dataset_kwargs: Mapping[str, Any] | None = None) -> None:
-        """Nothing: the stock task has its data."""
+        """Take the data of the stock task."""
         self.dataset, self.dataset_no_image = self._stock.dataset, self._stock.dataset_no_image
         source = Data(*self._source, self._split, splits.loaded_revision(self._documents))
         texts = self._stock.dataset_no_image[self._split]
@@ -231,7 +231,7 @@ class StockTask(HedgeTask):
         return self._stock.doc_to_visual(doc)
 
     def choices(self, document: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """The letters of the question's options, where it has some and one of them is the right answer."""
+        """Return the letters of the question's options, where it has some and one of them is the right answer."""
         letter_sets = {
             tuple(option.letter for option in options_in(text)) for text in self._presentation.texts(document)
         } - {()}
@@ -313,7 +313,7 @@ class StockTask(HedgeTask):
         )
 
     def _key(self, key: str, doc_id: int) -> str:
-        """The row tells documents apart that ask and show the same."""
+        """Return the key of a document; its row tells apart those that ask and show the same."""
         return key if self._rows_by_key.setdefault(key, doc_id) == doc_id else f"{key}.{doc_id}"
 
     # --- judging and scoring: the stock task's ------------------------------------------------------------------------
@@ -371,7 +371,7 @@ class StockTask(HedgeTask):
         return stability_records(self._stability, [self.judge.verdict(outcome).label for outcome in outcomes])
 
     def _check_judge_still_there(self, judge: StockJudge) -> None:
-        """A judging model that went away meanwhile has called everything wrong since."""
+        """Withdraw the labels of a judging model that went away meanwhile: it has called everything wrong since."""
         assert self._probes is not None
         try:
             self._probes.check_reachable(judge, self._probes.outcomes(thorough=False), self.config.task)
@@ -380,7 +380,7 @@ class StockTask(HedgeTask):
             judge.withdraw("the judging model could not be reached any more when the answers had been judged")
 
     def _scored_documents(self) -> Any:
-        """The rows as lmms-eval hands them to `process_results`."""
+        """Return the rows as lmms-eval hands them to `process_results`."""
         with_media = getattr(getattr(self, "args", None), "process_with_media", False)
         return (self._stock.dataset if with_media else self._stock.dataset_no_image)[self._split]
 
