@@ -6,7 +6,6 @@ import ast
 import importlib.util
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linear import is_linear, sizes
 
 from hedge_tasks.adjudication import Case
 from hedge_tasks.adjudication.prompt import (
@@ -357,28 +357,25 @@ def test_a_clean_reply_is_read_whatever_its_reason_and_the_judged_answer_say(out
     assert HEDGE.read(f"<think>{reason}</think>{reply}", judged)[0] is outcome
 
 
-HOSTILE = {
-    "open braces": "{" * 200_000,
-    "nested objects": '{"a":' * 100_000,
-    "nested lists": "[" * 200_000,
-    "open thoughts": "<think>" * 50_000,
-    "blanks in a fence": "```" + " " * 200_000 + "x```",
-    "blanks after a word": "supported" + " " * 200_000 + "x",
-    "many verdicts": "verdict: supported\n" * 20_000,
-    "quoted objects": '{"verdict": "supported"} ' * 20_000,
-    "underscores": "verdict" + "_" * 200_000,
-    "digits": '{"score": ' + "9" * 200_000 + "}",
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "open braces": lambda n: "{" * n,
+    "nested objects": lambda n: '{"a":' * (n // 5),
+    "nested lists": lambda n: "[" * n,
+    "open thoughts": lambda n: "<think>" * (n // 7),
+    "blanks in a fence": lambda n: "```" + " " * n + "x```",
+    "blanks after a word": lambda n: "supported" + " " * n + "x",
+    "many verdicts": lambda n: "verdict: supported\n" * (n // 19),
+    "quoted objects": lambda n: '{"verdict": "supported"} ' * (n // 25),
+    "underscores": lambda n: "verdict" + "_" * n,
+    "digits": lambda n: '{"score": ' + "9" * n + "}",
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_reply_takes_no_time(text: str) -> None:
+@pytest.mark.parametrize("prompt", [HEDGE, SHALE, RELEVANCE], ids=lambda prompt: prompt.id)
+@pytest.mark.parametrize("shape", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_reply_is_read_in_linear_time(shape: Callable[[int], str], prompt: JudgePrompt) -> None:
     judged = "verdict: supported " * 50_000
-    for prompt in (HEDGE, SHALE, RELEVANCE):
-        begin = time.process_time()
-        said(text, prompt, judged)
-        # Half a second is a hundred times what it takes; quadratic work on these texts takes minutes.
-        assert time.process_time() - begin < 5
+    assert is_linear(lambda text: said(text, prompt, judged), shape, sizes(16_000, 256_000))
 
 
 @given(st.text())

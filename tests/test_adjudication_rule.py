@@ -7,13 +7,14 @@ import hashlib
 import json
 import subprocess
 import sys
-import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from linear import is_linear, sizes
 
 from hedge_tasks.adjudication import Case, Judge, Verdict, build_judge, judge_names, register_judge
 from hedge_tasks.adjudication.base import JUDGES
@@ -700,27 +701,30 @@ def test_importing_the_room_is_light() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "answer",
+    "unit",
     [
-        "yes " * 250_000,
-        "no, " * 250_000,
-        "a" * 1_000_000,
-        "'" * 1_000_000,
-        "1.1." * 250_000,
-        "9" * 1_000_000,
-        "\ufdfa" * 55_000,  # one character that normalises to eighteen: a megabyte like the others
-        "not " * 250_000,
-        "x ray " * 150_000,
-        "or liver " * 100_000,
-    ],
+        "yes ",
+        "no, ",
+        "a",
+        "'",
+        "1.1.",
+        "9",
+        "\ufdfa",
+        "not ",
+        "x ray ",
+        "or liver ",
+    ],  # U+FDFA normalises to 18 characters
 )
-def test_a_very_long_answer_takes_no_time(answer: str) -> None:
-    start = time.process_time()
-    for question, reference in ((PNEUMOTHORAX, "yes"), ("How many?", "2"), ("Which organ?", "liver")):
-        verdict(question, reference, answer)
-        verdict(answer, reference, "yes")
-        verdict(question, answer, "yes")
-    assert time.process_time() - start < 4
+def test_a_very_long_answer_is_judged_in_linear_time(unit: str) -> None:
+    def judge(text: str) -> None:
+        for question, reference in ((PNEUMOTHORAX, "yes"), ("How many?", "2"), ("Which organ?", "liver")):
+            verdict(question, reference, text)
+            verdict(text, reference, "yes")
+            verdict(question, text, "yes")
+
+    length = len(unicodedata.normalize("NFKD", unit))
+    assert is_linear(judge, lambda n: unit * (n // length), sizes(1000, 16_000))
+    verdict(PNEUMOTHORAX, "yes", unit * (1_000_000 // length))  # of which no more is read
 
 
 def test_invisible_and_right_to_left_characters_do_not_hide_an_answer() -> None:

@@ -254,7 +254,7 @@ def test_retry_after_is_waited_for() -> None:
     script = Script(rate_limited("0.2"), LEFT)
     started = time.monotonic()
     assert ask(script) == [LEFT_ANSWER]
-    assert 0.2 <= time.monotonic() - started < 2
+    assert time.monotonic() - started >= 0.2
 
 
 def test_a_token_limit_spent_on_reasoning_is_not_asked_again() -> None:

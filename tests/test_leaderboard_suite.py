@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -27,6 +26,7 @@ from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, estimate_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
 from hedge_tasks.statistics import compare_sums, ratio
+from hedge_tasks.statistics.base import FloatArray
 
 Json = dict[str, Any]
 
@@ -310,13 +310,19 @@ def test_entries_are_compared_as_runs_are() -> None:
 
 
 @pytest.mark.slow
-def test_two_hundred_entries_are_compared_in_seconds() -> None:
+def test_two_hundred_entries_are_compared_without_a_pass_over_each_pair() -> None:
     """20,000 pairs of 1,000 documents: a page of the site."""
+    passes = 0
+
+    def counted_ratio(sums: FloatArray) -> FloatArray:
+        nonlocal passes
+        passes += 1
+        return ratio(sums)
+
     chance, ids = np.random.default_rng(0), np.arange(1000)
     entries = [Counted(ids, chance.integers(2, size=(1000, 2)).astype(float), ids // 2) for _ in range(200)]
-    start = time.process_time()
-    found = sum_pairs(entries, ratio)
-    assert time.process_time() - start < 2
+    found = sum_pairs(entries, counted_ratio)
+    assert passes <= 3 * len(entries)
     a, b = entries[3], entries[150]
     expected = compare_sums(a.parts, b.parts, (ids // 2).tolist(), ratio)
     assert (found.difference[3, 150], found.stderr[3, 150]) == pytest.approx((expected.difference, expected.stderr))

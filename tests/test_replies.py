@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linear import is_linear, sizes
 from reply_corpus import corpus, is_held_out, ours, reading, vope_rechecked
 
 from hedge_tasks.data.thoughts import without_thoughts
@@ -436,29 +436,29 @@ def test_a_bare_answer_is_read_whatever_was_thought(answer: str, thought: str, e
         assert read_yes_no(f"<think>{thought}", DOG).value is None
 
 
-HOSTILE = {
-    "braces": "{" * 100_000,
-    "objects": '{"a":' * 50_000,
-    "boxes": "\\boxed{" * 30_000,
-    "tags": "<answer>" * 30_000,
-    "thoughts": "<think>" * 50_000,
-    "answers": "the answer is yes. " * 20_000,
-    "blanks": "the answer is" + " " * 200_000 + "yes",
-    "quotes": "'\"" * 100_000,
-    "letters": "(A) " * 50_000,
-    "negations": "not " * 50_000,
-    "no spaces": "a" * 200_000,
-    "lines": "1\n" * 100_000,
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "braces": lambda n: "{" * n,
+    "objects": lambda n: '{"a":' * (n // 5),
+    "boxes": lambda n: "\\boxed{" * (n // 7),
+    "tags": lambda n: "<answer>" * (n // 8),
+    "thoughts": lambda n: "<think>" * (n // 7),
+    "answers": lambda n: "the answer is yes. " * (n // 19),
+    "blanks": lambda n: "the answer is" + " " * n + "yes",
+    "quotes": lambda n: "'\"" * (n // 2),
+    "letters": lambda n: "(A) " * (n // 4),
+    "negations": lambda n: "not " * (n // 4),
+    "no spaces": lambda n: "a" * n,
+    "lines": lambda n: "1\n" * (n // 2),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_reply_takes_no_time(text: str) -> None:
-    begin = time.process_time()
-    read_yes_no(text, DOG)
-    read_verdict(text)
-    read_option(text, FRUIT)
-    read_free(text)
-    # Well under half a second; quadratic work on these texts takes minutes.
-    assert time.process_time() - begin < 5
+@pytest.mark.parametrize("shape", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_reply_is_read_in_linear_time(shape: Callable[[int], str]) -> None:
+    def read(text: str) -> None:
+        read_yes_no(text, DOG)
+        read_verdict(text)
+        read_option(text, FRUIT)
+        read_free(text)
+
+    assert is_linear(read, shape, sizes(16_000, 256_000))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear import is_linear, sizes
 
 from hedge_tasks.adjudication.base import Case, build_judge
 from hedge_tasks.adjudication.outcomes import outcome_of
@@ -502,36 +501,11 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-def seconds(read: Callable[[str], object], text: str) -> float:
-    """Of processor time."""
-    gc.disable()
-    begin = time.process_time()
-    read(text)
-    taken = time.process_time() - begin
-    gc.enable()
-    return taken
-
-
-def grows(read: Callable[[str], object], shape: Callable[[int], str], sizes: Sequence[int]) -> bool:
-    """Whether four times the length takes far more than four times as long, each time it is measured."""
-    least = 0.02  # below it the clock, not the reader, is measured
-
-    def once(n: int, bound: float = 6.25 * least / 4) -> bool:
-        text = shape(4 * n)
-        if seconds(read, text) <= bound:
-            return False
-        short = min(seconds(read, shape(n)) for _ in range(3))
-        return all(seconds(read, text) > max(6.25 * short, bound) for _ in range(5))
-
-    return all(map(once, sizes))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_a_reader_is_linear(reader: Callable[[str], object], shape: Callable[[int], str]) -> None:
-    """Twice the length takes less than 2.5 times as long; 6.25 for four times it."""
-    assert not grows(reader, shape, [4000])
+    assert is_linear(reader, shape, sizes(1000, 16_000))
 
 
 @pytest.mark.slow
@@ -540,7 +514,7 @@ def test_a_key_given_twice_in_a_large_object_is_found_in_linear_time() -> None:
         with pytest.raises(Exception, match="given twice"):
             parse_json(text, "x")
 
-    assert not grows(read, lambda n: "{" + ",".join(f'"{i}":1' for i in range(n)) + ',"9":2}', [5000])
+    assert is_linear(read, lambda n: "{" + ",".join(f'"{i}":1' for i in range(n)) + ',"9":2}', sizes(1000, 20_000))
 
 
 @pytest.mark.parametrize(

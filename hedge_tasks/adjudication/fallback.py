@@ -60,11 +60,11 @@ class Fallback:
     def parts(self) -> list[Judge]:
         return list(self._judges.values())
 
-    def read(self, asked: Sequence[tuple[Case, Reading, str]], named: Callable[[str], str] = str) -> list[Reading]:
+    def read(self, replies: Sequence[tuple[Case, Reading, str]], named: Callable[[str], str] = str) -> list[Reading]:
         """Readings in place of those that the rules gave.
 
         Args:
-            asked: for every reply its case, what the rules read, and the prompt for its kind.
+            replies: for every reply its case, what the rules read, and the prompt for its kind.
             named: the rules' name for what the model says, such as "factual" for "0".
 
         Returns:
@@ -72,21 +72,21 @@ class Fallback:
             where they read the same softly; a soft reading that the model does not confirm is none. The rules' reading
             everywhere else, and where both read nothing.
         """
-        readings = [reading for _, reading, _ in asked]
+        readings = [reading for _, reading, _ in replies]
         for prompt, judge in self._judges.items():
             places = [
-                i for i, (_, read, its) in enumerate(asked) if its == prompt and (read.soft or read.basis in _ASKED)
+                i for i, (_, read, its) in enumerate(replies) if its == prompt and (read.soft or read.basis in _ASKED)
             ]
             # The reference must not help the model to a reading.
-            cases = [replace(asked[i][0], reference="", images=None) for i in places]
+            cases = [replace(replies[i][0], reference="", images=None) for i in places]
             for i, verdict in zip(places, judge.judge(cases) if cases else [], strict=True):
                 readings[i] = _second(readings[i], verdict.category, named)
         return readings
 
 
-def _second(first: Reading, said: str | None, named: Callable[[str], str]) -> Reading:
+def _second(first: Reading, category: str | None, named: Callable[[str], str]) -> Reading:
     """The reading after a second one."""
-    outcome = said.removeprefix(_MARK) if said is not None and said.startswith(_MARK) else _NONE
+    outcome = category.removeprefix(_MARK) if category is not None and category.startswith(_MARK) else _NONE
     value = named(outcome if len(outcome) == 1 else outcome.lower()) if outcome.lower() != _NONE else None
     if value is None:
         return unreadable(UNCONFIRMED) if first.soft else first

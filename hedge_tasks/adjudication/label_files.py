@@ -82,6 +82,6 @@ def by_id(rows: Sequence[Row], id_field: str, field: str, scheme: str | None) ->
 
 def listing(ids: Sequence[str]) -> str:
     """Ids for an error, not all of them where there are many."""
-    shown = ", ".join(repr(i) for i in list(dict.fromkeys(ids))[:_LISTED])
-    more = len(dict.fromkeys(ids)) - _LISTED
-    return shown + (f" and {more} more" if more > 0 else "")
+    listed = ", ".join(repr(i) for i in list(dict.fromkeys(ids))[:_LISTED])
+    hidden = len(dict.fromkeys(ids)) - _LISTED
+    return listed + (f" and {hidden} more" if hidden > 0 else "")

@@ -91,13 +91,13 @@ class LabelsJudge:
         ids = {case.id for case in cases}
         without = [case.id for case in cases if case.id not in self._labels]
         unused = [] if _one_of_several_processes() else [i for i in self._labels if i not in ids]
-        other = [case.id for case in cases if case.id in self._labels and self._is_other_answer(case)]
-        if other:
-            raise DataError(f"{self.path}: labels of other answers than those that are judged: {listing(other)}")
+        mismatched = [case.id for case in cases if case.id in self._labels and self._is_other_answer(case)]
+        if mismatched:
+            raise DataError(f"{self.path}: labels of other answers than those that are judged: {listing(mismatched)}")
         if (without or unused) and not self.partial:
-            found = [f"no label for {listing(without)}"] if without else []
-            found += [f"no document for {listing(unused)}"] if unused else []
-            raise DataError(f"{self.path}: {'; '.join(found)}. If that is meant, set partial=true")
+            problems = [f"no label for {listing(without)}"] if without else []
+            problems += [f"no document for {listing(unused)}"] if unused else []
+            raise DataError(f"{self.path}: {'; '.join(problems)}. If that is meant, set partial=true")
         if cases and len(without) == len(cases):
             raise DataError(
                 f"{self.path}: not one of {len(cases)} documents has a label, such as {listing(without[:3])}"

@@ -54,9 +54,9 @@ class LLMJudge(ModelJudge):
         max_retries: int = 8,
     ) -> None:
         loaded = load_judge_prompt(prompt)
-        given = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p, "max_tokens": max_tokens}
+        limits = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p, "max_tokens": max_tokens}
         decoding: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512, **loaded.decoding}
-        decoding |= {key: value for key, value in given.items() if value is not None}
+        decoding |= {key: value for key, value in limits.items() if value is not None}
         options.number("temperature", decoding["temperature"])
         if "top_k" in decoding:
             options.count("top_k", decoding["top_k"], at_least=1)

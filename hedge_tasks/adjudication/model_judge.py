@@ -113,7 +113,7 @@ class ModelJudge:
         Raises:
             HedgeError: the model cannot be asked. Replies that came before are kept (see `keep_labels`).
         """
-        verdicts = {i: known for i, case in enumerate(cases) if (known := self._unasked(case)) is not None}
+        verdicts = {i: verdict for i, case in enumerate(cases) if (verdict := self._unasked(case)) is not None}
         left = [i for i in range(len(cases)) if i not in verdicts]
         try:
             with ReplyLog(self._folder) if self._folder is not None else nullcontext() as log:
@@ -122,7 +122,7 @@ class ModelJudge:
                 answered = asker.ask_all([self._question(cases[i]) for i in left])
         finally:
             self.model.free()
-        verdicts |= {i: self._of(one) for i, one in zip(left, answered, strict=True)}
+        verdicts |= {i: self._of(result) for i, result in zip(left, answered, strict=True)}
         if left:
             logger.info("judge {}: {} cases; asked so far: {}", self.title, len(left), self.account)
         return [verdicts[i] for i in range(len(cases))]
@@ -152,10 +152,10 @@ class ModelJudge:
 
     def _not_asked(self, case: Case) -> str | None:
         """Why there is nothing to ask about a case."""
-        shown = self.images and case.images is not None
-        if self.prompt.images == "required" and not shown:
+        has_images = self.images and case.images is not None
+        if self.prompt.images == "required" and not has_images:
             return "there is no image"
-        if missing := self.prompt.missing(case, shown):
+        if missing := self.prompt.missing(case, has_images):
             return f"there is no {missing}"
         return None
 
@@ -173,16 +173,16 @@ class ModelJudge:
         basis = None if raw is None else JUDGE_UNREAD
         return self._verdict(None, f"{UNLABELLED}{answered.problem}", basis=basis, raw=raw, key=answered.key)
 
-    def _verdict(self, label: int | None, reason: str, **more: Any) -> Verdict:
-        return Verdict(label, reason, self.title, self.version, **more)
+    def _verdict(self, label: int | None, reason: str, **fields: Any) -> Verdict:
+        return Verdict(label, reason, self.title, self.version, **fields)
 
     def _sees(self, images: bool | None) -> bool:
-        wanted = self.prompt.images == "required" if images is None else options.flag("images", images)
-        if wanted and self.prompt.images == "never":
+        sees_images = self.prompt.images == "required" if images is None else options.flag("images", images)
+        if sees_images and self.prompt.images == "never":
             raise ConfigError(f"images: the prompt {self.prompt.id} shows none")
-        if not wanted and self.prompt.images == "required":
+        if not sees_images and self.prompt.images == "required":
             raise ConfigError(f"images: the prompt {self.prompt.id} cannot do without")
-        return wanted
+        return sees_images
 
 
 def _about(verdict: Verdict | None) -> dict[str, Any]:

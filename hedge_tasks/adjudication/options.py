@@ -42,8 +42,8 @@ def read_reply(parsing: str, reply: str, question: str, *, cut: bool = False) ->
     """
     if parsing == HEDGE:
         return read_option(reply, options_of(question), cut=cut)
-    said = official.shale_choice(reply)
-    return Reading(said, OFFICIAL if said is not None else NOTHING)
+    letter = official.shale_choice(reply)
+    return Reading(letter, OFFICIAL if letter is not None else NOTHING)
 
 
 def options_of(question: str) -> dict[str, str]:

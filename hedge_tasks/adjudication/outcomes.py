@@ -69,9 +69,9 @@ def readings_of(verdicts: Iterable[Mapping[str, Any] | None]) -> dict[str, dict[
         "soft": [b for b in BASES if b in SOFT],
         "unread": list(REASONS),
     }
-    found = {part: {b: counts[b] for b in bases if counts[b]} for part, bases in parts.items()}
-    found[UNREAD_JUDGE] = {JUDGE_UNREAD: counts[JUDGE_UNREAD]} if counts[JUDGE_UNREAD] else {}
-    return {part: of for part, of in found.items() if of}
+    by_part = {part: {b: counts[b] for b in bases if counts[b]} for part, bases in parts.items()}
+    by_part[UNREAD_JUDGE] = {JUDGE_UNREAD: counts[JUDGE_UNREAD]} if counts[JUDGE_UNREAD] else {}
+    return {part: by_basis for part, by_basis in by_part.items() if by_basis}
 
 
 def readings_line(readings: Mapping[str, Mapping[str, int]]) -> str | None:
@@ -81,12 +81,12 @@ def readings_line(readings: Mapping[str, Mapping[str, int]]) -> str | None:
         >>> readings_line({"firm": {"json": 2, "line": 1}, "unread": {"refusal": 1}})
         'firm 3 (75.0 %: json 2, line 1), unread 1 (25.0 %: refusal 1)'
     """
-    n = sum(sum(of.values()) for of in readings.values())
-    told = [
-        f"{part} {sum(of.values())} ({PERCENT(sum(of.values()) / n)}: {', '.join(f'{b} {k}' for b, k in of.items())})"
-        for part, of in readings.items()
-    ]
-    return ", ".join(told) or None
+    n = sum(sum(counts.values()) for counts in readings.values())
+    shares = []
+    for part, counts in readings.items():
+        listed = ", ".join(f"{basis} {count}" for basis, count in counts.items())
+        shares.append(f"{part} {sum(counts.values())} ({PERCENT(sum(counts.values()) / n)}: {listed})")
+    return ", ".join(shares) or None
 
 
 def declined_in(run_verdicts: Iterable[Mapping[str, Any]]) -> int:
@@ -105,8 +105,8 @@ def of_unanswered(why: str, judge: str, version: str) -> Verdict:
         >>> of_unanswered("failed request", "rule", "5").reason
         'failed: failed request'
     """
-    found = Verdict(None, "", judge, version, category=NO_ANSWER if why in DECLINING else None, basis=why)
-    return replace(found, reason=f"{outcome_of(found)}: {why}")
+    verdict = Verdict(None, "", judge, version, category=NO_ANSWER if why in DECLINING else None, basis=why)
+    return replace(verdict, reason=f"{outcome_of(verdict)}: {why}")
 
 
 def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:

@@ -38,7 +38,7 @@ class Panel:
         if self.quorum > len(self.judges):
             raise ConfigError(f"quorum: {self.quorum} votes of {len(self.judges)} judges")
         settings = [judge.settings() for judge in self.judges]
-        if any(one in settings[:i] for i, one in enumerate(settings)):
+        if any(own_settings in settings[:i] for i, own_settings in enumerate(settings)):
             raise ConfigError("judge 'panel': the same judge is there twice")
 
     def settings(self) -> dict[str, Any]:

@@ -61,11 +61,11 @@ class JudgeFile(PromptFile):
         spelled = {normalise(text): o.key for o in self.values for text in (o.key, *o.spellings)}
         try:
             allowed = self.reply_schema["properties"][self.answer_field]["enum"]
-            found = [outcome_of(value, spelled) or str(value) for value in allowed]
+            keys = [outcome_of(value, spelled) or str(value) for value in allowed]
         except (KeyError, TypeError) as error:
             raise ValueError(f"schema: no enum of {self.answer_field} ({error})") from None
-        if sorted(found) != sorted(o.key for o in self.values):
-            raise ValueError(f"schema: allows {found}, the values are {[o.key for o in self.values]}")
+        if sorted(keys) != sorted(o.key for o in self.values):
+            raise ValueError(f"schema: allows {keys}, the values are {[o.key for o in self.values]}")
         for example in self.examples:
             if outcome_of(example.reply.get(self.answer_field), spelled) is None:
                 raise ValueError(f"examples: {example.reply} is no reply of the schema")
@@ -112,9 +112,9 @@ class JudgePrompt(Template):
                 return field.case
         return None
 
-    def outcome(self, said: object) -> Outcome | None:
+    def outcome(self, value: object) -> Outcome | None:
         """The outcome that a value of the reply's field stands for."""
-        return self._keyed(outcome_of(said, self._spelled()))
+        return self._keyed(outcome_of(value, self._spelled()))
 
     def read(self, reply: str, judged: str = "") -> tuple[Outcome | None, str]:
         """The outcome that a reply names with the judge's reason, or None with what is wrong.
@@ -122,8 +122,8 @@ class JudgePrompt(Template):
         Args:
             judged: the answer that was judged; see `replies.read_judgement`.
         """
-        said = read_judgement(reply, self._spelled(), self.answer_field, judged)
-        return self._keyed(said.reading.value), said.reason
+        judgement = read_judgement(reply, self._spelled(), self.answer_field, judged)
+        return self._keyed(judgement.reading.value), judgement.reason
 
     def spelled(self) -> dict[str, Outcome]:
         """Every spelling of every outcome, normalised."""

@@ -33,9 +33,11 @@ class AnyReference:
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         lines = [references_of(case.reference) or [""] for case in cases]
-        flat = [replace(case, reference=line) for case, of in zip(cases, lines, strict=True) for line in of]
+        flat = [
+            replace(case, reference=line) for case, references in zip(cases, lines, strict=True) for line in references
+        ]
         verdicts = iter(self._judge.judge(flat))
-        return [self._joined([next(verdicts) for _ in of]) for of in lines]
+        return [self._joined([next(verdicts) for _ in references]) for references in lines]
 
     def _joined(self, verdicts: Sequence[Verdict]) -> Verdict:
         supported = [verdict for verdict in verdicts if verdict.label == SUPPORTED]

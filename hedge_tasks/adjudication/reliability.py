@@ -34,13 +34,13 @@ def reliability(verdicts: Iterable[Verdict | Mapping[str, Any] | None], limit: f
     """
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or math.isnan(limit) or not 0 <= limit <= 1:
         raise ConfigError(f"unlabelled limit: expected a share between 0 and 1, got {limit!r}")
-    known = list(verdicts)
-    missing = sum(map(_undecided, known))
-    if not known:
+    every_verdict = list(verdicts)
+    missing = sum(map(_undecided, every_verdict))
+    if not every_verdict:
         return "unreliable: there are no verdicts"
-    if missing <= limit * len(known):
+    if missing <= limit * len(every_verdict):
         return None
-    counts = f"{missing} of {len(known)} answers ({PERCENT(missing / len(known))})"
+    counts = f"{missing} of {len(every_verdict)} answers ({PERCENT(missing / len(every_verdict))})"
     return f"unreliable: {counts} have no label, more than {100 * limit:g} %"
 
 

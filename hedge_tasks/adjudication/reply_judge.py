@@ -75,9 +75,9 @@ class ReplyJudge(ABC):
         """The prompt with which a model reads the reply."""
         return self.prompts[0]
 
-    def named(self, said: str) -> str:
+    def named(self, category: str) -> str:
         """The category for what the fallback model says."""
-        return said
+        return category
 
     # --- what all of them do ------------------------------------------------------------------------------------------
 
@@ -98,9 +98,9 @@ class ReplyJudge(ABC):
         truths = [self.truth(case) for case in cases]
         readings = [self.reading(self.parsing, case) for case in cases]
         if self.fallback is not None:
-            asked = [(case, read, self.prompt_for(case)) for case, read in zip(cases, readings, strict=True)]
-            readings = self.fallback.read(asked, self.named)
-        return [self._judged(*of) for of in zip(cases, truths, readings, strict=True)]
+            replies = [(case, read, self.prompt_for(case)) for case, read in zip(cases, readings, strict=True)]
+            readings = self.fallback.read(replies, self.named)
+        return [self._judged(*parts) for parts in zip(cases, truths, readings, strict=True)]
 
     def _judged(self, case: Case, truth: str, read: Reading) -> Verdict:
         votes = tuple(self._verdict(parsing, truth, self.reading(parsing, case)) for parsing in PARSINGS)

@@ -42,12 +42,12 @@ class Counts:
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
     def __str__(self) -> str:
-        more = [
+        troubles = [
             f"{count} {what}" for what, count in (("unreadable", self.unreadable), ("failed", self.failed)) if count
         ]
-        told = ", ".join([f"{self.requests:,} requests", f"{self.cached:,} replies from before", *more])
+        counts = ", ".join([f"{self.requests:,} requests", f"{self.cached:,} replies from before", *troubles])
         tokens = f"{self.prompt_tokens:,} prompt and {self.completion_tokens:,} completion tokens"
-        return f"{told}; {tokens}, as far as told; {Format(1)(self.seconds)} s"
+        return f"{counts}; {tokens}, as far as told; {Format(1)(self.seconds)} s"
 
 
 class Account:

@@ -145,11 +145,11 @@ class Asker:
         Raises:
             HedgeError: Every other question would fail the same way.
         """
-        found = self._cached(query)
-        while self._open(found) and found.failure is None:
-            outcome = self.model.reply(query.request(found.attempts), stop)
-            found = self._taken(query, outcome, found.attempts)
-        return found
+        result = self._cached(query)
+        while self._open(result) and result.failure is None:
+            outcome = self.model.reply(query.request(result.attempts), stop)
+            result = self._taken(query, outcome, result.attempts)
+        return result
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[QueryResult[T]]:
         """Many questions, as many at once as the model takes; equal ones once. A request that failed is made again.
@@ -159,35 +159,35 @@ class Asker:
         """
         first: dict[str, int] = {}
         places = [first.setdefault(q.key(self.model, 0) or f"place {i}", i) for i, q in enumerate(queries)]
-        found = {i: self._cached(queries[i]) for i in first.values()}
+        results = {i: self._cached(queries[i]) for i in first.values()}
         for _ in range(self.asks):
-            if not (left := [i for i, one in found.items() if self._open(one)]):
+            if not (left := [i for i, result in results.items() if self._open(result)]):
                 break
-            requests = [queries[i].request(found[i].attempts) for i in left]
+            requests = [queries[i].request(results[i].attempts) for i in left]
             bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="question")
             with bar, closing(self.model.replies(requests)) as batches:
                 for at, outcome in chain.from_iterable(batches):
-                    found[left[at]] = self._taken(queries[left[at]], outcome, found[left[at]].attempts)
+                    results[left[at]] = self._taken(queries[left[at]], outcome, results[left[at]].attempts)
                     bar.update()
-        failed = [one.failure.kind for one in found.values() if one.failure is not None]
-        if len(failed) == len(found) and (len(failed) > 1 or not _OF_THE_REQUEST.issuperset(failed)):
-            problem = next(iter(found.values())).problem
+        failed = [result.failure.kind for result in results.values() if result.failure is not None]
+        if len(failed) == len(results) and (len(failed) > 1 or not _OF_THE_REQUEST.issuperset(failed)):
+            problem = next(iter(results.values())).problem
             raise HedgeError(f"{self.model.who} answered none of {len(failed)} requests; one: {problem}")
-        return [found[i] for i in places]
+        return [results[i] for i in places]
 
-    def _open(self, found: QueryResult[T]) -> bool:
-        return found.value is None and found.attempts < self.asks
+    def _open(self, result: QueryResult[T]) -> bool:
+        return result.value is None and result.attempts < self.asks
 
     def _cached(self, query: Query[T]) -> QueryResult[T]:
         """As far as kept replies go."""
-        found = QueryResult[T]()
-        while self.log is not None and self._open(found):
-            key = query.key(self.model, found.attempts)
-            kept = None if key is None else self.log.get(key)
-            if kept is None or (self.fresh and kept.about.get("unread")):
+        result = QueryResult[T]()
+        while self.log is not None and self._open(result):
+            key = query.key(self.model, result.attempts)
+            cached = None if key is None else self.log.get(key)
+            if cached is None or (self.fresh and cached.about.get("unread")):
                 break
-            found = self._read(query, kept.reply, found.attempts, cached=True)
-        return found
+            result = self._read(query, cached.reply, result.attempts, cached=True)
+        return result
 
     def _taken(self, query: Query[T], outcome: ReplyOrFailure, attempt: int) -> QueryResult[T]:
         """A reply of now, read, counted and kept."""
@@ -195,12 +195,12 @@ class Asker:
             self.account.count_failed(self.stage)
             refused = "the server refused: " if outcome.kind == "refused" else ""
             return QueryResult(problem=f"{refused}{outcome}", failure=outcome, attempts=attempt)
-        found = self._read(query, outcome, attempt, cached=False)
-        if self.log is not None and found.key is not None:
-            about = {"stage": self.stage, "model": self.model.name, "prompt": query.prompt.id}
-            unread = {"unread": True} if found.value is None else {}
-            self.log.add([(found.key, outcome, {**about, **unread, **query.about(found.value)})])
-        return found
+        result = self._read(query, outcome, attempt, cached=False)
+        if self.log is not None and result.key is not None:
+            fields = {"stage": self.stage, "model": self.model.name, "prompt": query.prompt.id}
+            unread = {"unread": True} if result.value is None else {}
+            self.log.add([(result.key, outcome, {**fields, **unread, **query.about(result.value)})])
+        return result
 
     def _read(self, query: Query[T], reply: Reply, attempt: int, *, cached: bool) -> QueryResult[T]:
         value, problem = None, ""

@@ -153,12 +153,12 @@ class ServedModel:
         except (OSError, ValueError) as error:
             return RequestFailed(f"its images cannot be read ({error})", "unsent")
         began = time.monotonic()
-        found = await self._server(messages, self._settings(request), stop)
-        if isinstance(found, RequestFailed):
-            return found
-        if self._on_usage is not None and found.prompt_tokens is not None:
-            self._on_usage(self.name, found.prompt_tokens, found.completion_tokens or 0)
-        return replace(found, seconds=round(time.monotonic() - began, 3))
+        outcome = await self._server(messages, self._settings(request), stop)
+        if isinstance(outcome, RequestFailed):
+            return outcome
+        if self._on_usage is not None and outcome.prompt_tokens is not None:
+            self._on_usage(self.name, outcome.prompt_tokens, outcome.completion_tokens or 0)
+        return replace(outcome, seconds=round(time.monotonic() - began, 3))
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         async def call(position: int, stop: threading.Event) -> ReplyOrFailure:
@@ -243,7 +243,7 @@ class LocalModel:
 
     def replies(self, requests: Sequence[Request]) -> Generator[list[tuple[int, ReplyOrFailure]], None, None]:
         # Of one batch all are asked alike, but for their seeds.
-        alike = groupby(enumerate(requests), lambda one: replace(one[1], conversation=tuple, seed=None))
+        alike = groupby(enumerate(requests), lambda numbered: replace(numbered[1], conversation=tuple, seed=None))
         for settings, group in alike:
             while batch := list(islice(group, self._batch_size)):
                 with self._lock:
@@ -261,27 +261,27 @@ class LocalModel:
     def _batch(self, settings: Request, requests: Sequence[Request]) -> list[ReplyOrFailure]:
         adapter = self._loaded = self._loaded or self._load()
         turns = [self._turns(adapter, request) for request in requests]
-        shown = [one for one in turns if not isinstance(one, RequestFailed)]
-        seeds = [r.seed for r, one in zip(requests, turns, strict=True) if not isinstance(one, RequestFailed)]
+        conversations = [turn for turn in turns if not isinstance(turn, RequestFailed)]
+        seeds = [r.seed for r, turn in zip(requests, turns, strict=True) if not isinstance(turn, RequestFailed)]
         began = time.monotonic()
-        answers = iter(self._answers(adapter, settings, shown, seeds) if shown else [])
-        seconds = round((time.monotonic() - began) / max(1, len(shown)), 3)
-        outcomes = [one if isinstance(one, RequestFailed) else next(answers) for one in turns]
-        return [replace(one, seconds=seconds) if isinstance(one, Reply) else one for one in outcomes]
+        answers = iter(self._answers(adapter, settings, conversations, seeds) if conversations else [])
+        seconds = round((time.monotonic() - began) / max(1, len(conversations)), 3)
+        outcomes = [turn if isinstance(turn, RequestFailed) else next(answers) for turn in turns]
+        return [replace(turn, seconds=seconds) if isinstance(turn, Reply) else turn for turn in outcomes]
 
     def _answers(
-        self, adapter: Any, settings: Request, shown: Sequence[Any], seeds: Sequence[Any]
+        self, adapter: Any, settings: Request, conversations: Sequence[Any], seeds: Sequence[Any]
     ) -> Sequence[ReplyOrFailure]:
-        more: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
+        settings_given: dict[str, Any] = {} if None in seeds else {"seeds": list(seeds)}
         if self._keeps and settings.schema and adapter.keeps_schemas():
-            more["schema"] = settings.schema
+            settings_given["schema"] = settings.schema
         # No top_p: the adapters sample from the model itself.
-        more |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
+        settings_given |= {"temperature": settings.temperature, "max_new_tokens": settings.max_tokens}
         try:
-            answers = adapter.answer_conversations(list(shown), **more)
+            answers = adapter.answer_conversations(list(conversations), **settings_given)
         except DrawsFailed as failure:
-            return [RequestFailed(str(failure), "refused")] * len(shown)
-        return [Reply(one.text.strip(), one.finish, self.name, None, _written(one)) for one in answers]
+            return [RequestFailed(str(failure), "refused")] * len(conversations)
+        return [Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer)) for answer in answers]
 
     def _turns(self, adapter: Any, request: Request) -> list[dict[str, Any]] | RequestFailed:
         try:
@@ -320,9 +320,9 @@ def adapter_model(adapter: str, **arguments: Any) -> LocalModel:
         raise ConfigError(f"adapter {adapter!r} answers no conversations that belong to no task")
     name = str(arguments.get("pretrained") or arguments.get("model") or adapter)
     # A reply that was kept to its schema is another one.
-    kept = {"schema": "kept"} if kind.keeps_schemas() else {}
-    told = {key: value for key, value in arguments.items() if key not in _NOT_OF_THE_MODEL}
-    identity = {"adapter": adapter, **told, **kept}
+    schema = {"schema": "kept"} if kind.keeps_schemas() else {}
+    shaping = {key: value for key, value in arguments.items() if key not in _NOT_OF_THE_MODEL}
+    identity = {"adapter": adapter, **shaping, **schema}
     return LocalModel(name, lambda: identity, lambda: kind(**arguments), keeps_schemas=True)
 
 
@@ -332,16 +332,16 @@ def model_from(spec: str) -> Model:
     Raises:
         ConfigError: A part is no `key=value`, an option is unknown or makes no sense, or no server can be asked.
     """
-    given: dict[str, Any] = options.pairs("model", spec if "=" in spec or "," in spec else f"model={spec}")
-    if "adapter" in given:
-        return adapter_model(given.pop("adapter"), **given)
-    known = ("model", "url", "provider", "account", "thinking", "timeout", "max_retries")
-    for key in given:
-        if key not in known:
-            raise unknown("option of a model", key, (*known, "adapter"))
-    if "model" not in given:
+    chosen: dict[str, Any] = options.pairs("model", spec if "=" in spec or "," in spec else f"model={spec}")
+    if "adapter" in chosen:
+        return adapter_model(chosen.pop("adapter"), **chosen)
+    names = ("model", "url", "provider", "account", "thinking", "timeout", "max_retries")
+    for key in chosen:
+        if key not in names:
+            raise unknown("option of a model", key, (*names, "adapter"))
+    if "model" not in chosen:
         raise ConfigError("model: 'model' is missing, as in model=NAME,url=http://localhost:8000/v1")
-    model = ServedModel(**given)
+    model = ServedModel(**chosen)
     model.check()
     return model
 
@@ -354,12 +354,12 @@ def _parts(content: Any) -> list[dict[str, Any]]:
 
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    found = [dict(part) for part in content]
-    for part in found:
+    parts = [dict(part) for part in content]
+    for part in parts:
         if part["type"] == "image":
             image = part["url"]
             part["url"] = to_rgb8(image if isinstance(image, Image.Image) else Image.open(image))
-    return found
+    return parts
 
 
 def _written(answer: Answer) -> int | None:

@@ -34,28 +34,28 @@ def read_object(reply: str, accept: Callable[[dict[str, Any]], T]) -> T:
     """
     whole = whole_object(reply.strip())
     if whole is None:
-        said, unfinished = without_thoughts(reply)
+        spoken, unfinished = without_thoughts(reply)
         if unfinished:
             raise Unreadable("a thought that does not end")
-        whole = whole_object(said.strip())
+        whole = whole_object(spoken.strip())
         if whole is None:
-            return _only([found for _, found in objects_in(said)[0]], accept)
+            return _only([fields for _, fields in objects_in(spoken)[0]], accept)
     return _only([whole], accept)
 
 
 def _only(objects: list[dict[str, Any]], accept: Callable[[dict[str, Any]], T]) -> T:
     fitting: list[tuple[dict[str, Any], T]] = []
     problem = "no JSON object"
-    for found in objects:
-        if isinstance(found, Twice):
+    for fields in objects:
+        if isinstance(fields, Twice):
             raise Unreadable("a key with two values")
         try:
-            fitting.append((found, accept(found)))
+            fitting.append((fields, accept(fields)))
         except Unreadable as error:
             problem = str(error)
     if not fitting:
         raise Unreadable(problem)
-    if any(found != fitting[0][0] for found, _ in fitting):
+    if any(fields != fitting[0][0] for fields, _ in fitting):
         raise Unreadable(f"{len(fitting)} JSON objects that differ")
     return fitting[0][1]
 
@@ -66,9 +66,9 @@ def by_schema(schema: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str,
 
     validate = fastjsonschema.compile(dict(schema))
 
-    def accept(found: dict[str, Any]) -> dict[str, Any]:
+    def accept(fields: dict[str, Any]) -> dict[str, Any]:
         try:
-            checked: dict[str, Any] = validate(found)
+            checked: dict[str, Any] = validate(fields)
         except fastjsonschema.JsonSchemaValueException as error:
             raise Unreadable(str(error)[:200]) from None
         return checked

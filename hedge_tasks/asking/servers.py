@@ -107,12 +107,13 @@ def _chat_server(model: str, url: str, key: str, who: str, **options: Any) -> Se
     async def ask(
         messages: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], stop: Event
     ) -> Reply | RequestFailed:
-        known = {key: value for key, value in settings.items() if not (hosted and key in _NOT_HOSTED)}
-        found = await client.ask_async(messages, known, optional=_OPTIONAL, stop=stop)
-        if isinstance(found, RequestFailed):
-            return Reply("", found.kind, problem=str(found)) if found.kind in _SAYS_NOTHING else found
-        tokens = {} if found.usage is None else asdict(found.usage)
-        return Reply(client.redact(found.text), found.finish, found.model, **tokens)
+        supported = {key: value for key, value in settings.items() if not (hosted and key in _NOT_HOSTED)}
+        completion = await client.ask_async(messages, supported, optional=_OPTIONAL, stop=stop)
+        if isinstance(completion, RequestFailed):
+            said_nothing = completion.kind in _SAYS_NOTHING
+            return Reply("", completion.kind, problem=str(completion)) if said_nothing else completion
+        tokens = {} if completion.usage is None else asdict(completion.usage)
+        return Reply(client.redact(completion.text), completion.finish, completion.model, **tokens)
 
     return ask
 

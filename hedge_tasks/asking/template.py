@@ -176,12 +176,12 @@ class Template:
     def shown(self, values: Mapping[str, Any]) -> str:
         """The values as the model sees them."""
         for name in values:
-            if name not in (known := [field.case for field in self.fields]):
-                raise unknown(f"field of prompt {self.id}", name, known)
+            if name not in (names := [field.case for field in self.fields]):
+                raise unknown(f"field of prompt {self.id}", name, names)
         if self.turns:
             return self._filled("user", values)
-        there = ((field.name, values.get(field.case)) for field in self.fields)
-        return escaped_json({name: value for name, value in there if value is not None})
+        present = ((field.name, values.get(field.case)) for field in self.fields)
+        return escaped_json({name: value for name, value in present if value is not None})
 
     @cached_property
     def accept(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -194,7 +194,7 @@ class Template:
 
     def _filled(self, role: str, values: Mapping[str, Any]) -> str:
         texts = {field.case: harmless(values.get(field.case) or "") for field in self.fields}
-        parts = [one for one in self.turns if one.role == role and (one.when is None or texts[one.when])]
+        parts = [turn for turn in self.turns if turn.role == role and (turn.when is None or texts[turn.when])]
         # In one go: a name in braces that stands in a value is not filled in.
         return _PLACE.sub(lambda place: texts.get(place[1], place[0]), "".join("\n".join(part.text) for part in parts))
 

@@ -145,7 +145,7 @@ class ClaimEvidence:
             "claim_logprobs": self.logprobs is not None,
             "claim_ccp": self.ccp is not None,
         }
-        return frozenset(need for need, there in met.items() if there)
+        return frozenset(need for need, is_met in met.items() if is_met)
 
     def with_draws(self, n: int, m: int) -> ClaimEvidence:
         """The same with the first n clean and m noisy draws only."""
@@ -155,12 +155,12 @@ class ClaimEvidence:
 
     def supports(self, number: int) -> list[Support]:
         """Return what every draw says of one claim: the clean ones, then the noisy ones."""
-        found = []
+        of_claim = []
         for condition in ("clean", "noisy"):
             for j, row in enumerate(getattr(self, condition)[number].tolist()):
-                said = (row[ENTAILMENT], row[NEUTRAL], row[CONTRADICTION])
-                found.append(Support(self.claims[number].id, f"{condition} {j}", *said, self.engine))
-        return found
+                probabilities = (row[ENTAILMENT], row[NEUTRAL], row[CONTRADICTION])
+                of_claim.append(Support(self.claims[number].id, f"{condition} {j}", *probabilities, self.engine))
+        return of_claim
 
     def shared(self, function: Callable[[ClaimEvidence], Result]) -> Result:
         """Return what the function makes of this evidence, computed once."""

@@ -41,17 +41,17 @@ def rarity(
         lack it; 1 for a claim without words. None where there is no other image.
     """
     lists = [frozenset(words(answer)) for answer in answers]
-    everywhere = Counter(word for one in lists for word in one)
+    everywhere = Counter(word for own_words in lists for word in own_words)
     of_group: dict[Hashable, Counter[str]] = {}
     sizes = Counter(groups)
-    for one, group in zip(lists, groups, strict=True):
-        of_group.setdefault(group, Counter()).update(one)
-    found: list[FloatArray | None] = []
+    for own_words, group in zip(lists, groups, strict=True):
+        of_group.setdefault(group, Counter()).update(own_words)
+    rarities: list[FloatArray | None] = []
     for texts, group in zip(claims, groups, strict=True):
         others = len(answers) - sizes[group]
         mine = of_group[group]
-        found.append(_rarity(texts, everywhere, mine, others) if others else None)
-    return found
+        rarities.append(_rarity(texts, everywhere, mine, others) if others else None)
+    return rarities
 
 
 def _rarity(texts: Sequence[str], everywhere: Counter[str], mine: Counter[str], others: int) -> FloatArray:

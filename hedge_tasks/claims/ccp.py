@@ -58,21 +58,21 @@ def token_choices(answer: Answer, claims: Sequence[Claim]) -> list[list[TokenCho
     places = token_places(answer)
     if places is None or answer.tokens is None or answer.alternatives is None:
         return None
-    found: list[list[TokenChoice]] = []
+    choices: list[list[TokenChoice]] = []
     for claim in claims:
         own = []
         for (start, end, logprob), others in zip(places, answer.alternatives, strict=True):
-            said = answer.text[start:end]
+            token = answer.text[start:end]
             if not (start < claim.end and end > claim.start and end > start):
                 continue
-            if said.casefold() in FUNCTION_WORDS or not _INNER.search(said):
+            if token.casefold() in FUNCTION_WORDS or not _INNER.search(token):
                 continue
             before = answer.text[claim.start : start]
-            different = [(before + text.strip(), p) for text, p in others if text.strip() != said]
+            different = [(before + text.strip(), p) for text, p in others if text.strip() != token]
             logprobs = np.array([logprob, *(p for _, p in different)])
-            own.append(TokenChoice(before + said, tuple(text for text, _ in different), logprobs))
-        found.append(own)
-    return found
+            own.append(TokenChoice(before + token, tuple(text for text, _ in different), logprobs))
+        choices.append(own)
+    return choices
 
 
 def questions(choice: TokenChoice) -> tuple[SupportQuery, SupportQuery]:
@@ -80,7 +80,7 @@ def questions(choice: TokenChoice) -> tuple[SupportQuery, SupportQuery]:
     return SupportQuery(choice.others, (choice.said,)), SupportQuery((choice.said,), choice.others)
 
 
-def token_ccp(choice: TokenChoice, given: Matrix, reverse: Matrix) -> float:
+def token_ccp(choice: TokenChoice, by_token: Matrix, reverse: Matrix) -> float:
     r"""Log-probability that the token means what it means, among those that mean the same or the contrary.
 
     .. math::
@@ -90,7 +90,7 @@ def token_ccp(choice: TokenChoice, given: Matrix, reverse: Matrix) -> float:
     contradiction the other way it is neutral. The token itself means the same.
 
     Args:
-        given: support of the others by the token, shape (k, 1, 3).
+        by_token: support of the others by the token, shape (k, 1, 3).
         reverse: support of the token by the others, shape (1, k, 3).
 
     Returns:
@@ -98,13 +98,13 @@ def token_ccp(choice: TokenChoice, given: Matrix, reverse: Matrix) -> float:
     """
     if not choice.others:
         return 0.0
-    forward, backward = given[:, 0, :], reverse[0, :, :]
+    forward, backward = by_token[:, 0, :], reverse[0, :, :]
     if np.isnan(forward).any() or np.isnan(backward).any():
         return float("nan")
     kinds = [_combined(a, b) for a, b in zip(forward.argmax(-1).tolist(), backward.argmax(-1).tolist(), strict=True)]
-    same = np.array([True, *(kind == ENTAILMENT for kind in kinds)])
-    counted = same | np.array([True, *(kind == CONTRADICTION for kind in kinds)])
-    return float(np.logaddexp.reduce(choice.logprobs[same]) - np.logaddexp.reduce(choice.logprobs[counted]))
+    is_same = np.array([True, *(kind == ENTAILMENT for kind in kinds)])
+    counted = is_same | np.array([True, *(kind == CONTRADICTION for kind in kinds)])
+    return float(np.logaddexp.reduce(choice.logprobs[is_same]) - np.logaddexp.reduce(choice.logprobs[counted]))
 
 
 def claim_ccp(tokens: Sequence[float]) -> float:

@@ -44,8 +44,8 @@ def label_function(name: str) -> LabelFunction:
     function = _imported(name) if name.startswith(PYTHON) else LABEL_FUNCTIONS.get(name)
     if not callable(function):
         raise ConfigError(f"labels: {name!r} is no function")
-    found: LabelFunction = function
-    return found
+    labels_claims: LabelFunction = function
+    return labels_claims
 
 
 def function_labels(
@@ -56,18 +56,18 @@ def function_labels(
     Raises:
         DataError: it says something else than a label of each claim; names the answer.
     """
-    found = {}
-    for answers, one in zip(answer_sets, decomposed, strict=True):
-        said = list(function(answers, one.claims))
+    spans_by_id = {}
+    for answers, claims_of in zip(answer_sets, decomposed, strict=True):
+        labels = list(function(answers, claims_of.claims))
         where = f"labels of {outside.shown(answers.id)}"
-        if len(said) != len(one.claims):
-            raise DataError(f"{where}: expected one for each of {len(one.claims)} claims, got {len(said)}")
+        if len(labels) != len(claims_of.claims):
+            raise DataError(f"{where}: expected one for each of {len(claims_of.claims)} claims, got {len(labels)}")
         spans = [
             {"start": claim.start, "end": claim.end, **_fields(row, f"{where}[{i}]")}
-            for i, (claim, row) in enumerate(zip(one.claims, said, strict=True))
+            for i, (claim, row) in enumerate(zip(claims_of.claims, labels, strict=True))
         ]
-        found[answers.id] = read_spans(spans, answers.baseline.text, where)
-    return found
+        spans_by_id[answers.id] = read_spans(spans, answers.baseline.text, where)
+    return spans_by_id
 
 
 def _fields(row: object, where: str) -> Mapping[str, Any]:
@@ -82,9 +82,9 @@ def _imported(name: str) -> Any:
     module, _, function = name.removeprefix(PYTHON).partition(":")
     if not module or not function:
         raise ConfigError(f"labels: expected {PYTHON}module:function, got {name!r}")
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.append(here)
+    working_folder = os.getcwd()
+    if working_folder not in sys.path:
+        sys.path.append(working_folder)
     try:
         return getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:

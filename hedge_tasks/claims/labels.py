@@ -44,12 +44,12 @@ def join(claims: Sequence[Claim], spans: Sequence[LabelledSpan]) -> Joined:
     label counts; see `joined_label`.
     """
     taken = [[span for span in spans if _overlaps(claim, span)] for claim in claims]
-    used = {id(span) for found in taken for span in found}
-    told = [span for span in spans if span.label is not None or span.silent]
-    return Joined(tuple(map(joined_label, taken)), sum(id(span) not in used for span in told))
+    taken_ids = {id(span) for overlapping in taken for span in overlapping}
+    labelled = [span for span in spans if span.label is not None or span.silent]
+    return Joined(tuple(map(joined_label, taken)), sum(id(span) not in taken_ids for span in labelled))
 
 
-def label_of(found: LabelledSpan | None, *, silent: str = "unlabelled", errors: str = "all") -> int | None:
+def label_of(span: LabelledSpan | None, *, silent: str = "unlabelled", errors: str = "all") -> int | None:
     """The label that counts: 1 = hallucinated, 0 = supported, None = left out.
 
     Args:
@@ -63,15 +63,15 @@ def label_of(found: LabelledSpan | None, *, silent: str = "unlabelled", errors: 
         raise unknown("silent", silent, SILENT)
     if errors not in ERRORS:
         raise unknown("errors", errors, ERRORS)
-    if found is None:
+    if span is None:
         return None
-    if found.silent:
+    if span.silent:
         return 1 if silent == "hallucinated" and errors == "all" else None
-    if found.label == 1 and errors != "all":
-        wanted = errors.partition("-")[0]
-        if found.severity != wanted:
-            return 0 if errors == "major-against-rest" and found.severity == "minor" else None
-    return found.label
+    if span.label == 1 and errors != "all":
+        severity = errors.partition("-")[0]
+        if span.severity != severity:
+            return 0 if errors == "major-against-rest" and span.severity == "minor" else None
+    return span.label
 
 
 def _overlaps(claim: Claim, span: LabelledSpan) -> bool:

@@ -11,52 +11,50 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from hedge_tasks.replies.word_sets import word_set
+
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)?")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _GRAMMAR = {
-    "de": _words(
+    "de": word_set(
         "der die das den dem des ein eine einen einem einer es ist sind war hier dort auf in im an am zu mit von vom"
         " für"
         " und dieser diesem dieses diese diesen liegt vor zeigt sich man sieht erkennt erkennen sehen lässt sichtbar"
         " handelt um wird werden gibt hat vorhanden erkennbar gezeigt dargestellt zeichen hinweis anzeichen"
         " bild aufnahme foto röntgenbild mrt ct befund eindeutig deutlich antwort wurde also daher somit"
     ),
-    "fr": _words(
+    "fr": word_set(
         "le la les l d un une des du de il elle on y a est sont c ce cet cette ces dans sur au aux en et s se agit voit"
         " montre observe visible visibles présent présente image photo radiographie cliché scanner irm signe signes"
         " clairement bien avoir être ici ont peut voir réponse donc ainsi"
     ),
-    "es": _words(
+    "es": word_set(
         "el la los las un una unos unas de del en al a y es son está están esta este esto hay se trata observa observan"
         " ve ven aprecia aprecian muestra aparece presenta visible imagen foto fotografía radiografía tomografía signos"
         " signo evidencia evidencias claramente aquí respuesta su sí por lo tanto así entonces"
     ),
-    "it": _words(
+    "it": word_set(
         "il lo la gli le i l un uno una di del della dello dell nel nella nell in a al alla e è sono c ci si tratta"
         " vede"
         " vedono osserva osservano nota mostra presente presenti visibile immagine foto radiografia segni segno"
         " evidenza"
         " chiaramente questo questa qui risposta quello quella quindi dunque"
     ),
-    "pt": _words(
+    "pt": word_set(
         "o a os as um uma uns umas de do da dos das em no na nos nas ao à e é são está estão este esta esse essa isto"
         " há"
         " se trata observa observam vê veem mostra aparece apresenta visível imagem foto fotografia radiografia sinais"
         " sinal evidência claramente aqui resposta sim portanto assim"
     ),
-    "nl": _words(
+    "nl": word_set(
         "de het een van in op is zijn er te zien deze dit die dat en met aan voor wordt worden toont zichtbaar aanwezig"
         " afbeelding foto beeld röntgenfoto tekenen teken duidelijk hier antwoord dus"
     ),
 }
 """By language its words of grammar and place, and those that say that something is to be seen."""
 
-_DENYING = _words(
+_DENYING = word_set(
     "nicht kein keine keinen keinem keiner keinerlei non ne n pas aucun aucune no ningún ninguna ninguno nessun nessuno"
     " nessuna alcun alcuno alcuna não nenhum nenhuma niet geen"
 )
@@ -134,7 +132,7 @@ _SAYS_OF_IT = re.compile(
     r"(?:\b(?:ist|est|es|è|é|is|adalah)\s+(?:(?:une?|una?|eine?|factually)\s+)?|[是は,，]\s*)", re.IGNORECASE
 )
 
-_ALSO_ENGLISH = _words(
+_ALSO_ENGLISH = word_set(
     "an in is on as am do die war man hat image photo visible mrt ct no me has met van does or of ten aux den dem per"
 )
 FOREIGN = frozenset(word for words in _GRAMMAR.values() for word in words - _ALSO_ENGLISH if len(word) > 1)
@@ -154,7 +152,7 @@ def language_of(text: str) -> str | None:
     for script, (first, last) in _SCRIPTS.items():
         if words and sum(first <= ord(word[0]) <= last for word in words) > len(words) / 2:
             return script
-    counts = {name: sum(word in known for word in words) for name, known in _GRAMMAR.items()}
+    counts = {name: sum(word in grammar for word in words) for name, grammar in _GRAMMAR.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] >= min(2, len(words)) and counts[best] > 0 else None
 
@@ -172,26 +170,26 @@ def states_abroad(text: str) -> bool:
 
 def verdicts_abroad(text: str) -> set[str]:
     """The verdicts, "0" factual and "1" hallucinated, that words of other languages name."""
-    said = set()
-    for found in _SAYS_OF_IT.finditer(text):
-        said.add("1" if _BAD.match(text, found.end()) else "0" if _GOOD.match(text, found.end()) else "")
+    verdicts = set()
+    for copula in _SAYS_OF_IT.finditer(text):
+        verdicts.add("1" if _BAD.match(text, copula.end()) else "0" if _GOOD.match(text, copula.end()) else "")
     english = {name.casefold() for name in _IN_ENGLISH.findall(text)}
-    said |= {{"factual": "0", "hallucinated": "1"}[name] for name in english}
-    return said - {""}
+    verdicts |= {{"factual": "0", "hallucinated": "1"}[name] for name in english}
+    return verdicts - {""}
 
 
 def verdicts_of_clauses(text: str) -> set[str]:
     """The same of the clauses in which nothing turns a statement round; none where another one names a verdict, too."""
-    said: set[str] = set()
+    verdicts: set[str] = set()
     for clause in _SENTENCES.split(text):
         sure = language_of(clause) is not None and not any(
             pattern.search(clause) for pattern in (_HINDERS[language_of(clause) or "cjk"], _HINDERS_ANYWHERE)
         )
         if sure:
-            said |= verdicts_abroad(clause)
+            verdicts |= verdicts_abroad(clause)
         elif _BAD.search(clause) or _GOOD.search(clause) or _IN_ENGLISH.search(clause):
             return set()
-    return said
+    return verdicts
 
 
 _INVENTED = re.compile(
@@ -203,7 +201,7 @@ _BACKED = re.compile(
     r"|supportat[ao]|sostenut[ao]|confermat[ao]|apoiad[ao]|suportad[ao]|ondersteund)\b|支持|뒷받침",
     re.IGNORECASE,
 )
-_OF_JUDGES = _words(
+_OF_JUDGES = word_set(
     "antwort kandidatenantwort aussage referenz referenzantwort durch réponse affirmation candidate référence par"
     " respuesta afirmación candidata referencia por resposta afirmação referência pela pelo risposta affermazione"
     " riferimento dal dalla dai een ene antwoord referentie door"
@@ -244,21 +242,21 @@ def judged_abroad(text: str) -> str | None:
     if language not in (*_GRAMMAR, "cjk") or _CONTRASTS.search(text) or re.search(r"[?？]", text):
         return None
     clauses = [clause for clause in _JUDGED.split(_ASIDE.sub(" ", text)) if clause.strip()]
-    says = [clause for clause in clauses if _INVENTED.search(clause) or _BACKED.search(clause)]
-    if len(says) != 1 or any(_HINDERED_JUDGE.search(clause) for clause in clauses[: clauses.index(says[0]) + 1]):
+    judging = [clause for clause in clauses if _INVENTED.search(clause) or _BACKED.search(clause)]
+    if len(judging) != 1 or any(_HINDERED_JUDGE.search(clause) for clause in clauses[: clauses.index(judging[0]) + 1]):
         return None
-    behind = [*clauses[clauses.index(says[0]) + 1 :], ""][0]
-    if _OF_ANY.match(says[0]) or _WHEN.match(behind) or 0 < len(_WORD.findall(behind)) < _SENTENCE_WORDS:
+    behind = [*clauses[clauses.index(judging[0]) + 1 :], ""][0]
+    if _OF_ANY.match(judging[0]) or _WHEN.match(behind) or 0 < len(_WORD.findall(behind)) < _SENTENCE_WORDS:
         return None  # "Eine Antwort ist gestützt, wenn", "Halluzination: keine"
-    left = _BACKED.sub(" ", _INVENTED.sub(" ", says[0]))
-    if left == says[0] or bool(_INVENTED.search(says[0])) == bool(_BACKED.search(says[0])):
+    remainder = _BACKED.sub(" ", _INVENTED.sub(" ", judging[0]))
+    if remainder == judging[0] or bool(_INVENTED.search(judging[0])) == bool(_BACKED.search(judging[0])):
         return None
-    known = frozenset[str]() if language == "cjk" else _GRAMMAR[language] | _OF_JUDGES
-    if language == "cjk" and not _JUDGED_ZH.fullmatch(says[0].strip()):
+    expected_words = frozenset[str]() if language == "cjk" else _GRAMMAR[language] | _OF_JUDGES
+    if language == "cjk" and not _JUDGED_ZH.fullmatch(judging[0].strip()):
         return None
-    if language != "cjk" and set(_WORD.findall(left.casefold())) - known:
+    if language != "cjk" and set(_WORD.findall(remainder.casefold())) - expected_words:
         return None
-    return "hallucinated" if _INVENTED.search(says[0]) else "supported"
+    return "hallucinated" if _INVENTED.search(judging[0]) else "supported"
 
 
 _JUDGED = re.compile(rf"[.!?:;,。；：，、\n]+|\s(?:{BECAUSE})\s")
@@ -308,11 +306,11 @@ def denies_abroad(text: str) -> bool:
         >>> denies_abroad("Il n'y a pas d'horloge au mur."), denies_abroad("Il n'y a pas de chat, mais un chien.")
         (True, False)
     """
-    said = text.strip().rstrip(".!。")
-    if len(said) > _ONLY_DENIED or re.search(r"[.!?;:,\n]", said) or _TURNS.search(said.casefold()):
+    sentence = text.strip().rstrip(".!。")
+    if len(sentence) > _ONLY_DENIED or re.search(r"[.!?;:,\n]", sentence) or _TURNS.search(sentence.casefold()):
         return False
-    begins = _NOT_THERE.match(said)
-    return begins is not None or _NOT_THERE_BEHIND.search(said) is not None
+    denial = _NOT_THERE.match(sentence)
+    return denial is not None or _NOT_THERE_BEHIND.search(sentence) is not None
 
 
 _CONCLUSION = re.compile(
@@ -329,15 +327,17 @@ def concludes_not(text: str, question: str) -> bool:
         >>> concludes_not("Befund: o. B.\\nBeurteilung: Kein Nachweis einer Fraktur.", "Ist eine Fraktur da?")
         True
     """
-    found = _CONCLUSION.search(text)
-    if found is None or not denies_abroad(found["said"]):
+    conclusion = _CONCLUSION.search(text)
+    if conclusion is None or not denies_abroad(conclusion["said"]):
         return False
-    known = frozenset().union(*_GRAMMAR.values())
-    asked = [word for word in _WORD.findall(question.casefold()) if word not in known and word not in _DENYING]
-    said = found["said"].casefold()
-    if _BY_SCRIPT.search(said):
-        return any(word[:-1] in said for word in asked if len(word) > 2)
-    return bool(asked) and all(word in said for word in asked)
+    grammar = frozenset().union(*_GRAMMAR.values())
+    question_words = [
+        word for word in _WORD.findall(question.casefold()) if word not in grammar and word not in _DENYING
+    ]
+    sentence = conclusion["said"].casefold()
+    if _BY_SCRIPT.search(sentence):
+        return any(word[:-1] in sentence for word in question_words if len(word) > 2)
+    return bool(question_words) and all(word in sentence for word in question_words)
 
 
 _CLAUSE = re.compile(r"[.!?;:,\n]+|\s[-\u2013\u2014]\s")
@@ -362,24 +362,24 @@ def restated(text: str, question: str, also: frozenset[str] = frozenset()) -> se
     language = language_of(text)
     if language not in _GRAMMAR or len(text) > _LONGEST:
         return set()
-    known = _GRAMMAR[language] | also
-    asked = _WORD.findall(question.casefold())
-    about = {
+    neutral_words = _GRAMMAR[language] | also
+    question_words = _WORD.findall(question.casefold())
+    topic = {
         word
-        for word in asked
-        if len(word) > 1 and word not in known and not any(word in words for words in _GRAMMAR.values())
+        for word in question_words
+        if len(word) > 1 and word not in neutral_words and not any(word in words for words in _GRAMMAR.values())
     }
-    if not about or _DENYING & set(asked):
+    if not topic or _DENYING & set(question_words):
         return set()
-    said = set()
+    answers = set()
     for clause in _CLAUSE.split(text.casefold()):
         words = set(_WORD.findall(clause))
-        if about <= words and not words - about - known - _DENYING:
+        if topic <= words and not words - topic - neutral_words - _DENYING:
             denied = [word for word in _WORD.findall(clause) if word in _DENYING]
             if len(denied) != len(set(denied)) or (language in ("de", "nl") and len(denied) > 1):
                 return set()
-            said.add("no" if denied else "yes")
-    return said
+            answers.add("no" if denied else "yes")
+    return answers
 
 
 # "肝脏是否正常", "有没有占位性病变", "是否存在骨折", "有骨折吗"
@@ -397,18 +397,18 @@ _OPEN_ZH = re.compile(
 
 
 def _restated_in_chinese(text: str, question: str) -> set[str]:
-    asked = _ASKED.search(question.strip())
-    if asked is None or _OPEN_ZH.search(text):
+    question_parts = _ASKED.search(question.strip())
+    if question_parts is None or _OPEN_ZH.search(text):
         return set()
-    what = (asked["what"] or asked["is"] or asked["one"]).strip()
-    said = set()
+    what = (question_parts["what"] or question_parts["is"] or question_parts["one"]).strip()
+    answers = set()
     for clause in _CLAUSE_ZH.split(text):
-        before, found, after = clause.partition(what)
-        if not found or not _ENDS_ZH.match(after):
+        before, subject, after = clause.partition(what)
+        if not subject or not _ENDS_ZH.match(after):
             continue
         near = before[-8:]
         if len(_NO_ZH.findall(near)) == 1:
-            said.add("no")
-        elif not _NO_ZH.search(clause) and (asked["is"] or _HAS_ZH.search(near)):
-            said.add("yes")
-    return said
+            answers.add("no")
+        elif not _NO_ZH.search(clause) and (question_parts["is"] or _HAS_ZH.search(near)):
+            answers.add("yes")
+    return answers

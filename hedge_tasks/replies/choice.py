@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -51,6 +51,7 @@ from hedge_tasks.replies.reading import (
 )
 from hedge_tasks.replies.refusal import declines, denied_abroad, doubts, leaves_open
 from hedge_tasks.replies.text import body, is_foreign, plain
+from hedge_tasks.replies.word_sets import word_set
 
 SEVERAL = "\0several"
 """Found in place of a value: several answers at once, such as "A or B"."""
@@ -81,7 +82,7 @@ class Choices(Protocol):
     def of_json(self, value: object) -> str | None:
         """The text of a JSON value that is no text."""
 
-    def of_object(self, found: Mapping[str, Any]) -> set[str]:
+    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
         """The answers in a JSON object that has no field for an answer: `{"bicycle": false}`, `{"B": true}`."""
 
     def stated(self, text: str) -> set[str]:
@@ -106,38 +107,10 @@ class Choices(Protocol):
         """The answer that doubt amounts to, where one is offered for that."""
 
 
-FIELDS = frozenset(
-    [
-        "answer",
-        "final_answer",
-        "finalanswer",
-        "final",
-        "ans",
-        "verdict",
-        "label",
-        "choice",
-        "option",
-        "prediction",
-        "result",
-        "response",
-        "judgment",
-        "judgement",
-        "output",
-        "decision",
-        "classification",
-        "category",
-        "score",
-        "rating",
-        "outcome",
-        "veredicto",
-        "verdetto",
-        "urteil",
-        "antwort",
-        "respuesta",
-        "réponse",
-        "risposta",
-        "resposta",
-    ]
+FIELDS = word_set(
+    "answer final_answer finalanswer final ans verdict label choice option prediction result response judgment "
+    "judgement output decision classification category score rating outcome veredicto verdetto urteil antwort "
+    "respuesta réponse risposta resposta"
 )
 """Names that JSON fields with an answer have, in lower case."""
 
@@ -338,22 +311,22 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
         choices: what it may choose among.
         cut: whether the reply ended because it had become too long.
     """
-    found = body(reply)
-    if isinstance(found, Reading):
-        return found
-    structured, rest = _of_json(found, choices)
-    text = _TOKEN_REPEATED.sub(r"\1", plain(rest))
+    spoken = body(reply)
+    if isinstance(spoken, Reading):
+        return spoken
+    structured, remainder = _of_json(spoken, choices)
+    text = _TOKEN_REPEATED.sub(r"\1", plain(remainder))
     if structured is None:
         return _of_form(text, choices) or _of_text(text, choices, cut)
-    said = {c.value for c in _candidates(text, choices)}
-    if structured.readable and not rest.strip():
+    answers = {c.value for c in _candidates(text, choices)}
+    if structured.readable and not remainder.strip():
         # `{"verdict": "factual", "reason": "... the answer is hallucinated"}`
-        whole = whole_object(found)
+        whole = whole_object(spoken)
         reasons = [text for text in _texts_of(whole) if len(text.split()) > _A_FEW] if whole is not None else []
-        about = [said for text in reasons for said in _OF_ANSWER.findall(plain(text))]
-        given = choices.stated("\n".join(about)) if about else set()
-        said |= given if structured.value not in given else set()
-    at_odds = structured.readable and (said - {structured.value} or (not said and TAKES_BACK.search(text)))
+        statements = [statement for text in reasons for statement in _OF_ANSWER.findall(plain(text))]
+        stated = choices.stated("\n".join(statements)) if statements else set()
+        answers |= stated if structured.value not in stated else set()
+    at_odds = structured.readable and (answers - {structured.value} or (not answers and TAKES_BACK.search(text)))
     return unreadable(CONTRADICTION) if at_odds else structured
 
 
@@ -363,17 +336,17 @@ def _of_form(text: str, choices: Choices) -> Reading | None:
         return None
 
     def named(name: str) -> str | None:
-        found = choices.at(name)
-        known = found is not None and found.value not in (SEVERAL, OUTSIDE) and _REST.match(name, found.end)
-        return found.value if found is not None and known else None
+        answer = choices.at(name)
+        is_whole = answer is not None and answer.value not in (SEVERAL, OUTSIDE) and _REST.match(name, answer.end)
+        return answer.value if answer is not None and is_whole else None
 
     of_all, value = likeliest(shares(text), named)
     if of_all:
         return unreadable(CONTRADICTION) if value is None else Reading(value, FORM)
-    said = ticked(text, named) or choices.of_object(fields(text))
-    if len(said) > 1:
+    answers = ticked(text, named) or choices.of_object(fields(text))
+    if len(answers) > 1:
         return unreadable(CONTRADICTION)
-    return Reading(said.pop(), FORM) if said else None
+    return Reading(answers.pop(), FORM) if answers else None
 
 
 def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
@@ -400,17 +373,17 @@ def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
 def _beside_a_refusal(text: str, choices: Choices) -> Reading:
     """Weaken a reading that stands beside "I cannot give a diagnosis, but": never more than soft."""
     pieces = [piece for piece in _PIECE.split(text) if not declines(piece)]
-    rest = ". ".join(pieces).strip()
-    if not pieces or declines(rest) or is_foreign(rest) or doubts(rest):
+    remainder = ". ".join(pieces).strip()
+    if not pieces or declines(remainder) or is_foreign(remainder) or doubts(remainder):
         return unreadable(REFUSAL)
-    read = _of_text(rest, choices, False)
+    read = _of_text(remainder, choices, False)
     return Reading(read.value, STATEMENT) if read.value is not None else unreadable(REFUSAL)
 
 
 def _taken_back(text: str, candidates: list[_Candidate], choices: Choices) -> int | None:
     """Where the last words end that take an answer back; None where there are none behind an answer."""
     first = min(c.end for c in candidates)
-    ends = [found.end() for found in TAKES_BACK.finditer(text, first)]
+    ends = [correction.end() for correction in TAKES_BACK.finditer(text, first)]
     if not choices.says_no:
         # "No, A" takes back; "no, it is not" does not.
         ends += [m.end() for m in _NO_RATHER.finditer(text, first) if choices.at(text[m.end() : m.end() + 400])]
@@ -440,17 +413,17 @@ def _may_go_on(candidate: _Candidate, text: str, choices: Choices) -> bool:
 
 def _opens(text: str, candidates: list[_Candidate], value: str, choices: Choices) -> bool:
     """Whether the beginning of a reply is its answer whatever follows: set off, and not put in question by the rest."""
-    rest = text[min(c.end for c in candidates) :]
+    remainder = text[min(c.end for c in candidates) :]
     if (
-        not (choices.says_no or _SET_OFF.match(rest))
+        not (choices.says_no or _SET_OFF.match(remainder))
         or choices.opposed(text, value)
-        or (is_foreign(rest) and not choices.says_no)
+        or (is_foreign(remainder) and not choices.says_no)
     ):
         return False
-    if doubts(rest) or _ON_CONDITION.match(rest):
+    if doubts(remainder) or _ON_CONDITION.match(remainder):
         return False
-    near = " ".join(_SENTENCE.split(rest, maxsplit=2)[:2])
-    return choices.stated(text) == {value} or not (_CONTRAST.search(rest) or leaves_open(near))
+    near = " ".join(_SENTENCE.split(remainder, maxsplit=2)[:2])
+    return choices.stated(text) == {value} or not (_CONTRAST.search(remainder) or leaves_open(near))
 
 
 def _from_sentences(text: str, choices: Choices) -> Reading:
@@ -458,11 +431,13 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
         # Of its sentences nothing is known, but for a digit that it ends with, and the only one in it.
         alone = _ALONE_ABROAD.search(text)
         digit = choices.at(alone[1]) if alone is not None and len(_DIGITS.findall(text)) == 1 else None
-        known = digit is not None and digit.value not in (OUTSIDE, SEVERAL)
-        if digit is not None and known:
+        is_offered = digit is not None and digit.value not in (OUTSIDE, SEVERAL)
+        if digit is not None and is_offered:
             return Reading(digit.value, MENTION)
-        said = choices.said_abroad(text) or _only_letter(text, choices)
-        return Reading(said.pop(), STATEMENT) if len(said) == 1 else unreadable(CONTRADICTION if said else NOTHING)
+        answers = choices.said_abroad(text) or _only_letter(text, choices)
+        if len(answers) == 1:
+            return Reading(answers.pop(), STATEMENT)
+        return unreadable(CONTRADICTION if answers else NOTHING)
     values = choices.stated(text)
     if len(values) > 1:
         return unreadable(CONTRADICTION)
@@ -480,9 +455,9 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
 
 def _only_letter(text: str, choices: Choices) -> set[str]:
     """The option whose letter stands in brackets at the end of one sentence that says nothing of another."""
-    found = _ENDS_WITH_LETTER.fullmatch(text)
-    said = choices.at(f"({found[1]})") if found is not None else None
-    return {said.value} if said is not None and said.value not in (OUTSIDE, SEVERAL) else set()
+    letter = _ENDS_WITH_LETTER.fullmatch(text)
+    answer = choices.at(f"({letter[1]})") if letter is not None else None
+    return {answer.value} if answer is not None and answer.value not in (OUTSIDE, SEVERAL) else set()
 
 
 def _opening(text: str) -> str:
@@ -496,30 +471,30 @@ def _first_sentence(text: str) -> str:
 def _of_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
     """Read the JSON of a reply, if it has an answer field, and return it with the text without that JSON."""
     whole = whole_object(text)
-    objects, rest = ([(text, whole)], "") if whole is not None else objects_in(text)
-    found = [_of_object(made, choices) for _, made in objects]
-    readings = {reading for reading in found if reading is not None}
+    objects, remainder = ([(text, whole)], "") if whole is not None else objects_in(text)
+    readings_by_object = [_of_object(fields, choices) for _, fields in objects]
+    readings = {reading for reading in readings_by_object if reading is not None}
     if not readings:
         # Of an object without an answer only its texts may say something; its keys and flags are no sentences.
         return None, text if whole is None else "\n".join(_texts_of(whole))
-    return (readings.pop() if len(readings) == 1 else unreadable(CONTRADICTION)), rest
+    return (readings.pop() if len(readings) == 1 else unreadable(CONTRADICTION)), remainder
 
 
-def _texts_of(found: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in found.items():
+def _texts_of(fields: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in fields.items():
         if isinstance(value, str) and key.casefold() not in _ASKED_KEYS:
             yield value
 
 
-def _shares_of(found: Mapping[str, Any], choices: Choices) -> Reading | None:
+def _shares_of(fields: Mapping[str, Any], choices: Choices) -> Reading | None:
     """Read `{"yes": 0.08, "no": 0.92}`; None where not all values are numbers of two answers or more."""
-    numbers = {key: value for key, value in found.items() if type(value) in (int, float)}
-    if len(numbers) < len(found):
+    numbers = {key: value for key, value in fields.items() if type(value) in (int, float)}
+    if len(numbers) < len(fields):
         return None
 
     def named(name: str) -> str | None:
-        said = choices.at(name)
-        return said.value if said is not None and _REST.match(name, said.end) else None
+        answer = choices.at(name)
+        return answer.value if answer is not None and _REST.match(name, answer.end) else None
 
     of_all, value = likeliest(numbers, named)
     if not of_all:
@@ -527,21 +502,21 @@ def _shares_of(found: Mapping[str, Any], choices: Choices) -> Reading | None:
     return unreadable(CONTRADICTION) if value is None else Reading(value, JSON)
 
 
-def _of_object(found: Mapping[str, Any], choices: Choices, depth: int = 0) -> Reading | None:
+def _of_object(fields: Mapping[str, Any], choices: Choices, depth: int = 0) -> Reading | None:
     """Answer fields of an object, be it in an object within it; None where it has none."""
-    if (given := _shares_of(found, choices)) is not None:
-        return given
-    values = [value for key, value in found.items() if is_answer_field(key)]
-    said = [value for value in values if type(value) is not float]
-    values = said or values  # "score": 0.77 beside an answer is how sure the model is
-    own = set() if values else choices.of_object(found)
-    if isinstance(found, Twice) and (values or own):
+    if (by_share := _shares_of(fields, choices)) is not None:
+        return by_share
+    values = [value for key, value in fields.items() if is_answer_field(key)]
+    decisive = [value for value in values if type(value) is not float]
+    values = decisive or values  # "score": 0.77 beside an answer is how sure the model is
+    own = set() if values else choices.of_object(fields)
+    if isinstance(fields, Twice) and (values or own):
         return unreadable(CONTRADICTION)
     if len(own) == 1:
         return Reading(own.pop(), JSON)
     readings = {_of_value(value, choices, depth) for value in values}
     if not values and depth < _DEEPEST:
-        inner = (_of_object(value, choices, depth + 1) for value in found.values() if isinstance(value, dict))
+        inner = (_of_object(value, choices, depth + 1) for value in fields.values() if isinstance(value, dict))
         readings = {reading for reading in inner if reading is not None}
     if not readings:
         return None
@@ -578,25 +553,29 @@ def _candidates(text: str, choices: Choices) -> Iterator[_Candidate]:
         for slot in pattern.finditer(text):
             if _OPEN.search(text, max(0, slot.start() - 60), slot.start()):
                 continue
-            found = _after(text, slot.end(), choices)
-            if found is not None and (head is None or found.start >= head.end):
-                basis = LEADING if _is_limited(text, found.end) else STATED
-                yield _Candidate(found.value, found.start, found.end, basis, final)
+            candidate = _after(text, slot.end(), choices)
+            if candidate is not None and (head is None or candidate.start >= head.end):
+                basis = LEADING if _is_limited(text, candidate.end) else STATED
+                yield replace(candidate, basis=basis, final=final)
     yield from _abroad(text, choices)
     start = 0
     for line in text.splitlines(keepends=True):
         if len(line) <= _SHORT_LINE and start:
-            found = _after(text, start, choices)
-            whole = found is not None and found.end <= start + len(line) and _REST.match(line, found.end - start)
-            if found is not None and whole and not _goes_on_in_a_list(text, found.start):
-                yield _Candidate(found.value, found.start, found.end, LINE)
+            candidate = _after(text, start, choices)
+            if (
+                candidate is not None
+                and candidate.end <= start + len(line)
+                and _REST.match(line, candidate.end - start)
+                and not _goes_on_in_a_list(text, candidate.start)
+            ):
+                yield replace(candidate, basis=LINE)
         start += len(line)
     last = _LAST_SENTENCE.search(text)
     # In "A. pink\nB. red" and in "A. pink B. red" the last sentence is not "red".
     if last and not _MARK_ALONE.search(text, text.rfind("\n", 0, last.start()) + 1, last.start()):
-        found = _after(text, last.end(), choices)
-        if found is not None and _REST.match(text, found.end):
-            yield _Candidate(found.value, found.start, found.end, LINE)
+        candidate = _after(text, last.end(), choices)
+        if candidate is not None and _REST.match(text, candidate.end):
+            yield replace(candidate, basis=LINE)
 
 
 def _abroad(text: str, choices: Choices) -> Iterator[_Candidate]:
@@ -606,30 +585,30 @@ def _abroad(text: str, choices: Choices) -> Iterator[_Candidate]:
         ends = _ENDS_ABROAD.match(text, slot.end()) or _own_text_behind(text, slot, choices)
         if not ends or _DENIED.match(text, slot.end()) or denied_abroad(near):
             continue
-        found = choices.at(f"{slot['said']}\n")
-        if found is not None and found.value != OUTSIDE:
-            yield _Candidate(found.value, slot.start("said"), slot.end(), STATED)
+        answer = choices.at(f"{slot['said']}\n")
+        if answer is not None and answer.value != OUTSIDE:
+            yield _Candidate(answer.value, slot.start("said"), slot.end(), STATED)
 
 
 def _own_text_behind(text: str, slot: re.Match[str], choices: Choices) -> bool:
     """Whether an option's own text follows its letter, "la d) Ecografía", or it stands in brackets, not denied."""
-    letter, rest = slot["said"].upper(), text[slot.end() : slot.end() + 200]
-    found = choices.at(f"({letter}) {rest.lstrip(_BETWEEN)}")
-    if found is None or found.value != letter:
+    letter, tail = slot["said"].upper(), text[slot.end() : slot.end() + 200]
+    answer = choices.at(f"({letter}) {tail.lstrip(_BETWEEN)}")
+    if answer is None or answer.value != letter:
         return False
-    bracketed = text[slot.start("said") - 1 : slot.start("said")] == "(" and rest.startswith(")")
-    return found.end > len(f"({letter}) ") or (bracketed and not denied_abroad(_CLAUSE_END.split(rest)[0]))
+    bracketed = text[slot.start("said") - 1 : slot.start("said")] == "(" and tail.startswith(")")
+    return answer.end > len(f"({letter}) ") or (bracketed and not denied_abroad(_CLAUSE_END.split(tail)[0]))
 
 
 def _head(text: str, choices: Choices) -> _Candidate | None:
     at = 0
     for _ in range(3):
-        found = _after(text, at, choices, listed=True)
-        if found is not None:
-            if _FINAL.search(text, at, found.start) or _STATED.search(text, at, found.start):
+        candidate = _after(text, at, choices, listed=True)
+        if candidate is not None:
+            if _FINAL.search(text, at, candidate.start) or _STATED.search(text, at, candidate.start):
                 return None  # it is stated, and found there
-            whole = _REST.match(text, found.end)
-            return _Candidate(found.value, found.start, found.end, LINE if whole else LEADING)
+            whole = _REST.match(text, candidate.end)
+            return replace(candidate, basis=LINE if whole else LEADING)
         lead = _LEAD_IN.match(text, at)
         if lead is None:
             return None
@@ -643,15 +622,15 @@ def _after(text: str, at: int, choices: Choices, *, listed: bool = False) -> _Ca
     skipped = _SKIPPED.match(text, at)
     places = dict.fromkeys((at, at + len(_leading_blanks(text, at)), skipped.end() if skipped else at))
     for start in places:
-        found = choices.at(text[start : start + 400])
-        if found is None:
+        answer = choices.at(text[start : start + 400])
+        if answer is None:
             continue
-        end = start + found.end
+        end = start + answer.end
         if _is_item(text, start, listed):
             return None
         if _DENIED.match(text, end):
             return None
-        value, end = _or_several(text, end, found.value, choices)
+        value, end = _or_several(text, end, answer.value, choices)
         return None if value is None else _Candidate(value, start, end, STATED)
     return None
 
@@ -697,32 +676,32 @@ def _goes_on_in_a_list(text: str, start: int) -> bool:
 
 def _is_limited(text: str, end: int) -> bool:
     """Whether the sentence of an answer goes on with a condition or a contrast: "B if it is red", "yes, but"."""
-    rest = _SENTENCE.split(text[end : end + 200], maxsplit=1)[0]
-    return bool(_ON_CONDITION.match(rest) or _CONTRAST.search(rest))
+    sentence_end = _SENTENCE.split(text[end : end + 200], maxsplit=1)[0]
+    return bool(_ON_CONDITION.match(sentence_end) or _CONTRAST.search(sentence_end))
 
 
 @lru_cache(maxsize=8)
 def _first_markers(text: str) -> dict[str, int]:
     """Where each number and letter stands for the first time as the mark of a line."""
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for marker in _LINE_MARKER.finditer(text):
-        found.setdefault(marker[1], marker.start())
-    return found
+        positions.setdefault(marker[1], marker.start())
+    return positions
 
 
 @lru_cache(maxsize=8)
 def _last_markers(text: str, inline: bool) -> dict[str, int]:
     """Where each number and letter stands for the last time as the mark of an item."""
     pattern = _MARKER if inline else _LINE_MARKER
-    return {found[1]: found.start() for found in pattern.finditer(text)}
+    return {marker[1]: marker.start() for marker in pattern.finditer(text)}
 
 
 _BLANKS = re.compile(r"""[\s"'(\[:=,#-]*(?:->)?[\s"'(\[]*""")
 
 
 def _leading_blanks(text: str, at: int) -> str:
-    found = _BLANKS.match(text, at)
-    return found[0] if found else ""
+    blanks = _BLANKS.match(text, at)
+    return blanks[0] if blanks else ""
 
 
 def _or_several(text: str, end: int, value: str, choices: Choices) -> tuple[str | None, int]:
@@ -734,12 +713,12 @@ def _or_several(text: str, end: int, value: str, choices: Choices) -> tuple[str 
     joined = _OR.match(text, end) or re.compile(r"""["')\]]*\s*\(\s*""").match(text, end)
     if joined is None or joined.end() == end:
         return value, end
-    other = choices.at(text[joined.end() : joined.end() + 400])
-    if other is None:
+    second = choices.at(text[joined.end() : joined.end() + 400])
+    if second is None:
         return value, end
-    if other.value == value:
-        return value, joined.end() + other.end if "-" in joined[0] or "(" in joined[0] else end
-    if _DENIED.match(text, joined.end() + other.end):
+    if second.value == value:
+        return value, joined.end() + second.end if "-" in joined[0] or "(" in joined[0] else end
+    if _DENIED.match(text, joined.end() + second.end):
         return (None if re.search(r"and|or|&", joined[0], re.IGNORECASE) else value), end
     return SEVERAL, end
 
@@ -777,8 +756,3 @@ def spoken_number(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         return None
     return str(int(value)) if float(value).is_integer() else None
-
-
-def unique(values: Mapping[str, Any]) -> set[str]:
-    """Keys of what is true."""
-    return {key for key, value in values.items() if value}

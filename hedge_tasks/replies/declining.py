@@ -60,11 +60,11 @@ def unanswered(answer: str) -> str | None:
     if isinstance(text, Reading):
         return text.basis
     whole = plain(text)
-    said = _NOTICE.sub("", whole)
-    if said != whole and not any(character.isalnum() for character in said):
+    without_notice = _NOTICE.sub("", whole)
+    if without_notice != whole and not any(character.isalnum() for character in without_notice):
         return NOTICE
     reasons = []
-    for piece in _PIECE.split(said):
+    for piece in _PIECE.split(without_notice):
         spelled = " ".join(spelled_out(piece).split())
         words = _OPENING.sub("", spelled)
         if not any(character.isalnum() for character in words):
@@ -81,7 +81,7 @@ def unanswered(answer: str) -> str | None:
             reasons.append(ECHO)
         else:
             return None
-    return next((reason for reason in (REFUSAL, DOUBT) if reason in reasons), ECHO if said else EMPTY)
+    return next((reason for reason in (REFUSAL, DOUBT) if reason in reasons), ECHO if without_notice else EMPTY)
 
 
 _NO_OPTION = re.compile(

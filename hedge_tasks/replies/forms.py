@@ -43,16 +43,16 @@ def ticked(text: str, named: Named) -> set[str]:
     lines = text.splitlines()
     if len(lines) < 2:
         return set()
-    found: dict[str, bool] = {}
+    is_ticked: dict[str, bool] = {}
     for line in lines:
         chosen = _TICKED.match(line) or _TICKED_BEHIND.match(line)
-        other = None if chosen else _NOT_TICKED.match(line)
-        name = chosen["of"] if chosen else (other["of"] or other["with"]) if other else line.strip()
+        unticked = None if chosen else _NOT_TICKED.match(line)
+        name = chosen["of"] if chosen else (unticked["of"] or unticked["with"]) if unticked else line.strip()
         answer = _name_of(name, named)
-        if answer is None or answer in found:
+        if answer is None or answer in is_ticked:
             return set()
-        found[answer] = chosen is not None
-    return {answer for answer, chosen in found.items() if chosen} if len(found) > 1 else set()
+        is_ticked[answer] = chosen is not None
+    return {answer for answer, chosen in is_ticked.items() if chosen} if len(is_ticked) > 1 else set()
 
 
 def _name_of(text: str, named: Named) -> str | None:
@@ -72,20 +72,20 @@ def shares(text: str) -> dict[str, float]:
     if len(rows) == 2 and len(rows[0]) == len(rows[1]) and all(map(_is_number, rows[1])):
         return {name: float(number.rstrip(" %")) for name, number in zip(*rows, strict=True)}
     lines = [row[0] + ": " + row[1] for row in rows if len(row) == 2] if rows else text.splitlines()
-    found = [_SHARE.match(line) for line in lines]
-    if len(found) > 1 and all(found):
-        return _distinct((one["of"], one["number"]) for one in found if one is not None)
+    matches = [_SHARE.match(line) for line in lines]
+    if len(matches) > 1 and all(matches):
+        return _distinct((match["of"], match["number"]) for match in matches if match is not None)
     at, pairs = 0, []
-    while (one := _SHARE_IN_BRACKETS.match(text, at)) is not None:
-        pairs.append((one["of"], one["number"]))
-        at = one.end()
+    while (match := _SHARE_IN_BRACKETS.match(text, at)) is not None:
+        pairs.append((match["of"], match["number"]))
+        at = match.end()
     return _distinct(pairs) if len(pairs) > 1 and at == len(text) else {}
 
 
 def _distinct(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
     every = list(pairs)
-    found = {name: float(number) for name, number in every}
-    return found if len(found) == len(every) else {}
+    numbers = {name: float(number) for name, number in every}
+    return numbers if len(numbers) == len(every) else {}
 
 
 def _is_number(text: str) -> bool:
@@ -101,18 +101,18 @@ def likeliest(numbers: Mapping[str, float], named: Named) -> tuple[bool, str | N
         >>> likeliest({"yes": 0.08, "no": 0.92}, lambda name: name), likeliest({"a": 3, "b": 5}, lambda name: name)
         ((True, 'no'), (True, None))
     """
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for name, number in numbers.items():
         answer = named(name)
         if answer is None:
             return False, None
-        found[answer] = found.get(answer, 0.0) + number
-    if len(found) < 2:
+        totals[answer] = totals.get(answer, 0.0) + number
+    if len(totals) < 2:
         return False, None
-    whole = sum(found.values())
+    whole = sum(totals.values())
     scale = 100 if whole > 2 else 1
-    best = max(found, key=lambda answer: found[answer])
-    is_share = abs(whole / scale - 1) <= _WHOLE and found[best] > whole / 2
+    best = max(totals, key=lambda answer: totals[answer])
+    is_share = abs(whole / scale - 1) <= _WHOLE and totals[best] > whole / 2
     return True, best if is_share else None
 
 
@@ -140,7 +140,7 @@ def fields(text: str) -> dict[str, Any]:
         lines = [_FIELD.match(line) for line in text.splitlines()]
         if len(lines) < 2 or not all(lines):
             return {}
-        pairs = [(one["key"], one["value"]) for one in lines if one is not None]
+        pairs = [(match["key"], match["value"]) for match in lines if match is not None]
     if len(pairs) < max(2, len(rows)) or len({key for key, _ in pairs}) < len(pairs):
         return {}
     return {key: {"✓": "yes", "✗": "no"}.get(value, value) for key, value in pairs}

@@ -28,14 +28,14 @@ def read_free(reply: str, *, cut: bool = False) -> Reading:
     text = body(reply)
     if isinstance(text, Reading):
         return text
-    found = whole_object(text)
-    if found is not None:
-        values = [value for key, value in found.items() if is_answer_field(key) and isinstance(value, str)]
+    fields = whole_object(text)
+    if fields is not None:
+        values = [value for key, value in fields.items() if is_answer_field(key) and isinstance(value, str)]
         if len(values) == 1:
             return Reading(values[0].strip(), JSON)
-    said = _FINAL.findall(plain(text))
-    if said and (_MARKED.search(text) or len(set(said)) == 1):
-        return Reading(said[-1].strip(), STATED)
+    final_answers = _FINAL.findall(plain(text))
+    if final_answers and (_MARKED.search(text) or len(set(final_answers)) == 1):
+        return Reading(final_answers[-1].strip(), STATED)
     if declines(text):
         return unreadable(REFUSAL)
     if cut and not _SENTENCE_END.search(text):

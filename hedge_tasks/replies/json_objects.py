@@ -14,9 +14,9 @@ class Twice(dict[str, Any]):
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    same = all(found[key] == value and type(found[key]) is type(value) for key, value in pairs)
-    return found if same else Twice(found)
+    fields = dict(pairs)
+    is_consistent = all(fields[key] == value and type(fields[key]) is type(value) for key, value in pairs)
+    return fields if is_consistent else Twice(fields)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)

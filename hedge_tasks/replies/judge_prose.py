@@ -98,9 +98,9 @@ def ticked(text: str, values: Mapping[str, str]) -> str | None:
     return yes.pop() if len(yes) == 1 and no and not yes & no else None
 
 
-def flagged(found: Mapping[str, object], values: Mapping[str, str]) -> str | None:
+def flagged(fields: Mapping[str, object], values: Mapping[str, str]) -> str | None:
     """The outcome of an object with one flag an outcome: `{"supported": false, "hallucinated": true}`."""
-    flags = {values[normalise(key)]: value for key, value in found.items() if normalise(key) in values}
+    flags = {values[normalise(key)]: value for key, value in fields.items() if normalise(key) in values}
     if not flags or not all(isinstance(value, bool) for value in flags.values()):
         return None
     true = [key for key, value in flags.items() if value]
@@ -112,8 +112,8 @@ def flagged(found: Mapping[str, object], values: Mapping[str, str]) -> str | Non
 
 def abroad(text: str, values: Mapping[str, str]) -> str | None:
     """The outcome that a text of another language names in its own words, where it is one of the outcomes."""
-    said = judged_abroad(text)
-    return said if said in values.values() else None
+    outcome = judged_abroad(text)
+    return outcome if outcome in values.values() else None
 
 
 def at_the_end(text: str, values: Mapping[str, str]) -> str | None:
@@ -121,15 +121,15 @@ def at_the_end(text: str, values: Mapping[str, str]) -> str | None:
     spoken = "|".join(
         r"[\W_]+".join(map(re.escape, s.split())) for s in sorted(values, key=len, reverse=True) if len(s) > 3
     )
-    found = list(re.finditer(rf"(?<![a-z])(?:{spoken})(?![a-z])", text, re.IGNORECASE)) if spoken else []
+    matches = list(re.finditer(rf"(?<![a-z])(?:{spoken})(?![a-z])", text, re.IGNORECASE)) if spoken else []
     if (
-        len(found) != 1
-        or not is_foreign(text[: found[0].start()])
-        or not _COPULA_ABROAD.fullmatch(text, found[0].end())
+        len(matches) != 1
+        or not is_foreign(text[: matches[0].start()])
+        or not _COPULA_ABROAD.fullmatch(text, matches[0].end())
     ):
         return None
-    near = re.split(r"[.!?,;:]", text[max(0, found[0].start() - 40) : found[0].start()])[-1]
-    return None if denied_abroad(near) else values[normalise(found[0][0])]
+    near = re.split(r"[.!?,;:]", text[max(0, matches[0].start() - 40) : matches[0].start()])[-1]
+    return None if denied_abroad(near) else values[normalise(matches[0][0])]
 
 
 def read_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
@@ -145,26 +145,26 @@ def read_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
         return None
     spoken = "|".join(r"[\W_]+".join(map(re.escape, s.split())) for s in sorted(words, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w-])(?:{spoken})(?![\w-])")
-    stated = re.compile(
+    stating_words = re.compile(
         rf"(?:\b{_SUBJECT}(?:\s+here)?\s*,?\s*{_IS}|\bmaking\s+(?:it|this|the\s+\w+)(?:\s+an?)?\s|\b{_CALLS}|\b{_CONCLUDES}\b[,:]?(?:\s+(?:it|this|that|a|an|the|is))*)[\s:\"'(]*\Z"
     )
-    said = spelled_out(text)
+    spoken_text = spelled_out(text)
     start, named, last = 0, list[_Named](), ""
-    for sentence, end in _sentences(said):
-        found = list(_in_sentence(sentence, end - len(sentence), words, pattern, stated, judged))
-        named += found
+    for sentence, end in _sentences(spoken_text):
+        in_sentence = list(_in_sentence(sentence, end - len(sentence), words, pattern, stating_words, judged))
+        named += in_sentence
         last, start = (sentence, end) if sentence.strip() else (last, start)
-    claims = [one for one in named if one.stated]
-    if not claims or "" in {one.value for one in named if one.end > claims[-1].end}:
+    claims = [naming for naming in named if naming.stated]
+    if not claims or "" in {naming.value for naming in named if naming.end > claims[-1].end}:
         return None
     chosen = claims[-1]
-    if not chosen.final and {one.value for one in named} - {chosen.value} - ({""} if len(claims) == 1 else set()):
+    if not chosen.final and {naming.value for naming in named} - {chosen.value} - ({""} if len(claims) == 1 else set()):
         return None
-    behind = said[chosen.end :]
-    if any(one.value != chosen.value for one in named if one.end > chosen.end) or _GOES_ON.search(behind):
+    behind = spoken_text[chosen.end :]
+    if any(naming.value != chosen.value for naming in named if naming.end > chosen.end) or _GOES_ON.search(behind):
         return None
     if len(claims) == 1 or not chosen.final:
-        against, agrees = _AGAINST.search(_NOT_AGAINST.sub(" ", said)), _FOR.search(said)
+        against, agrees = _AGAINST.search(_NOT_AGAINST.sub(" ", spoken_text)), _FOR.search(spoken_text)
         if (chosen.value == "supported" and against) or (chosen.value == "hallucinated" and agrees and not against):
             return None
     return chosen.value
@@ -172,12 +172,12 @@ def read_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
 
 def _sentences(text: str) -> Iterator[tuple[str, int]]:
     at = 0
-    for found in _SENTENCE.finditer(text):
-        if found[0].startswith("?"):
-            at = found.end()
+    for end_mark in _SENTENCE.finditer(text):
+        if end_mark[0].startswith("?"):
+            at = end_mark.end()
             continue
-        yield text[at : found.start()], found.start()
-        at = found.end()
+        yield text[at : end_mark.start()], end_mark.start()
+        at = end_mark.end()
     yield text[at:], len(text)
 
 
@@ -186,44 +186,44 @@ def _in_sentence(
     start: int,
     words: Mapping[str, str],
     pattern: re.Pattern[str],
-    stated: re.Pattern[str],
+    stating_words: re.Pattern[str],
     judged: str,
 ) -> Iterator[_Named]:
     """The outcomes that a sentence names; "" in the place of one that nobody could tell."""
-    for found in pattern.finditer(sentence):
-        before = sentence[max(0, found.start() - 120) : found.start()]
-        spelled = normalise(found[0])
+    for match in pattern.finditer(sentence):
+        before = sentence[max(0, match.start() - 120) : match.start()]
+        spelled = normalise(match[0])
         value = words[spelled]
         previous = before.split()[-1:] or [""]
         if judged and f" {normalise(previous[0])} {spelled} " in f" {judged} ":
             continue
         if (
-            _SOME_ARE.match(sentence, found.end())
-            or _ON_CONDITION.match(sentence, found.end())
+            _SOME_ARE.match(sentence, match.end())
+            or _ON_CONDITION.match(sentence, match.end())
             or _OTHERWISE.search(before)
             or OF_ANY.match(sentence)
         ):
             continue  # "An answer is called supported if all of its claims follow"
-        is_open = _HARSH.match(sentence, found.end()) or leaves_open(before) or _WOULD_BE.search(before)
+        is_open = _HARSH.match(sentence, match.end()) or leaves_open(before) or _WOULD_BE.search(before)
         if is_open and (_IF.search(before) or not _CALLED.search(before)):
             continue
         denied = _DENIES.search(before)
         if denied and _NEITHER.search(denied[0]):
-            yield _Named("", False, False, start + found.end())
+            yield _Named("", False, False, start + match.end())
             continue
         if denied:
             before, value = before[: denied.start()] + " ", _other(value, words) or ""
-            if not value or not stated.search(before):
+            if not value or not stating_words.search(before):
                 continue
         elif _PARTLY.search(before):
-            yield _Named("", False, False, start + found.end())
+            yield _Named("", False, False, start + match.end())
             continue
-        is_stated = bool(stated.search(before))
-        if is_stated and _NOT_SAID.search(stated.sub("", before)):
-            yield _Named("", False, False, start + found.end())
+        is_stated = bool(stating_words.search(before))
+        if is_stated and _NOT_SAID.search(stating_words.sub("", before)):
+            yield _Named("", False, False, start + match.end())
             continue
         final = is_stated and bool(_SO.search(before))
-        yield _Named(value, is_stated, final, start + found.end())
+        yield _Named(value, is_stated, final, start + match.end())
 
 
 def _other(key: str, values: Mapping[str, str]) -> str | None:

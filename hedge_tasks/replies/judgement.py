@@ -70,8 +70,8 @@ class Judgement:
 class _Unclear(ValueError):
     """No single outcome; carries the reason among `REASONS` and what is wrong."""
 
-    def __init__(self, reason: str, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
         self.reason = reason
 
 
@@ -109,10 +109,10 @@ def _read(reply: str, values: Mapping[str, str], field: str, judged: str) -> Jud
     # Before thoughts are looked for, or an answer that makes a judge quote their mark could cut a verdict off.
     whole = whole_object(reply)
     if whole is None:
-        found = body(reply)
-        if isinstance(found, Reading):
-            raise _Unclear(found.basis, "the reply is empty" if not reply else REASONS[found.basis])
-        reply = found
+        spoken = body(reply)
+        if isinstance(spoken, Reading):
+            raise _Unclear(spoken.basis, "the reply is empty" if not reply else REASONS[spoken.basis])
+        reply = spoken
         whole = whole_object(reply)
     if whole is not None:
         return _one([whole], values, field)
@@ -120,24 +120,24 @@ def _read(reply: str, values: Mapping[str, str], field: str, judged: str) -> Jud
 
 
 def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
-    objects, rest = objects_in(text)
+    objects, remainder = objects_in(text)
     own = [o for source, o in objects if _field(o, field, values) is not None and not _quoted(source, judged)]
     if own:
-        said = _one(own, values, field)
+        judgement = _one(own, values, field)
         behind = plain(text[text.rfind("}") + 1 :])
-        others = {value for value, _ in _spoken(plain(rest), values, field, judged)} | _named(behind, values)
-        if others - {said.reading.value} or TAKES_BACK.search(behind):
+        others = {value for value, _ in _spoken(plain(remainder), values, field, judged)} | _named(behind, values)
+        if others - {judgement.reading.value} or TAKES_BACK.search(behind):
             raise _Unclear(CONTRADICTION, "the reply contradicts itself: its text says something else than its JSON")
-        return said
-    if objects and not rest.strip():
+        return judgement
+    if objects and not remainder.strip():
         raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
     said_plainly = _REPEATED.sub(r"\1", plain(text))
     if (tick := ticked(said_plainly, values)) is not None:
         return Judgement(Reading(tick, LINE), _line(text))
-    found = list(_spoken(said_plainly, values, field, judged, alone=True))
-    spoken = list(dict.fromkeys(value for value, _ in found))
+    namings = list(_spoken(said_plainly, values, field, judged, alone=True))
+    spoken = list(dict.fromkeys(value for value, _ in namings))
     if len(spoken) == 1:
-        behind = said_plainly[max(end for _, end in found) :]
+        behind = said_plainly[max(end for _, end in namings) :]
         keys = {spelled: key for spelled, key in values.items() if spelled == normalise(key)}
         if TAKES_BACK.search(behind) or _named(behind, keys) - {spoken[0]}:
             corrected = _of_prose(behind, values, judged) if TAKES_BACK.search(behind) else None
@@ -156,45 +156,45 @@ def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> J
 
 def _of_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
     """Statements of sentences, behind the last words that take something back."""
-    ends = [found.end() for found in TAKES_BACK.finditer(text)]
+    ends = [correction.end() for correction in TAKES_BACK.finditer(text)]
     text = text[max(ends, default=0) :]
     return read_prose(text, values, judged) or at_the_end(text, values) or abroad(text, values)
 
 
 def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:
     """The outcome that all the objects name."""
-    said: dict[str, str] = {}
-    for found in objects:
-        name = _field(found, field, values)
+    reasons_by_outcome: dict[str, str] = {}
+    for fields in objects:
+        name = _field(fields, field, values)
         if name is None:
             raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
-        if isinstance(found, Twice):
+        if isinstance(fields, Twice):
             raise _Unclear(CONTRADICTION, "the reply contradicts itself: a field is given twice")
-        outcome = outcome_of(found[name], values) if name else flagged(found, values)
+        outcome = outcome_of(fields[name], values) if name else flagged(fields, values)
         if outcome is None:
-            shown = json.dumps(found[name], ensure_ascii=False)[:80]
-            raise _Unclear(NOT_OFFERED, f"{field} is {shown}, which is none of the outcomes")
-        reason = found.get("reason")
+            value = json.dumps(fields[name], ensure_ascii=False)[:80]
+            raise _Unclear(NOT_OFFERED, f"{field} is {value}, which is none of the outcomes")
+        reason = fields.get("reason")
         if isinstance(reason, str) and _PLACEHOLDER.fullmatch(reason.strip()):
             raise _Unclear(NOTHING, "the reply copies the form that it was to fill in")
-        said.setdefault(outcome, reason if isinstance(reason, str) else "")
-    if len(said) > 1:
-        raise _Unclear(CONTRADICTION, f"the reply contradicts itself: {' and '.join(said)}")
-    [(outcome, reason)] = said.items()
+        reasons_by_outcome.setdefault(outcome, reason if isinstance(reason, str) else "")
+    if len(reasons_by_outcome) > 1:
+        raise _Unclear(CONTRADICTION, f"the reply contradicts itself: {' and '.join(reasons_by_outcome)}")
+    [(outcome, reason)] = reasons_by_outcome.items()
     return Judgement(Reading(outcome, JSON), _line(reason))
 
 
-def _field(found: Mapping[str, Any], field: str, values: Mapping[str, str]) -> str | None:
+def _field(fields: Mapping[str, Any], field: str, values: Mapping[str, str]) -> str | None:
     """The object's own name of a field, whatever its case, or another name for it; None where it has none, or several.
 
     "" where the object has a flag for each outcome instead.
     """
-    if field in found:
+    if field in fields:
         return field
-    names = [name for name in found if name.strip().casefold() == field.casefold()]
+    names = [name for name in fields if name.strip().casefold() == field.casefold()]
     if not names:
-        names = [name for name in found if is_answer_field(name) and outcome_of(found[name], values) is not None]
-    if not names and flagged(found, values) is not None:
+        names = [name for name in fields if is_answer_field(name) and outcome_of(fields[name], values) is not None]
+    if not names and flagged(fields, values) is not None:
         return ""
     return names[0] if len(names) == 1 else None
 
@@ -236,18 +236,18 @@ _REPEATED = re.compile(r"\A(\w{1,30})(?:\s+\1\b)+\W*\Z", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\.{3}|…")
 
 
-def outcome_of(said: object, values: Mapping[str, str]) -> str | None:
+def outcome_of(value: object, values: Mapping[str, str]) -> str | None:
     """The outcome that the value of a JSON field stands for; None where it is none.
 
     Args:
-        said: text or a whole number, such as 3, 3.0, "3" or "Supported".
+        value: text or a whole number, such as 3, 3.0, "3" or "Supported".
         values: as for `read_judgement`.
     """
-    if isinstance(said, float):
-        if not said.is_integer():
+    if isinstance(value, float):
+        if not value.is_integer():
             return None
-        said = int(said)
-    return values.get(normalise(str(said))) if isinstance(said, (str, int)) else None
+        value = int(value)
+    return values.get(normalise(str(value))) if isinstance(value, (str, int)) else None
 
 
 def _spoken(
@@ -280,15 +280,15 @@ def _spoken(
         if _TABLE.search(text):
             patterns.append(rf"\|\W{{0,6}}({words})\b{end}\W{{0,4}}(?=\||$|\n)")
     for pattern in patterns:
-        for found in re.finditer(pattern, text, re.IGNORECASE):
-            if _quoted(found[0], judged):
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            if _quoted(match[0], judged):
                 continue
             if (
-                _DENIED.match(text, found.end(1))
-                or "✗" in found[0][: found.start(1) - found.start()].rpartition("\n")[2]
+                _DENIED.match(text, match.end(1))
+                or "✗" in match[0][: match.start(1) - match.start()].rpartition("\n")[2]
             ):
-                raise _Unclear(CONTRADICTION, f"the reply names {found[1]!r} and denies it")
-            yield values[normalise(found[1])], found.end()
+                raise _Unclear(CONTRADICTION, f"the reply names {match[1]!r} and denies it")
+            yield values[normalise(match[1])], match.end()
 
 
 def _quoted(source: str, judged: str) -> bool:

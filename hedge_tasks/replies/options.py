@@ -133,33 +133,33 @@ class Options:
         return cores if (front or back) and len(cores) == len(every) and all(cores) else {}
 
     def at(self, text: str) -> Found | None:
-        if found := _LETTER.match(text):
-            letter = next(filter(None, found.groups())).upper()
+        if match := _LETTER.match(text):
+            letter = next(filter(None, match.groups())).upper()
             if letter not in self.texts:
                 # "I" and "a" are words before they are options.
-                return Found(OUTSIDE, found.end()) if letter != "I" else None
-            rest = text[found.end() :]
-            said = rest.lstrip(" )]")
-            own = said.casefold().startswith(self.texts[letter].casefold())
-            value = self._with_text(letter, rest)
-            after = _SENTENCE_END.split(said, maxsplit=1)[0]
-            if value == letter and not own and not _PUNCTUATED.match(said) and is_foreign(after):
+                return Found(OUTSIDE, match.end()) if letter != "I" else None
+            following = text[match.end() :]
+            own_text = following.lstrip(" )]")
+            own = own_text.casefold().startswith(self.texts[letter].casefold())
+            value = self._with_text(letter, following)
+            after = _SENTENCE_END.split(own_text, maxsplit=1)[0]
+            if value == letter and not own and not _PUNCTUATED.match(own_text) and is_foreign(after):
                 return None  # "(A) es incorrecta"
-            return Found(value, found.end() + (self._own_text(letter, rest) if value == letter else 0))
-        if found := _ORDINAL.match(text):
+            return Found(value, match.end() + (self._own_text(letter, following) if value == letter else 0))
+        if match := _ORDINAL.match(text):
             letters = sorted(self.texts)
-            at = _ORDINALS[found[1].casefold()]
-            return Found(letters[at] if at < len(letters) else OUTSIDE, found.end())
-        if (found := _NUMBERED.match(text)) and not any(map(_DIGIT.search, self.texts.values())):
+            at = _ORDINALS[match[1].casefold()]
+            return Found(letters[at] if at < len(letters) else OUTSIDE, match.end())
+        if (match := _NUMBERED.match(text)) and not any(map(_DIGIT.search, self.texts.values())):
             letters = sorted(self.texts)
-            return Found(letters[int(found[1]) - 1] if int(found[1]) <= len(letters) else OUTSIDE, found.end())
+            return Found(letters[int(match[1]) - 1] if int(match[1]) <= len(letters) else OUTSIDE, match.end())
         return self._text_at(text)
 
     def of_json(self, value: object) -> str | None:
         return spoken_number(value)
 
-    def of_object(self, found: Mapping[str, Any]) -> set[str]:
-        return {letter for letter, text in self.texts.items() for name in (letter, text) if _is_chosen(found, name)}
+    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
+        return {letter for letter, text in self.texts.items() for name in (letter, text) if _is_chosen(fields, name)}
 
     def said_back(self, text: str) -> set[str]:
         return set()
@@ -175,24 +175,24 @@ class Options:
         Where some are ticked, only these.
         """
         if "✓" in text:
-            ticked = {found[1] or found[2] for found in _TICKED.finditer(text)} & set(self.texts)
+            ticked = {tick[1] or tick[2] for tick in _TICKED.finditer(text)} & set(self.texts)
             return ticked
-        said = {letter for letter, _ in self._letters(text)}
-        return self._concluded(text) or said
+        letters = {letter for letter, _ in self._letters(text)}
+        return self._concluded(text) or letters
 
     def _letters(self, text: str) -> Iterator[tuple[str, int]]:
         """Letters that are named and not denied, with their ends."""
         before, was_denied = 0, False
-        for found in _LETTER_ANYWHERE.finditer(text):
-            letter = next(filter(None, found.groups()))
+        for match in _LETTER_ANYWHERE.finditer(text):
+            letter = next(filter(None, match.groups()))
             if (at := _ORDINALS.get(letter.casefold())) is not None and at < len(self.texts):
                 letter = sorted(self.texts)[at]
             if letter not in self.texts:
                 continue
             # "It is not (A) or (D)" denies both.
-            joined = was_denied and _JOINED.fullmatch(text, before, found.start())
-            was_denied = bool(joined) or self._denied(text, found.start(), found.end(found.lastindex or 0), letter)
-            before = found.end()
+            joined = was_denied and _JOINED.fullmatch(text, before, match.start())
+            was_denied = bool(joined) or self._denied(text, match.start(), match.end(match.lastindex or 0), letter)
+            before = match.end()
             if not was_denied:
                 yield letter, before
 
@@ -201,21 +201,21 @@ class Options:
         counted = {self._by_words.get((_normal(next(filter(None, m.groups()))),)) for m in _COUNTED.finditer(text)}
         if len(counted) == 1 and all(words[0].isalnum() and len(words) == 1 for words in self._by_words):
             return {letter for letter in counted if letter is not None}
-        said: set[str] = set()
-        for found in _CONCLUDES.finditer(text):
-            begun = _BREAK.split(text[max(0, found.start() - 200) : found.end()])[-1]
-            skipped = _AN_OPTION.match(text, found.end())
-            start = skipped.end() if skipped else found.end()
+        letters: set[str] = set()
+        for conclusion in _CONCLUDES.finditer(text):
+            begun = _BREAK.split(text[max(0, conclusion.start() - 200) : conclusion.end()])[-1]
+            skipped = _AN_OPTION.match(text, conclusion.end())
+            start = skipped.end() if skipped else conclusion.end()
             named = self.at(text[start : start + 400])
             if named is None or named.value not in self.texts or _NOT_CONCLUDED.search(begun):
                 continue
             end = start + named.end
-            rest = text[end : end + _NEAR]
-            others = self.mentioned(rest) | {value for value, _ in self._letters(rest)}
+            following = text[end : end + _NEAR]
+            others = self.mentioned(following) | {value for value, _ in self._letters(following)}
             if leaves_open(begun) or _DENIES_AFTER.match(text, end) or others - {named.value}:
                 return set()
-            said.add(named.value)
-        return said if len(said) == 1 else set()
+            letters.add(named.value)
+        return letters if len(letters) == 1 else set()
 
     def contradicts(self, text: str, value: str) -> bool:
         return bool(self.stated(text) - {value})
@@ -223,11 +223,11 @@ class Options:
     def mentioned(self, text: str) -> set[str]:
         """Options whose text stands somewhere and is not denied; "red" in "dark red" is no mention."""
         text = _IMPRESSION.split(text)[-1]
-        tokens = [(found[0], found.start(), found.end()) for found in _WORD.finditer(text)]
+        tokens = [(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
         tokens = [token for token in tokens if token[0].casefold() not in _ARTICLES]
         words = [_normal(token[0]) for token in tokens]
         sizes = sorted({len(option) for option in self._by_words}, reverse=True)
-        said, at, before, was_denied = set(), 0, 0, False
+        letters, at, before, was_denied = set(), 0, 0, False
         while at < len(words):
             for size in sizes:
                 letter = self._by_words.get(tuple(words[at : at + size])) if at + size <= len(words) else None
@@ -237,7 +237,7 @@ class Options:
                     joined = was_denied and _JOINED.fullmatch(text, before, start)
                     was_denied, before = bool(joined) or self._passed_over(text, start, end), end
                     if not was_denied and _AFTER_MENTION.match(text, end):
-                        said.add(letter)
+                        letters.add(letter)
                     at += size
                     break
             else:
@@ -245,14 +245,14 @@ class Options:
         # "The left lung is clear. The right one is not.": the right one is named, too.
         cores = {core[0]: letter for core, letter in self._by_core.items() if len(core) == 1 and core[0].isalpha()}
         named = set(words) & (cores.keys() - _NUMBERS.values())
-        return said | {cores[word] for word in named} if said else said
+        return letters | {cores[word] for word in named} if letters else letters
 
     def said_abroad(self, text: str) -> set[str]:
         """The options whose text stands in it, where the language is known and none of its words put them in doubt."""
         if not states_abroad(text):
             return set()
         return (
-            {self._by_text[found[0].casefold()] for found in self._any_text.finditer(text)} if self._by_text else set()
+            {self._by_text[match[0].casefold()] for match in self._any_text.finditer(text)} if self._by_text else set()
         )
 
     @cached_property
@@ -284,7 +284,7 @@ class Options:
         return bool(_DENIES_AFTER.match(text, own.end() if own else end))
 
     def _text_at(self, text: str) -> Found | None:
-        tokens = [(found[0], found.end()) for found in _WORD.finditer(text[:200])]
+        tokens = [(match[0], match.end()) for match in _WORD.finditer(text[:200])]
         tokens = [token for token in tokens if token[0].casefold() not in _ARTICLES]
         words = [_normal(word) for word, _ in tokens]
         if not words or text[:1] in ".,;:!?":
@@ -300,32 +300,32 @@ class Options:
                 return Found(letter, tokens[size - 1][1])
         return None
 
-    def _with_text(self, letter: str, rest: str) -> str:
+    def _with_text(self, letter: str, text: str) -> str:
         """The letter, or `SEVERAL` where the text behind it is another option's: "(B) blue"."""
-        if "\n" in rest[:3]:
+        if "\n" in text[:3]:
             return letter
-        rest = rest.lstrip(" .):,-\"']")
-        found = self._text_at(rest) or self._listed(rest)
-        if found is None:
+        text = text.lstrip(" .):,-\"']")
+        other_text = self._text_at(text) or self._listed(text)
+        if other_text is None:
             return letter
-        return letter if found.value == letter and not _NEXT.match(rest, found.end) else SEVERAL
+        return letter if other_text.value == letter and not _NEXT.match(text, other_text.end) else SEVERAL
 
-    def _own_text(self, letter: str, rest: str) -> int:
+    def _own_text(self, letter: str, text: str) -> int:
         """Characters up to where a letter's own text ends, which may follow it: "B. red"; 0 where it does not."""
-        blank = _BEFORE_TEXT.match(rest)
+        blank = _BEFORE_TEXT.match(text)
         start = blank.end() if blank else 0
-        found = self._text_at(rest[start:])
-        return start + found.end if found is not None and found.value == letter else 0
+        answer = self._text_at(text[start:])
+        return start + answer.end if answer is not None and answer.value == letter else 0
 
-    def _listed(self, rest: str) -> Found | None:
+    def _listed(self, text: str) -> Found | None:
         """The text of an option in front of the next letter, as a repeated question has it: "pink (B) red"."""
-        after = _NEXT.search(rest)
-        found = self._text_at(rest[: after.start()]) if after else None
-        return found if after and found and _NEXT.match(rest, found.end) else None
+        after = _NEXT.search(text)
+        answer = self._text_at(text[: after.start()]) if after else None
+        return answer if after and answer and _NEXT.match(text, answer.end) else None
 
 
-def _is_chosen(found: Mapping[str, Any], name: str) -> bool:
-    value = found.get(name)
+def _is_chosen(fields: Mapping[str, Any], name: str) -> bool:
+    value = fields.get(name)
     return value is True or (isinstance(value, str) and value.strip().casefold() in ("yes", "true", "correct"))
 
 
@@ -340,8 +340,8 @@ def _shared(every: Sequence[tuple[str, ...]]) -> int:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    said = (word for word in _WORD.findall(text) if word.casefold() not in _ARTICLES)
-    return tuple(_normal(word) for word in said if len(word) > 1 or word.isalnum())
+    kept_words = (word for word in _WORD.findall(text) if word.casefold() not in _ARTICLES)
+    return tuple(_normal(word) for word in kept_words if len(word) > 1 or word.isalnum())
 
 
 def _normal(word: str) -> str:

@@ -100,8 +100,8 @@ def declines(text: str) -> bool:
         >>> declines("I'm unable to see the image."), declines("I cannot see a dog in the image.")
         (True, False)
     """
-    said = " ".join(spelled_out(text).split())
-    return bool(_REFUSAL.search(said) or _AS_AN_AI.search(said))
+    spoken = " ".join(spelled_out(text).split())
+    return bool(_REFUSAL.search(spoken) or _AS_AN_AI.search(spoken))
 
 
 def doubts(text: str) -> bool:

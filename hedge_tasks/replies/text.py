@@ -8,6 +8,7 @@ import unicodedata
 from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies.abroad import FOREIGN
 from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
+from hedge_tasks.replies.word_sets import word_set
 
 LONGEST_READ = 20_000
 """Characters that are read of a reply once its thoughts are gone: half from its beginning, half from its end."""
@@ -66,123 +67,17 @@ _MARKS = frozenset("✓✔✅☑✗✘❌✖✕❎")
 """That are an answer without any word."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ENGLISH = frozenset(
-    (
-        *("the", "is", "are", "was", "were", "an", "of", "in", "on", "to", "and", "or", "not", "yes", "it"),
-        *(
-            "this",
-            "that",
-            "there",
-            "i",
-            "you",
-            "we",
-            "because",
-            "since",
-            "as",
-            "for",
-            "with",
-            "be",
-            "can",
-            "does",
-            "do",
-        ),
-        *(
-            "but",
-            "so",
-            "at",
-            "by",
-            "from",
-            "has",
-            "have",
-            "only",
-            "absent",
-            "present",
-            "visible",
-            "seen",
-            "both",
-            "than",
-        ),
-    )
+_ENGLISH = word_set(
+    "the is are was were an of in on to and or not yes it this that there i you we because since as for with be "
+    "can does do but so at by from has have only absent present visible seen both than"
 )
-_FOREIGN = frozenset(
-    (
-        *(
-            "el",
-            "la",
-            "los",
-            "las",
-            "una",
-            "es",
-            "está",
-            "esta",
-            "este",
-            "son",
-            "que",
-            "del",
-            "muy",
-            "hay",
-            "ni",
-            "pero",
-        ),
-        *("le", "les", "des", "du", "est", "sont", "une", "dans", "pas", "et", "qui", "sur", "il", "n'est", "l'image"),
-        *(
-            "der",
-            "das",
-            "ist",
-            "sind",
-            "nicht",
-            "und",
-            "ein",
-            "eine",
-            "auf",
-            "mit",
-            "kein",
-            "keine",
-            "im",
-            "zu",
-            "sich",
-        ),
-        *(
-            "lo",
-            "gli",
-            "di",
-            "è",
-            "sono",
-            "nella",
-            "che",
-            "questa",
-            "um",
-            "uma",
-            "não",
-            "em",
-            "são",
-            "na",
-            "os",
-            "foto",
-        ),
-        *(
-            "het",
-            "een",
-            "van",
-            "niet",
-            "geen",
-            "op",
-            "zijn",
-            "er",
-            "är",
-            "inte",
-            "och",
-            "det",
-            "ikke",
-            "og",
-            "på",
-            "som",
-        ),
-        *("nie", "jest", "się", "je", "není", "bir", "ve", "bu", "değil", "yok", "var", "yang", "adalah", "ini", "itu"),
-        *("ang", "ng", "sa", "không", "có", "là", "este", "és", "egy", "nem", "ei", "ja", "kuvassa", "adalah"),
-        *("correcta", "incorrecta", "incorrecto", "correcto", "falsch", "richtig", "faux", "fausse", "falsa", "falso"),
-        *("vero", "corretta", "errata", "errada", "correta", "juste", "respuesta", "antwort", "réponse", "resposta"),
-    )
+_FOREIGN = word_set(
+    "el la los las una es está esta este son que del muy hay ni pero le les des du est sont une dans pas et qui "
+    "sur il n'est l'image der das ist sind nicht und ein eine auf mit kein keine im zu sich lo gli di è sono "
+    "nella che questa um uma não em são na os foto het een van niet geen op zijn er är inte och det ikke og på "
+    "som nie jest się je není bir ve bu değil yok var yang adalah ini itu ang ng sa không có là és egy nem ei ja "
+    "kuvassa correcta incorrecta incorrecto correcto falsch richtig faux fausse falsa falso vero corretta errata "
+    "errada correta juste respuesta antwort réponse resposta"
 )
 _NO_LATIN = 0.3
 
@@ -207,8 +102,8 @@ def _own_turn(text: str) -> str:
     """A reply without the turns that its author makes up: what is asked next, and the question before its answer."""
     text = text[begun.end() :] if (begun := _ASKS_FIRST.match(text)) else text
     further = _NEXT_TURN.search(text)
-    said = text[: further.start()] if further else text
-    return said if any(character.isalnum() for character in said) else text
+    own_part = text[: further.start()] if further else text
+    return own_part if any(character.isalnum() for character in own_part) else text
 
 
 def plain(text: str) -> str:
@@ -242,8 +137,8 @@ def is_foreign(text: str) -> bool:
     return foreign > sum(word in _ENGLISH for word in words)
 
 
-def _inner(found: re.Match[str]) -> str:
-    return found[1].strip()
+def _inner(match: re.Match[str]) -> str:
+    return match[1].strip()
 
 
 _NOT_SPELLED = re.compile(r"n't\b|(?<=\b(?:is|do))nt\b|(?<=\b(?:are|was|did|has))nt\b|(?<=\b(?:does|were|have))nt\b")

@@ -12,6 +12,7 @@ from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_n
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import OF_ANY, leaves_open
 from hedge_tasks.replies.text import spelled_out
+from hedge_tasks.replies.word_sets import word_set
 
 FACTUAL, HALLUCINATED, NOT_SURE = "0", "1", "2"
 
@@ -23,15 +24,11 @@ _BAD = (
     r"|fabricated|made[ -]up|unsupported|misleading|invented|inconsistent|erroneous|invalid|mistaken|unfounded"
     r"|untruthful|unreliable|contradicted|fictitious)"
 )
-_DENIES = frozenset(
-    ("not", "no", "never", "hardly", "barely", "scarcely", "neither", "nor", "without", "lacks", "unlikely", "non")
-)
+_DENIES = word_set("not no never hardly barely scarcely neither nor without lacks unlikely non")
 _DENIES_IN_WORDS = re.compile(
     r"\b(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of)\b"
 )
-_PARTLY_WORDS = frozenset(
-    ("partly", "partially", "mostly", "somewhat", "largely", "nearly", "almost", "generally", "broadly", "half")
-)
+_PARTLY_WORDS = word_set("partly partially mostly somewhat largely nearly almost generally broadly half")
 _BEFORE = (
     r"(?:(?:far from|anything but|by no means|in no way|nowhere near|free (?:of|from)|devoid of|in fact|not|no|never"
     r"|non|neither|without|half|quite|very|rather|so|also|both|all|any|an?|be|seem|to be|\w+ly|hardly|barely|scarcely"
@@ -92,55 +89,55 @@ class Verdicts:
     says_no: ClassVar[bool] = False
 
     def at(self, text: str) -> Found | None:
-        if found := _DIGIT.match(text):
-            return Found(found[1] if found[1] in self.offered else OUTSIDE, found.end())
-        if (found := _SPELLED.match(text)) and (digit := _DIGIT_NAMES[found[1].casefold()]) in self.offered:
-            return Found(digit, found.end())
-        if found := _FLAG.match(text):
-            return Found(HALLUCINATED if found[1] else FACTUAL, found.end())
-        if found := _UNSURE.match(text):
-            return Found(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, found.end())
+        if match := _DIGIT.match(text):
+            return Found(match[1] if match[1] in self.offered else OUTSIDE, match.end())
+        if (match := _SPELLED.match(text)) and (digit := _DIGIT_NAMES[match[1].casefold()]) in self.offered:
+            return Found(digit, match.end())
+        if match := _FLAG.match(text):
+            return Found(HALLUCINATED if match[1] else FACTUAL, match.end())
+        if match := _UNSURE.match(text):
+            return Found(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, match.end())
         mark = _LETTERED.match(text)
-        if found := _WORDS.match(text, mark.end() if mark else 0):
-            if _LEGEND.match(text, found.end()):
+        if match := _WORDS.match(text, mark.end() if mark else 0):
+            if _LEGEND.match(text, match.end()):
                 return None
-            if (value := _sign(found["before"], found["bad"] is not None)) is not None:
-                return Found(value, found.end())
-            return Found(SEVERAL, found.end())
+            if (value := _sign(match["before"], match["bad"] is not None)) is not None:
+                return Found(value, match.end())
+            return Found(SEVERAL, match.end())
         return None
 
-    def of_object(self, found: Mapping[str, Any]) -> set[str]:
-        said = set()
-        for key, value in found.items():
+    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
+        verdicts = set()
+        for key, value in fields.items():
             named = _KEY.fullmatch(re.sub(r"[\s_-]+", "_", key.strip().casefold()))
             flag = _FLAGS.get(value.strip().casefold()) if isinstance(value, str) else value
             if named and isinstance(flag, bool):
-                said.add(HALLUCINATED if flag == (named[2] is not None) else FACTUAL)
-        return said
+                verdicts.add(HALLUCINATED if flag == (named[2] is not None) else FACTUAL)
+        return verdicts
 
     def of_json(self, value: object) -> str | None:
         return spoken_number(value)
 
     def stated(self, text: str) -> set[str]:
-        said: set[str] = set()
+        verdicts: set[str] = set()
         for clause in _CLAUSE.split(spelled_out(text)):
             clause = " ".join(clause.split())
             if leaves_open(clause) or OF_ANY.match(clause):
                 continue
-            for found in _CLAIM.finditer(clause):
-                claimed = None if _PARTLY.search(clause) else _claimed(found)
-                said |= {FACTUAL, HALLUCINATED} if claimed is None else {claimed}
-        return said
+            for match in _CLAIM.finditer(clause):
+                claimed = None if _PARTLY.search(clause) else _claimed(match)
+                verdicts |= {FACTUAL, HALLUCINATED} if claimed is None else {claimed}
+        return verdicts
 
     def said_back(self, text: str) -> set[str]:
-        said = self.stated(text)
-        return {value for value in said if len(said) == 1 and not self.opposed(text, value)}
+        verdicts = self.stated(text)
+        return {value for value in verdicts if len(verdicts) == 1 and not self.opposed(text, value)}
 
     def opposed(self, text: str, value: str) -> bool:
         if value == NOT_SURE:
             return False
-        said = (_sign(found["before"], found["bad"] is not None) for found in _POLAR.finditer(spelled_out(text)))
-        return any(other != value for other in said)
+        verdicts = (_sign(match["before"], match["bad"] is not None) for match in _POLAR.finditer(spelled_out(text)))
+        return any(verdict != value for verdict in verdicts)
 
     def contradicts(self, text: str, value: str) -> bool:
         return bool(self.stated(text) - {value})
@@ -155,16 +152,16 @@ class Verdicts:
         return NOT_SURE if NOT_SURE in self.offered else None
 
 
-def _claimed(found: re.Match[str]) -> str | None:
-    if found["none"] is not None or found["nothing"] is not None:
+def _claimed(match: re.Match[str]) -> str | None:
+    if match["none"] is not None or match["nothing"] is not None:
         return FACTUAL
-    if found["made"] is not None or found["found"] is not None:
+    if match["made"] is not None or match["found"] is not None:
         return HALLUCINATED
-    if found["called"] is not None:
-        return FACTUAL if found["bad_call"] is not None else HALLUCINATED
-    wrong = found["some"] is not None or found["bad"] is not None
-    value = _sign((found["some"] if found["some"] is not None else found["between"]) or "", wrong)
-    if value is None or not _NOT_THAT.search(found.string, 0, found.start()):
+    if match["called"] is not None:
+        return FACTUAL if match["bad_call"] is not None else HALLUCINATED
+    wrong = match["some"] is not None or match["bad"] is not None
+    value = _sign((match["some"] if match["some"] is not None else match["between"]) or "", wrong)
+    if value is None or not _NOT_THAT.search(match.string, 0, match.start()):
         return value
     return FACTUAL if value == HALLUCINATED else HALLUCINATED
 

@@ -13,6 +13,7 @@ from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
 from hedge_tasks.replies.text import is_foreign, plain, spelled_out
+from hedge_tasks.replies.word_sets import word_set
 
 YES, NO = "yes", "no"
 
@@ -31,10 +32,6 @@ _FOREIGN_NO = (
     "нет не nein いいえ 不是 没有 否 不 não لا كلا नहीं không hayır nie όχι לא nem ne ei ні خیر نه نہیں না இல்லை tidak"
     " bukan hapana ไม่ ไม่ใช่ 아니요 아니오 아뇨 nee nej nei nu non"
 )
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 def _any_of(words: str) -> str:
@@ -110,81 +107,20 @@ _PRESENCE = frozenset(
 )
 _NAMES = frozenset(["object", "finding", "class", "name", "target", "item", "entity"])
 
-_STOP = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "can",
-        "could",
-        "will",
-        "would",
-        "has",
-        "have",
-        "had",
-        "there",
-        "any",
-        "a",
-        "an",
-        "the",
-        "this",
-        "that",
-        "these",
-        "those",
-        "it",
-        "its",
-        "of",
-        "on",
-        "in",
-        "at",
-        "to",
-        "for",
-        "with",
-        "by",
-        "from",
-        "and",
-        "or",
-        "some",
-        "you",
-        "see",
-        "be",
-        "being",
-        "image",
-        "picture",
-        "photo",
-        "photograph",
-        "show",
-        "shown",
-        "shows",
-        "contain",
-        "contains",
-        "visible",
-        "present",
-        "appear",
-        "appears",
-        "object",
-        "i",
-        "depicted",
-        "seen",
-        "sign",
-        "evidence",
-        "indication",
-        "scene",
-    ]
+_STOP = word_set(
+    "is are was were do does did can could will would has have had there any a an the this that these those it "
+    "its of on in at to for with by from and or some you see be being image picture photo photograph show shown "
+    "shows contain contains visible present appear appears object i depicted seen sign evidence indication scene"
 )
 # What a question asks with, and not about: "does the patient exhibit symptoms consistent with".
-_FRAME = _words(
+_FRAME = word_set(
     "investigate further warrant worth likely "
     "opinion expert medical assessment based patient exhibit symptom consistent potential possible possibility "
     "diagnosis case clinical suggest suggestive indicate indicative indicat indication suspect suspicion observe "
     "observ identify detect confirm ascertain whether we should consider concern examin visual inspection presence "
     "exist according think believe say tell notice information your finding "
 )
-_LOOKS_FOR = _words(
+_LOOKS_FOR = word_set(
     "presence symptom consistent possibility diagnosis suggest suggestive indicate indicative indicat indication "
     "observe observ identify detect notice exist evidence sign "
 )
@@ -221,7 +157,7 @@ _FINDING_LINE = re.compile(
     r"|(?:(?<=impression:)|(?<=diagnosis:)|(?<=conclusion:))\s*(?:\d\.\s*)?(?P<one>[a-z-]+)"
     r"(?: without [^.;\n]{1,80})?\s*(?=\.|\Z)"
 )
-_OF_FINDINGS = _words(
+_OF_FINDINGS = word_set(
     "small large big tiny mild moderate severe minimal marked left right bilateral apical basal basilar upper lower "
     "middle acute chronic subtle extensive mild-to-moderate moderate-to-severe right-sided left-sided trace lobar "
     "diffuse focal new stable there is are a an the "
@@ -243,162 +179,29 @@ _IRREGULAR = {
     "mice": "mouse",
     "knives": "knife",
 }
-_PREPOSITIONS = frozenset(
-    [
-        "on",
-        "in",
-        "at",
-        "near",
-        "behind",
-        "under",
-        "over",
-        "next",
-        "beside",
-        "with",
-        "by",
-        "of",
-        "wearing",
-        "holding",
-        "between",
-        "above",
-    ]
-)
+_PREPOSITIONS = word_set("on in at near behind under over next beside with by of wearing holding between above")
 
-_NOUN_DENIED = frozenset(
-    ["0", "no", "without", "neither", "nor", "lacks", "lack", "lacking", "zero", "devoid", "absence", "negative"]
-)
+_NOUN_DENIED = word_set("0 no without neither nor lacks lack lacking zero devoid absence negative")
 _GONE = frozenset(["absent", "missing", "nowhere", "invisible", "lacking"])
-_SEEN = frozenset(
-    [
-        "visible",
-        "present",
-        "seen",
-        "there",
-        "here",
-        "shown",
-        "depicted",
-        "detected",
-        "found",
-        "identified",
-        "in",
-        "evident",
-        "noted",
-    ]
+_SEEN = word_set("visible present seen there here shown depicted detected found identified in evident noted")
+_VERBS = word_set(
+    "is are was were shows show showing contains contain has have see sees depicts depict features feature "
+    "includes include appears appear sits stands lies lying sitting standing visible present seen reveals "
+    "demonstrates suggests indicates walks holds wears can consistent keeping compatible typical characteristic "
+    "diagnostic suggestive indicative displays captures exists looks seems"
 )
-_VERBS = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "shows",
-        "show",
-        "showing",
-        "contains",
-        "contain",
-        "has",
-        "have",
-        "see",
-        "sees",
-        "depicts",
-        "depict",
-        "features",
-        "feature",
-        "includes",
-        "include",
-        "appears",
-        "appear",
-        "sits",
-        "stands",
-        "lies",
-        "lying",
-        "sitting",
-        "standing",
-        "visible",
-        "present",
-        "seen",
-        "reveals",
-        "demonstrates",
-        "suggests",
-        "indicates",
-        "walks",
-        "holds",
-        "wears",
-        "can",
-        "consistent",
-        "keeping",
-        "compatible",
-        "typical",
-        "characteristic",
-        "diagnostic",
-        "suggestive",
-        "indicative",
-        "displays",
-        "captures",
-        "exists",
-        "looks",
-        "seems",
-    ]
-)
-_SAYS_NOTHING = frozenset(
-    (
-        *(*_STOP, *_NOUN_DENIED, *_GONE, *_SEEN, *_VERBS, "not", "indeed", "clearly", "clear", "obviou", "definite"),
-        *("according", "based", "provided", "given", "patient", "human", "assistant", "answer", "also", "any", "one"),
-        *(
-            "xray",
-            "x-ray",
-            "ct",
-            "mri",
-            "scan",
-            "film",
-            "radiograph",
-            "medical",
-            "ultrasound",
-            "slice",
-            "view",
-            "which",
-        ),
-        *(
-            "small",
-            "large",
-            "big",
-            "tiny",
-            "mild",
-            "moderate",
-            "severe",
-            "minimal",
-            "left",
-            "right",
-            "bilateral",
-            "chest",
-        ),
-        *(
-            "corner",
-            "foreground",
-            "background",
-            "center",
-            "middle",
-            "side",
-            "lower",
-            "upper",
-            "top",
-            "bottom",
-            "right-sided",
-        ),
-        *(
-            "left-sided",
-            "think",
-            "believe",
-            "confirm",
-            "shown",
-            "single",
-            "two",
-            "several",
-            "these",
-            "here",
-            "identified",
-        ),
-        *("look", "seem", "appear", "we", "longer", "such", "thing"),
+_SAYS_NOTHING = (
+    _STOP
+    | _NOUN_DENIED
+    | _GONE
+    | _SEEN
+    | _VERBS
+    | word_set(
+        "not indeed clearly clear obviou definite according based provided given patient human assistant answer also "
+        "any one xray x-ray ct mri scan film radiograph medical ultrasound slice view which small large big tiny mild "
+        "moderate severe minimal left right bilateral chest corner foreground background center middle side lower "
+        "upper top bottom right-sided left-sided think believe confirm shown single two several these here identified "
+        "look seem appear we longer such thing"
     )
 )
 # "The lungs are clear" says no to what lungs are clear of.
@@ -406,36 +209,11 @@ _NORMAL = re.compile(
     r"(?:the |both )?(?P<of>[a-z-]+(?: [a-z-]+)?) (?:is|are|appears?|looks?)(?: to be)? (?:\w+ly )?"
     r"(?:clear|normal|unremarkable)(?: bilaterally| throughout| in (?:size|shape|appearance))?"
 )
-_NOT_NORMAL = frozenset(
-    ["enlarged", "dilated", "abnormal", "widened", "inflamed", "swollen", "thickened", "displaced", "collapsed"]
-)
-_FINDINGS = frozenset(
-    (
-        *(
-            "abnormal",
-            "abnormality",
-            "lesion",
-            "mass",
-            "nodule",
-            "tumor",
-            "fracture",
-            "pathology",
-            "disease",
-            "hemorrhage",
-        ),
-        *("infarct", "stroke", "effusion", "consolidation", "opacity", "edema", "pneumonia", "cyst", "calcification"),
-        *(
-            "defect",
-            "injury",
-            "metastasis",
-            "hernia",
-            "abscess",
-            "aneurysm",
-            "obstruction",
-            "perforation",
-            "infiltrate",
-        ),
-    )
+_NOT_NORMAL = word_set("enlarged dilated abnormal widened inflamed swollen thickened displaced collapsed")
+_FINDINGS = word_set(
+    "abnormal abnormality lesion mass nodule tumor fracture pathology disease hemorrhage infarct stroke effusion "
+    "consolidation opacity edema pneumonia cyst calcification defect injury metastasis hernia abscess aneurysm "
+    "obstruction perforation infiltrate"
 )
 _FINDING_ENDING = re.compile(r"(?:itis|oma|osis|megaly|pathy|thorax|ectasis|rrhage|phrosis|cele|emia|plasia|trophy)$")
 _FIELD = re.compile(
@@ -443,16 +221,11 @@ _FIELD = re.compile(
     r"|yes|present|positive|true|visible)\W*$"
 )
 _THERE_IS = re.compile(r"\w+\W+(?:there (?:is|are)|i (?:can )?see|it shows) (?P<what>[^.,;!?\n]{1,60})", re.IGNORECASE)
-_PRONOUNS = frozenset(
-    (
-        *("one", "some", "two", "three", "several", "many", "few", "it", "them", "a", "an", "indeed", "clearly", "at"),
-        *("least", "more", "than", "in", "on", "the", "image", "picture"),
-    )
+_PRONOUNS = word_set(
+    "one some two three several many few it them a an indeed clearly at least more than in on the image picture"
 )
-_SHOWS = frozenset(["show", "contain", "depict", "include", "reveal", "demonstrate", "display", "feature", "have"])
-_PICTURES = frozenset(
-    ["scan", "image", "picture", "study", "examination", "exam", "x-ray", "xray", "film", "radiograph"]
-)
+_SHOWS = word_set("show contain depict include reveal demonstrate display feature have")
+_PICTURES = word_set("scan image picture study examination exam x-ray xray film radiograph")
 _ABNORMAL = re.compile(r"\b(?:an )?abnormal\b")
 _OF_LUNGS = frozenset(
     ["pneumonia", "consolidation", "infiltrate", "infiltration", "opacity", "edema", "mass", "nodule"]
@@ -508,25 +281,7 @@ _IS_ONE = re.compile(
 _IS_THIS_A = re.compile(
     r"\W*(?:is|are|was) (?:this|it|that|these|the (?:image|picture|scan|photo|patient|person))\b", re.IGNORECASE
 )
-_SUBJECTS = frozenset(
-    (
-        "it",
-        "this",
-        "that",
-        "image",
-        "picture",
-        "scan",
-        "photo",
-        "view",
-        "one",
-        "mri",
-        "ct",
-        "sequence",
-        "plane",
-        "patient",
-        "person",
-    )
-)
+_SUBJECTS = word_set("it this that image picture scan photo view one mri ct sequence plane patient person")
 _OPEN_NUMBER = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
 _ONLY_NOT = re.compile(
     r"\b(?:(?:am |is |are )?(?:unable|not able) to|fail(?:s|ed)? to|could not|i doubt(?: that)?"
@@ -573,11 +328,11 @@ class YesNo:
         """The words of a question ("Is there a dog in the image?") or of the name of what it asks for ("a dog")."""
         marked = {mark.casefold(): answer.casefold() for mark, answer in _MARKED.findall(question)}
         if set(marked.values()) == {YES, NO} and len(marked) == 2:
-            asked = cls.of(_MARKED.sub(" ", question).strip())
-            return replace(asked, marks=tuple(marked.items()))
-        said = _WHERE.sub(" ", _INTRODUCED.sub("", spelled_out(plain(question.rsplit("\n", 1)[-1]))))
-        said = _PICTURE_SHOWS.sub("does it ", said.strip())
-        words = _WORD.findall(said)
+            unmarked = cls.of(_MARKED.sub(" ", question).strip())
+            return replace(unmarked, marks=tuple(marked.items()))
+        spoken = _WHERE.sub(" ", _INTRODUCED.sub("", spelled_out(plain(question.rsplit("\n", 1)[-1]))))
+        spoken = _PICTURE_SHOWS.sub("does it ", spoken.strip())
+        words = _WORD.findall(spoken)
         exists = words[:2] in (["is", "there"], ["are", "there"]) or not {"is", "are", "does", "do"} & set(words[:1])
         shows = words[:1] in (["does"], ["do"]) and not _SHOWS.isdisjoint(words[1:7])
         exists = exists or shows
@@ -595,33 +350,33 @@ class YesNo:
         return cls(keys, head, exists and not negated, negated, question.rsplit("\n", 1)[-1])
 
     def at(self, text: str) -> Found | None:
-        if found := _BOTH.match(text):
-            return Found(SEVERAL, found.end())
-        if self.marks and (found := _MARK_ONLY.match(text)) and (value := dict(self.marks).get(found[1].casefold())):
-            return Found(value if (found["said"] or value).casefold() == value else SEVERAL, found.end())
-        if (told := self._in_one_word(text)) is not None:
-            return told
-        if (found := _TAK.match(text)) and _ASKED_IN_POLISH.match(self.asked):
-            return Found(YES, found.end())
-        if found := _NONE_OF_THESE.match(text):
-            return Found(OUTSIDE, found.end())
-        if found := _MARK.match(text):
-            return Found(YES if found[1] == "✓" else NO, found.end())
+        if match := _BOTH.match(text):
+            return Found(SEVERAL, match.end())
+        if self.marks and (match := _MARK_ONLY.match(text)) and (value := dict(self.marks).get(match[1].casefold())):
+            return Found(value if (match["said"] or value).casefold() == value else SEVERAL, match.end())
+        if (one_word := self._in_one_word(text)) is not None:
+            return one_word
+        if (match := _TAK.match(text)) and _ASKED_IN_POLISH.match(self.asked):
+            return Found(YES, match.end())
+        if match := _NONE_OF_THESE.match(text):
+            return Found(OUTSIDE, match.end())
+        if match := _MARK.match(text):
+            return Found(YES if match[1] == "✓" else NO, match.end())
         if _SI.match(text) and language_of(text[:200]) == "fr":
             return None  # it contradicts a question with a negation
         for value, pattern in ((NO, _NO_WORD), (YES, _YES_WORD)):
-            if found := pattern.match(text):
-                return Found(value, found.end())
+            if match := pattern.match(text):
+                return Found(value, match.end())
         return None
 
     def _in_one_word(self, text: str) -> Found | None:
         if self.exists or (not self.negated and _THERE.search(self.asked)):
             for value, pattern in ((YES, _THERE), (NO, _NOT_THERE)):
-                if found := pattern.match(text):
-                    return Found(value, found.end())
-        about = {"normal", "abnormal"} & set(self.keys)
-        if len(about) == 1 and not self.negated and (found := _IS_NORMAL.match(text)):
-            return Found(YES if (found["not"] is None) == ("normal" in about) else NO, found.end())
+                if match := pattern.match(text):
+                    return Found(value, match.end())
+        polarity = {"normal", "abnormal"} & set(self.keys)
+        if len(polarity) == 1 and not self.negated and (match := _IS_NORMAL.match(text)):
+            return Found(YES if (match["not"] is None) == ("normal" in polarity) else NO, match.end())
         return None
 
     def of_json(self, value: object) -> str | None:
@@ -630,48 +385,48 @@ class YesNo:
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
         text = self._of_its_side(text)
-        said = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
-        said |= self._as_finding(text)
-        if YES in said and self._elsewhere(text):
+        answers = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
+        answers |= self._as_finding(text)
+        if YES in answers and self._elsewhere(text):
             return set()  # "There is a mass, but it is in the right lung", of the left one
-        if said:
-            return said
+        if answers:
+            return answers
         # "It shows the liver, with a mass in it": what was asked stands in more than one clause.
         sentences = re.split(r"[.!]\s|\n", _QUESTION.sub(" ", spelled_out(text)))
         return {YES} & {self._clause(" ".join(sentence.split())) for sentence in sentences if sentence.strip()}
 
-    def of_object(self, found: Mapping[str, Any]) -> set[str]:
-        said = set()
-        names = [value for key, value in found.items() if key.casefold() in _NAMES and isinstance(value, str)]
+    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
+        answers = set()
+        names = [value for key, value in fields.items() if key.casefold() in _NAMES and isinstance(value, str)]
         stems = {_stem(word) for name in names for word in _WORD.findall(name.casefold())}
         mine = not names or self.head in stems or bool(set(self.keys) & stems)
-        flags = [key for key in found if key.casefold().replace("_", " ") in _PRESENCE]
-        for key, value in found.items():
+        flags = [key for key in fields if key.casefold().replace("_", " ") in _PRESENCE]
+        for key, value in fields.items():
             words = {_stem(word) for word in _WORD.findall(key.casefold().replace("_", " ")) if word not in _STOP}
             flag = self.at(value) if isinstance(value, str) else None
             text = self.of_json(value) if flag is None else flag.value
             if text not in (YES, NO):
                 continue
             # `{"bicycle": false}`, and any name where it is the only one: `{"present": true}`.
-            if (set(self.keys) >= words and (words or len(found) == 1)) or (self.exists and mine and flags == [key]):
-                said.add(text)
+            if (set(self.keys) >= words and (words or len(fields) == 1)) or (self.exists and mine and flags == [key]):
+                answers.add(text)
             elif words == {"abnormal"} and "normal" in self.keys and not self.negated:
-                said.add(NO if text == YES else YES)
-        return said
+                answers.add(NO if text == YES else YES)
+        return answers
 
     def said_back(self, text: str) -> set[str]:
         """Those whose clause has the question's words and none besides that tell of something else."""
-        said = self._as_field(text)
+        answers = self._as_field(text)
         for clause in _clauses(text):
             normal = _NORMAL.fullmatch(clause)
             if normal and {_stem(word) for word in _WORD.findall(normal["of"])} <= _PICTURES:
-                said |= set(filter(None, [self._by_normal(normal)]))
+                answers |= set(filter(None, [self._by_normal(normal)]))
             raw = set(_WORD.findall(self._in_its_words(clause)))
             words = {_stem(word) for word in raw}
-            other = {word for word in raw - _SAYS_NOTHING if _stem(word) not in (*self.keys, *_FRAME)}
-            if self.keys and set(self.keys) <= words and not other and (value := self._clause(clause)):
-                said.add(value)
-        return said
+            strange_words = {word for word in raw - _SAYS_NOTHING if _stem(word) not in (*self.keys, *_FRAME)}
+            if self.keys and set(self.keys) <= words and not strange_words and (value := self._clause(clause)):
+                answers.add(value)
+        return answers
 
     def opposed(self, text: str, value: str) -> bool:
         if self.stated(text) - {value}:
@@ -688,15 +443,15 @@ class YesNo:
         if foreign := is_foreign(text):
             # "Ja, die Aufnahme ist unscharf, aber" grants something else.
             sentences = [s for s in sentences if not contrasts_abroad(s)]
-        begun = {found.value for s in sentences if (found := self.at(s.lstrip(" \"'(")[:60])) is not None}
+        begun = {match.value for s in sentences if (match := self.at(s.lstrip(" \"'(")[:60])) is not None}
         if not foreign:
             return begun
         # "Entonces sí", "also nein".
         for clause in _CLAUSE_ABROAD.split("\n".join(sentences)):
             words = clause.strip(" \"'()")[:60].split()
-            said = words[-1:] if len(words) < _FEW else []
-            begun |= {YES for word in said if _YES_ABROAD.fullmatch(word)} | {
-                NO for word in said if _NO_ABROAD.fullmatch(word)
+            last_word = words[-1:] if len(words) < _FEW else []
+            begun |= {YES for word in last_word if _YES_ABROAD.fullmatch(word)} | {
+                NO for word in last_word if _NO_ABROAD.fullmatch(word)
             }
         return begun
 
@@ -709,9 +464,9 @@ class YesNo:
         return set()
 
     def said_abroad(self, text: str) -> set[str]:
-        said = restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
+        answers = restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
         denied = self.exists and (denies_abroad(text) or concludes_not(text, self.asked))
-        return {NO} if not said and denied else said
+        return {NO} if not answers and denied else answers
 
     def when_unsure(self, text: str) -> str | None:
         return None
@@ -749,29 +504,29 @@ class YesNo:
         if {"not", *_NOUN_DENIED, *_GONE, "never", "unlike"} & set(words) or not _VERBS & set(words):
             return None
         stands_in = not self.exists and len(self.keys) > 1 and words[0] in ("he", "she", "it", "they")
-        wanted = self.keys[1:] if stands_in else self.keys
-        return YES if set(wanted) <= set(stems) else None
+        needed = self.keys[1:] if stands_in else self.keys
+        return YES if set(needed) <= set(stems) else None
 
     def _otherwise(self, clause: str) -> bool:
         """Whether a clause says another one of the family of what was asked for: "is green", asked if it is red."""
-        asked = [word.split("-")[0] for word in _WORD.findall(spelled_out(self.asked))]
-        members = [word for word in asked if word in _FAMILY_OF]
+        question_words = [word.split("-")[0] for word in _WORD.findall(spelled_out(self.asked))]
+        members = [word for word in question_words if word in _FAMILY_OF]
         if self.exists or not members or _OPEN_NUMBER.search(self.asked):
             return False
         # "Is this an axial CT?" asks for both.
-        wanted = members if _IS_THIS_A.match(self.asked) else members[-1:]
-        said = [word.split("-")[0] for word in _WORD.findall(clause)]
-        if {"not", *_NOUN_DENIED} & set(said):
+        sought = members if _IS_THIS_A.match(self.asked) else members[-1:]
+        clause_words = [word.split("-")[0] for word in _WORD.findall(clause)]
+        if {"not", *_NOUN_DENIED} & set(clause_words):
             return False
-        for found in _IS_ONE.finditer(clause):
-            family = _FAMILY_OF.get(found["one"])
-            instead = [word for word in wanted if _FAMILY_OF[word] == family]
-            if not instead or set(instead) & set(said):
+        for match in _IS_ONE.finditer(clause):
+            family = _FAMILY_OF.get(match["one"])
+            instead = [word for word in sought if _FAMILY_OF[word] == family]
+            if not instead or set(instead) & set(clause_words):
                 continue
-            subject = {_stem(word) for word in _WORD.findall(clause[: found.start()])} - _STOP
-            about = {self.keys[0]} - {_stem(word) for word in members}
-            if (about and about <= subject) or (
-                subject <= _SUBJECTS and (found.end() == len(clause) or _IS_THIS_A.match(self.asked))
+            subject = {_stem(word) for word in _WORD.findall(clause[: match.start()])} - _STOP
+            topic = {self.keys[0]} - {_stem(word) for word in members}
+            if (topic and topic <= subject) or (
+                subject <= _SUBJECTS and (match.end() == len(clause) or _IS_THIS_A.match(self.asked))
             ):
                 return True
         return False
@@ -790,17 +545,17 @@ class YesNo:
         parts = _SENTENCE.split(text)
         words = [set(_WORD.findall(spelled_out(part))) for part in parts]
         of_others = [bool(others & w) and not sides & w and bool({"not", *_NOUN_DENIED} & w) for w in words]
-        return ". ".join(part for part, other in zip(parts, of_others, strict=True) if not other)
+        return ". ".join(part for part, is_of_other in zip(parts, of_others, strict=True) if not is_of_other)
 
     def _as_finding(self, text: str) -> set[str]:
         """Read a line of findings: "Small left apical pneumothorax." """
         if not self.exists:
             return set()
-        for found in _FINDING_LINE.finditer(text.casefold()):
-            words = _WORD.findall(found["said"] or found["one"])
+        for match in _FINDING_LINE.finditer(text.casefold()):
+            words = _WORD.findall(match["said"] or match["one"])
             stems = [_stem(word) for word in words]
-            said = set(stems) >= set(self.keys) and stems[-1] == self.head
-            if said and all(
+            names_it = set(stems) >= set(self.keys) and stems[-1] == self.head
+            if names_it and all(
                 w in _OF_FINDINGS or _NTH.fullmatch(w) or s in self.keys for w, s in zip(words, stems, strict=True)
             ):
                 return {YES}
@@ -808,22 +563,22 @@ class YesNo:
 
     def _as_field(self, text: str) -> set[str]:
         """Read a line of a form: "Pleural effusion: absent"."""
-        said = set()
-        for found in _FIELD.finditer(text.casefold()):
-            words = {_stem(word) for word in _WORD.findall(found["name"]) if word not in _STOP}
+        answers = set()
+        for match in _FIELD.finditer(text.casefold()):
+            words = {_stem(word) for word in _WORD.findall(match["name"]) if word not in _STOP}
             if words and words == set(self.keys) and not self.negated:
-                said.add(NO if found["no"] else YES)
-        return said
+                answers.add(NO if match["no"] else YES)
+        return answers
 
     def _by_normal(self, normal: re.Match[str]) -> str | None:
         """A no to a question about a finding, where what it would be a finding of is called normal."""
-        of = {_stem(word) for word in _WORD.findall(normal["of"])}
-        if of & set(self.keys) and set(self.keys) - of and set(self.keys) - of <= _NOT_NORMAL:
+        parts = {_stem(word) for word in _WORD.findall(normal["of"])}
+        if parts & set(self.keys) and set(self.keys) - parts and set(self.keys) - parts <= _NOT_NORMAL:
             return NO  # "The heart is normal in size", asked if it is enlarged
         if not self.exists or not (self.head in _FINDINGS or _FINDING_ENDING.search(self.head)):
             return None
-        whole = bool(of) and of <= _PICTURES
-        return NO if whole or of & set(self.keys) or ("lung" in of and self.head in _OF_LUNGS) else None
+        whole = bool(parts) and parts <= _PICTURES
+        return NO if whole or parts & set(self.keys) or ("lung" in parts and self.head in _OF_LUNGS) else None
 
     def _in_its_words(self, clause: str) -> str:
         """A clause that says normal or abnormal, with the one that was asked about."""
@@ -834,21 +589,21 @@ class YesNo:
     def _denied(self, words: Sequence[str], stems: Sequence[str]) -> bool:
         first = stems.index(self.head) if self.head in stems else len(stems)
         for at, word in enumerate(words):
-            after, told = stems[at + 1 : at + 7], first < at
+            after, named_before = stems[at + 1 : at + 7], first < at
             if word in _NOUN_DENIED and "or" in after:
                 after = stems[at + 1 : at + 25]
             if word in _NOUN_DENIED and (self.head in after or self.keys[0] in after[:3]):
                 return True
             if word == "free" and words[at + 1 : at + 2] in (["of"], ["from"]) and self.head in after[:4]:
                 return True
-            if word in _GONE and told:
+            if word in _GONE and named_before:
                 return True
             if word == "not":
                 if self.head in after or (
                     words[at + 1 : at + 2] and len(self.keys) > 1 and set(self.keys[1:]) <= set(after)
                 ):
                     return True
-                if told and _SEEN & set(words[at + 1 : at + 3]):
+                if named_before and _SEEN & set(words[at + 1 : at + 3]):
                     return True
         return False
 
@@ -873,9 +628,9 @@ def read_yes_no(reply: str, question: str = "", *, cut: bool = False) -> Reading
 
 def _clauses(text: str) -> Iterator[str]:
     text = _ONLY_THAT.sub(r"\1 only ", text)
-    said = _ONLY_NOT.sub("can not", _NO_DOUBT.sub(" ", spelled_out(text)))
-    said = _LISTED.sub(lambda found: _LIST_COMMA.sub(" or ", found[0]), _QUESTION.sub(" ", said))
-    for piece in _CLAUSE.split(said):
+    spoken = _ONLY_NOT.sub("can not", _NO_DOUBT.sub(" ", spelled_out(text)))
+    spoken = _LISTED.sub(lambda match: _LIST_COMMA.sub(" or ", match[0]), _QUESTION.sub(" ", spoken))
+    for piece in _CLAUSE.split(spoken):
         if clause := " ".join(piece.split()).strip(" \"'()-"):
             yield clause
 

@@ -21,8 +21,8 @@ def counted_nouns(question: Text) -> set[str] | None:
     words = question.words
     for position in range(len(words) - 1):
         if (words[position], words[position + 1]) in (("how", "many"), ("number", "of")):
-            rest = [word for word in words[position + 2 :] if word not in STOP]
-            return set(rest[:3])
+            following = [word for word in words[position + 2 :] if word not in STOP]
+            return set(following[:3])
     return None
 
 

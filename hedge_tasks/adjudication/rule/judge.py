@@ -227,13 +227,16 @@ class RuleJudge:
         return [] if self.fallback is None else self.fallback.parts
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
-        found = [self._decide(case) for case in cases]
+        decisions = [self._decide(case) for case in cases]
         if self.fallback is not None:
-            asked = [(i, case) for i, case in enumerate(cases) if isinstance(found[i], _Polar)]
-            read = self.fallback.read([(case, found[i].reading, _PROMPT) for i, case in asked])  # type: ignore[union-attr]
-            for (i, _), reading in zip(asked, read, strict=True):
-                found[i] = found[i]._replace(reading=reading)  # type: ignore[union-attr]
-        return [self._compared(of) if isinstance(of, _Polar) else self._verdict(*of) for of in found]
+            polar_cases = [(i, case) for i, case in enumerate(cases) if isinstance(decisions[i], _Polar)]
+            read = self.fallback.read([(case, decisions[i].reading, _PROMPT) for i, case in polar_cases])  # type: ignore[union-attr]
+            for (i, _), reading in zip(polar_cases, read, strict=True):
+                decisions[i] = decisions[i]._replace(reading=reading)  # type: ignore[union-attr]
+        return [
+            self._compared(decision) if isinstance(decision, _Polar) else self._verdict(*decision)
+            for decision in decisions
+        ]
 
     def _verdict(self, label: int | None, rule: str, why: str, basis: str | None = None) -> Verdict:
         if rule in SILENT:
@@ -249,8 +252,8 @@ class RuleJudge:
             return self._verdict(None, "polar", f"unconfirmed: {read}" if read.soft else str(read), read.basis)
         right = (read.value == "yes") == polar.truth
         due = "yes" if polar.truth else "no"
-        told = f"the answer says {read}; the reference is {due}"
-        return self._verdict(SUPPORTED if right else HALLUCINATED, "polar", told, read.basis)
+        comparison = f"the answer says {read}; the reference is {due}"
+        return self._verdict(SUPPORTED if right else HALLUCINATED, "polar", comparison, read.basis)
 
     def _decide(self, case: Case) -> Decision | _Polar:
         question_text, reference_text, answer_text = case.question, case.reference, case.answer
@@ -271,9 +274,9 @@ class RuleJudge:
         polar = yes_no_reference(reference_text)
         if polar is None and other_observer(question_text, reference_text, answer_text, reference):
             return None, "observer", "a side as seen in the picture, and one that may be the patient's"
-        same = answer.words == reference.words or _same_words(answer, reference)
+        same_words = answer.words == reference.words or _same_words(answer, reference)
         # "Yes?" asks: it must not support "yes" where it would not contradict "no".
-        if same and (polar is None or read_yes_no(answer_text, question_text, cut=case.cut).value is not None):
+        if same_words and (polar is None or read_yes_no(answer_text, question_text, cut=case.cut).value is not None):
             return SUPPORTED, "equal", "answer and reference are the same"
         nouns = counted_nouns(question)
         count = single_count(reference.words)
@@ -297,12 +300,12 @@ class RuleJudge:
         return self._label(question, reference, answer, says_yes_or_no(answer_text) is not None, people)
 
     def _count(self, count: float, nouns: set[str], answer: Text) -> Decision:
-        found = stated_counts(answer, nouns)
-        if len(found) == 1:
-            said = found.pop()
-            same = said == count
-            return (SUPPORTED if same else HALLUCINATED), "count", f"the answer says {said:g}, the reference {count:g}"
-        if found:
+        counts = stated_counts(answer, nouns)
+        if len(counts) == 1:
+            answer_count = counts.pop()
+            label = SUPPORTED if answer_count == count else HALLUCINATED
+            return label, "count", f"the answer says {answer_count:g}, the reference {count:g}"
+        if counts:
             if len(answer.words) <= 2 * self.short_answer:
                 return HALLUCINATED, "count", "the answer gives several numbers"
             return None, "count", "several numbers in a long answer"
@@ -317,7 +320,7 @@ class RuleJudge:
         if NEGATIONS & set(reference.words):
             return self._sentence(reference, answer)
         sizes, one_of_many = (ranges(reference), ranges(answer.lead(LEAD_WORDS))), asks_for_one_of_many(question)
-        known = self._names.knows(reference) and self._names.knows(Text(answer.sentences[:1]))
+        heads_known = self._names.knows(reference) and self._names.knows(Text(answer.sentences[:1]))
         question, reference, answer = stemmed(question), stemmed(reference), stemmed(answer)
         alternatives = reference_alternatives(reference)
         if not alternatives:
@@ -327,31 +330,33 @@ class RuleJudge:
         ):
             return self._sentence(reference, answer)
         lead = answer.lead(LEAD_WORDS)
-        stated, denied = affirmed_and_denied(lead)
+        affirmed, denied = affirmed_and_denied(lead)
         options = offered_options(question)
         echoed = set(question.content) - set(options)
         first = Text(lead.sentences[:1]).words
-        asked, listed = set(question.words) - set(options), is_list(reference)
+        question_words, listed = set(question.words) - set(options), is_list(reference)
         decisions = []
-        for wanted in alternatives:
-            if "bilateral" in wanted and {"left", "right"} <= stated:  # 'the left and the right lung'
-                stated = (stated | {"bilateral"}) - {"left", "right"}
+        for needed in alternatives:
+            if "bilateral" in needed and {"left", "right"} <= affirmed:  # 'the left and the right lung'
+                affirmed = (affirmed | {"bilateral"}) - {"left", "right"}
                 first = [*first, "bilateral"]
-            told = [word for word in answer.content if word not in echoed or word in (wanted - asked or wanted)]
+            own = needed - question_words or needed
+            telling = [word for word in answer.content if word not in echoed or word in own]
             implied = set().union(*self._names.kinds_of(set(first) - denied))
-            extra = listed_organs(lead.sentences[0]) - wanted - asked - denied if wanted & STEMMED_ANATOMY else set()
+            organs = listed_organs(lead.sentences[0]) if needed & STEMMED_ANATOMY else set()
+            extra = organs - needed - question_words - denied
             parts = LabelCase(
-                wanted,
-                stated,
+                needed,
+                affirmed,
                 denied,
                 first,
-                len(told),
+                len(telling),
                 sizes,
                 one_of_many,
-                asked,
+                question_words,
                 listed,
                 polar,
-                known,
+                heads_known,
                 implied,
                 extra,
                 people,
@@ -365,36 +370,36 @@ class RuleJudge:
         return decisions[0]
 
     def _one_label(self, case: LabelCase, options: list[str]) -> Decision:
-        wanted, stated = case.wanted, case.stated
+        reference, affirmed = case.wanted, case.stated
         short = case.length <= self.short_answer
-        names = " ".join(sorted(wanted))
-        if len(wanted & set(options)) == 1:
-            others = (set(options) - wanted) & stated
-            right = wanted & set(options)
-            if others and not right & stated:
-                said = " and ".join(sorted(others))
-                return HALLUCINATED, "choice", f"the answer says {said}, the reference {names}"
-            if right <= stated and not others and (wanted - case.asked) <= stated:
+        names = " ".join(sorted(reference))
+        if len(reference & set(options)) == 1:
+            others = (set(options) - reference) & affirmed
+            right = reference & set(options)
+            if others and not right & affirmed:
+                other_options = " and ".join(sorted(others))
+                return HALLUCINATED, "choice", f"the answer says {other_options}, the reference {names}"
+            if right <= affirmed and not others and (reference - case.asked) <= affirmed:
                 return SUPPORTED, "choice", f"the answer says {names}, no other option"
-        kinds = self._names.kinds_of(wanted)
-        if wanted <= case.denied or any(kind <= case.denied for kind in kinds):
+        kinds = self._names.kinds_of(reference)
+        if reference <= case.denied or any(kind <= case.denied for kind in kinds):
             return HALLUCINATED, "negated", f"the answer denies {names}"
         for family in FAMILIES:
-            due, given = family & wanted, family & stated
-            if not due or not given or given == due:
+            due, present = family & reference, family & affirmed
+            if not due or not present or present == due:
                 continue
-            found = f"the answer says {' and '.join(sorted(given))}, the reference {' and '.join(sorted(due))}"
-            if not given & due:
-                return HALLUCINATED, "conflict", found
-            if given > due:
-                return (HALLUCINATED if short else None), "conflict", found
-        own, told = wanted & COLORS, set(case.first) & COLORS - case.denied
-        if own and told > own:
-            return HALLUCINATED, "conflict", f"the answer also says {' '.join(sorted(told - own))}"
+            difference = f"the answer says {' and '.join(sorted(present))}, the reference {' and '.join(sorted(due))}"
+            if not present & due:
+                return HALLUCINATED, "conflict", difference
+            if present > due:
+                return (HALLUCINATED if short else None), "conflict", difference
+        own, answer_colors = reference & COLORS, set(case.first) & COLORS - case.denied
+        if own and answer_colors > own:
+            return HALLUCINATED, "conflict", f"the answer also says {' '.join(sorted(answer_colors - own))}"
         # Words of the question need not be said again: 'right' to 'which lung?'.
-        needed = wanted - case.asked or wanted
+        needed = reference - case.asked or reference
         if needed <= (set(case.first) - case.denied) | case.implied:
-            if wanted <= case.asked and len(case.first) > self.short_answer:
+            if reference <= case.asked and len(case.first) > self.short_answer:
                 return None, "undecided", f"the question itself has {names}, in these or other words"
             if is_one_of_several(needed, case.first):
                 return None, "contains", f"the answer offers {names} as one of several"
@@ -402,24 +407,24 @@ class RuleJudge:
                 also = f"the answer lists {' '.join(sorted(case.extra))}, too"
                 return (HALLUCINATED if case.listed and not case.one_of_many else None), "extra", also
             return SUPPORTED, "contains", f"the answer names {names}"
-        if UNITS & wanted:
+        if UNITS & reference:
             return self._measure(case)
-        shared = needed & stated
+        shared = needed & affirmed
         if needed <= shared:
             return None, "undecided", f"the answer names {names} only in passing"
-        if case.one_of_many and not case.says_yes_or_no and (other := stated & STEMMED_ANATOMY - wanted):
-            return None, "one-of-many", f"the answer names {' '.join(sorted(other))}, and a picture shows many"
-        broader: set[str] = set().union(*(kind for kind in kinds if kind <= stated))
-        if broader and not stated - broader - wanted - case.asked - STOP - QUALIFIERS:
+        if case.one_of_many and not case.says_yes_or_no and (other_organs := affirmed & STEMMED_ANATOMY - reference):
+            return None, "one-of-many", f"the answer names {' '.join(sorted(other_organs))}, and a picture shows many"
+        broader: set[str] = set().union(*(kind for kind in kinds if kind <= affirmed))
+        if broader and not affirmed - broader - reference - case.asked - STOP - QUALIFIERS:
             return None, "hypernym", f"the answer names only {' '.join(sorted(broader))}, which {names} is a kind of"
         if case.says_yes_or_no and not shared:
             return HALLUCINATED, "wrong-type", f"a yes or no where {names} was asked for"
         if shared - QUALIFIERS or (shared and needed <= QUALIFIERS):
-            found = f"the answer shares only {' '.join(sorted(shared))} with {names}"
-            instead = stated - wanted - case.asked - STOP - QUALIFIERS
+            difference = f"the answer shares only {' '.join(sorted(shared))} with {names}"
+            instead = affirmed - reference - case.asked - STOP - QUALIFIERS
             if instead and not self._comparable(needed - shared, instead):
-                return None, "unknown-words", f"{found}, and the rest is in words that the table does not know"
-            return (HALLUCINATED if instead or case.listed else None), "partial", found
+                return None, "unknown-words", f"{difference}, and the rest is in words that the table does not know"
+            return (HALLUCINATED if instead or case.listed else None), "partial", difference
         if not case.length and not case.denied:
             if {"yes", "no"} & set(case.first):
                 return None, "undecided", f"a yes or no, and nothing about {names}"
@@ -432,43 +437,47 @@ class RuleJudge:
         return HALLUCINATED, "different", f"{kind} answer that is not {names}"
 
     def _measure(self, case: LabelCase) -> Decision:
-        right, said = case.sizes
-        if right and all(any(same_size(one, other) for other in said) for one in right) and len(said) == len(right):
+        right, answer_sizes = case.sizes
+        if (
+            right
+            and all(any(same_size(size, answer_size) for answer_size in answer_sizes) for size in right)
+            and len(answer_sizes) == len(right)
+        ):
             return SUPPORTED, "measure", "the answer states the same measurement"
-        if not said:
+        if not answer_sizes:
             return HALLUCINATED, "measure", "the answer states no measurement"
-        if all(any(overlap(one, other) for other in said) for one in right):
+        if all(any(overlap(size, answer_size) for answer_size in answer_sizes) for size in right):
             return None, "measure", "the answer states nearly the same measurement"
         return HALLUCINATED, "measure", "the answer states another measurement"
 
     def _comparable(self, missing: set[str], instead: set[str]) -> bool:
         """Are there words on both sides that the table knows, so that other words are another thing?"""
-        known, told = self._names.known, {word for item in instead for word in item.split("-")}
+        known_words, words = self._names.known, {word for item in instead for word in item.split("-")}
         lacking = {word for item in missing for word in item.split("-")}
-        return (not lacking or bool(lacking & known)) and (not told or bool(told & known))
+        return (not lacking or bool(lacking & known_words)) and (not words or bool(words & known_words))
 
     def _sentence(self, reference: Text, answer: Text) -> Decision:
         lead = answer.lead(LEAD_WORDS)
         denies, denied = bool(NEGATIONS & set(reference.words)), bool(NEGATIONS & set(lead.words))
-        right, said = items(stemmed(reference)), items(stemmed(lead))
+        right, answer_items = items(stemmed(reference)), items(stemmed(lead))
         if not right:
             return None, "open-reference", "the reference has no word that can be compared"
-        shared = right & said
+        shared = right & answer_items
         if denies != denied and shared:
             return HALLUCINATED, "sentence", f"one denies {' '.join(sorted(shared))}, the other affirms it"
         places = POSITIONS[0] | POSITIONS[1]
-        elsewhere = {item for item in said - right if set(item.split("-")) <= places}
+        elsewhere = {item for item in answer_items - right if set(item.split("-")) <= places}
         if right & COLORS:
-            elsewhere |= (said - right) & COLORS
+            elsewhere |= (answer_items - right) & COLORS
         if denies and denied and _denied_alike(reference, lead):
             return SUPPORTED, "sentence", "the same things are denied"
-        if denies == denied and (right == said or (right <= said and not denies and not elsewhere)):
+        if denies == denied and (right == answer_items or (right <= answer_items and not denies and not elsewhere)):
             return SUPPORTED, "sentence", "the same things, affirmed or denied alike"
-        if is_list(reference) and (right - said or elsewhere) and not denies:
-            other = ", ".join(sorted((right - said) | elsewhere))
-            return HALLUCINATED, "sentence", f"a list that differs in {other}"
+        if is_list(reference) and (right - answer_items or elsewhere) and not denies:
+            differing = ", ".join(sorted((right - answer_items) | elsewhere))
+            return HALLUCINATED, "sentence", f"a list that differs in {differing}"
         if len(shared) < 0.6 * len(right):
-            if not self._comparable(right - said, said - right):
+            if not self._comparable(right - answer_items, answer_items - right):
                 return None, "unknown-words", "the answer is in other words, which the table of synonyms does not know"
             return HALLUCINATED, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
         return None, "sentence", f"the answer has {len(shared)} of {len(right)} things of the reference"
@@ -481,10 +490,12 @@ def _silent(why: str) -> Decision:
 
 def _denied_alike(reference: Text, answer: Text) -> bool:
     """The same things denied, and all things affirmed that the reference affirms ('normal' goes without saying)."""
-    (right, right_denied), (said, said_denied) = (affirmed_and_denied(stemmed(text)) for text in (reference, answer))
-    about = items(stemmed(reference)) | items(stemmed(answer))
-    denied = right_denied & about
-    return bool(denied) and denied == said_denied & about and (right & about) - {"normal"} <= said
+    (right, right_denied), (answer_affirmed, said_denied) = (
+        affirmed_and_denied(stemmed(text)) for text in (reference, answer)
+    )
+    topic = items(stemmed(reference)) | items(stemmed(answer))
+    denied = right_denied & topic
+    return bool(denied) and denied == said_denied & topic and (right & topic) - {"normal"} <= answer_affirmed
 
 
 def _same_words(answer: Text, reference: Text) -> bool:

@@ -68,10 +68,10 @@ def asks_for_one_of_many(question: Text) -> bool:
     return bool(KINDS & words and PICTURED & words) and set(question.content) <= KINDS | NAMING
 
 
-def is_one_of_several(wanted: set[str], words: list[str]) -> bool:
+def is_one_of_several(reference: set[str], words: list[str]) -> bool:
     """Is a wanted word next to an 'or': 'similar to bone or fat'?"""
     around = [words[max(at - 1, 0) : at] + words[at + 1 : at + 3] for at, word in enumerate(words) if word == "or"]
-    return any(wanted & set(neighbours) for neighbours in around)
+    return any(reference & set(neighbours) for neighbours in around)
 
 
 def is_list(reference: Text) -> bool:
@@ -82,7 +82,7 @@ def is_list(reference: Text) -> bool:
 
 def items(text: Text) -> set[str]:
     """The topic of a sentence: content words, a place such as 'upper-left' as one of them."""
-    found: set[str] = set()
+    topic: set[str] = set()
     rows, columns = POSITIONS
     for clause in text.clauses:
         words = [word for word in clause if word not in STOP and word not in FRAME and word not in NEGATIONS]
@@ -93,9 +93,9 @@ def items(text: Text) -> set[str]:
                 continue
             ends, goes_on = word in rows | columns, following in rows | columns and following != word
             pair = ends and goes_on and bool({word, following} & rows) and bool({word, following} & columns)
-            found.add("-".join(sorted((word, following))) if pair else word)
+            topic.add("-".join(sorted((word, following))) if pair else word)
             skip = pair
-    return found
+    return topic
 
 
 def listed_organs(first: Sequence[Clause]) -> set[str]:

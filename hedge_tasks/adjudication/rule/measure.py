@@ -51,13 +51,13 @@ def _bounds(before: tuple[str, ...], first: float, second: float) -> Range:
     return (first, second) if second > first else (first * (1 - TOLERANCE), first * (1 + TOLERANCE))
 
 
-def overlap(one: tuple[Range, str], other: tuple[Range, str]) -> bool:
+def overlap(first: tuple[Range, str], second: tuple[Range, str]) -> bool:
     """Can both be true of one thing? A unit that one of them lacks is taken for the other's."""
-    (low, high), unit = one
-    (lower, higher), its = other
+    (low, high), unit = first
+    (lower, higher), its = second
     return max(low, lower) < min(high, higher) and (unit == its or not unit or not its)
 
 
-def same_size(one: tuple[Range, str], other: tuple[Range, str]) -> bool:
+def same_size(first: tuple[Range, str], second: tuple[Range, str]) -> bool:
     """Are two sizes equal: 5 mm and 0.5 cm?"""
-    return one[1] == other[1] and all(map(math.isclose, one[0], other[0]))
+    return first[1] == second[1] and all(map(math.isclose, first[0], second[0]))

@@ -22,31 +22,31 @@ def two_people(question: Text, reference: str, answer: str) -> bool:
 
     Other names of one person (stage names, titles) are asked for in words of their own, and are not told apart here.
     """
-    asked = question.words
-    if not asked or OTHER_NAMES & set(asked) or not (asked[0] in ("who", "whose", "whom") or _asks_for(asked)):
+    words = question.words
+    if not words or OTHER_NAMES & set(words) or not (words[0] in ("who", "whose", "whom") or _asks_for(words)):
         return False
-    one, other = _full_name(reference), _full_name(answer)
-    return bool(one and other) and not any(_alike(a, b) for a in one for b in other)
+    reference_name, answer_name = _full_name(reference), _full_name(answer)
+    return bool(reference_name and answer_name) and not any(_alike(a, b) for a in reference_name for b in answer_name)
 
 
-def _asks_for(asked: Sequence[str]) -> bool:
+def _asks_for(question_words: Sequence[str]) -> bool:
     """'Which American actress played ...': a kind of people near the beginning."""
-    return asked[0] in ("which", "what", "name") and bool(PEOPLE & set(asked[1:5]))
+    return question_words[0] in ("which", "what", "name") and bool(PEOPLE & set(question_words[1:5]))
 
 
 def _full_name(text: str) -> list[str]:
     """The words of a name of a person, without how one addresses them; empty if it is none, or has a title."""
     text = text.strip().rstrip(".")
-    found = _WORD.findall(text)
-    if re.sub(r"[\s.]", "", text) != re.sub(r"\.", "", "".join(found)):
+    matches = _WORD.findall(text)
+    if re.sub(r"[\s.]", "", text) != re.sub(r"\.", "", "".join(matches)):
         return []
-    words = [word.rstrip(".") for word in found]
+    words = [word.rstrip(".") for word in matches]
     names = [word for word in words if word.casefold() not in ADDRESS]
-    told = [unaccented(word).casefold() for word in names if word.casefold() not in PARTICLES]
+    folded = [unaccented(word).casefold() for word in names if word.casefold() not in PARTICLES]
     least, most = _FULL_NAME
-    if not least <= len(told) <= most or TITLES & set(told) or any(len(word) < 2 for word in told):
+    if not least <= len(folded) <= most or TITLES & set(folded) or any(len(word) < 2 for word in folded):
         return []
-    return told if all(word[0].isupper() for word in names if word.casefold() not in PARTICLES) else []
+    return folded if all(word[0].isupper() for word in names if word.casefold() not in PARTICLES) else []
 
 
 def _alike(a: str, b: str) -> bool:

@@ -69,14 +69,14 @@ class Text:
 
     def lead(self, limit: int) -> Text:
         """The first sentence, and those after it as long as there are at most `limit` words."""
-        kept: list[tuple[Clause, ...]] = []
+        leading: list[tuple[Clause, ...]] = []
         total = 0
         for sentence in self.sentences:
             total += sum(len(clause) for clause in sentence)
-            if kept and total > limit:
+            if leading and total > limit:
                 break
-            kept.append(sentence)
-        return Text(tuple(kept))
+            leading.append(sentence)
+        return Text(tuple(leading))
 
 
 def read_text(text: str, lexicon: Lexicon | None = None, *, statements_only: bool = False) -> Text:
@@ -116,8 +116,8 @@ def read_text(text: str, lexicon: Lexicon | None = None, *, statements_only: boo
 
 def _plays(clauses: Sequence[Clause]) -> bool:
     """Does a sentence begin with what somebody has or wants ('Human: I want to ...'), rather than with the picture?"""
-    said = [word for clause in clauses for word in clause if word not in ROLES][:2]
-    return len(said) > 1 and said[0] == "i" and said[1] in ASKERS
+    first_words = [word for clause in clauses for word in clause if word not in ROLES][:2]
+    return len(first_words) > 1 and first_words[0] == "i" and first_words[1] in ASKERS
 
 
 def _folded(text: str) -> str:
@@ -210,14 +210,14 @@ def canonical(words: Sequence[str], lexicon: Lexicon) -> Clause:
 
 def _joined(words: Sequence[str], compounds: frozenset[str]) -> list[str]:
     """'gall bladder' as 'gallbladder'; parts of two letters and function words join nothing."""
-    found: list[str] = []
+    joined: list[str] = []
     for word in words:
-        last = found[-1] if found else ""
+        last = joined[-1] if joined else ""
         if min(len(last), len(word)) > 2 and last + word in compounds and not {last, word} & STOP:
-            found[-1] = last + word
+            joined[-1] = last + word
         else:
-            found.append(word)
-    return found
+            joined.append(word)
+    return joined
 
 
 def _without_role(sentences: tuple[tuple[Clause, ...], ...]) -> tuple[tuple[Clause, ...], ...]:
@@ -232,7 +232,7 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
 
     What something is compared with ('clearer than the right lung') is neither.
     """
-    stated: set[str] = set()
+    affirmed: set[str] = set()
     denied: set[str] = set()
     for clause in text.clauses:
         until = -1
@@ -245,8 +245,8 @@ def affirmed_and_denied(text: Text) -> tuple[set[str], set[str]]:
             elif position <= until or position in doubted:
                 denied.add(word)
             else:
-                stated.add(word)
-    return stated, denied - stated
+                affirmed.add(word)
+    return affirmed, denied - affirmed
 
 
 def _doubted(clause: Clause) -> set[int]:
@@ -254,20 +254,20 @@ def _doubted(clause: Clause) -> set[int]:
 
     'X makes Y unlikely' and 'Y is unlikely' doubt what stands in front, 'unlikely to be Y' and 'rules out Y' the rest.
     """
-    found: set[int] = set()
+    positions: set[int] = set()
     for at, word in enumerate(clause):
         following = clause[at + 1 : at + 2]
         pair = (word, *following)
         if word == "unlikely" or pair in UNLIKELY:
             after = at + (1 if word == "unlikely" else 2)
             if set(clause[after:]) - STOP:
-                found |= set(range(after, min(len(clause), after + NEGATION_REACH)))
+                positions |= set(range(after, min(len(clause), after + NEGATION_REACH)))
                 continue
             start = max((i + 1 for i in range(at) if clause[i] in MAKING), default=0)
-            found |= set(range(max(start, at - NEGATION_REACH), at))
+            positions |= set(range(max(start, at - NEGATION_REACH), at))
         elif pair in RULED_OUT:
-            found |= set(range(at + 2, min(len(clause), at + 2 + NEGATION_REACH)))
-    return found
+            positions |= set(range(at + 2, min(len(clause), at + 2 + NEGATION_REACH)))
+    return positions
 
 
 _AS_THEY_ARE = frozenset().union(*FAMILIES) | COLORS | QUALIFIERS | NEGATIONS | STOP | UNITS | COMPARISONS

@@ -17,11 +17,12 @@ _ASKED = re.compile(rf"\b(?:side|half|part|corner|quadrant|where)\b.{{0,30}}\b(?
 _ROWS, _COLUMNS = POSITIONS
 
 
-def other_observer(question: str, reference: str, answer: str, stated: Text) -> bool:
+def other_observer(question: str, reference: str, answer: str, reference_words: Text) -> bool:
     """Does one of reference and answer tell a side as seen in the picture, and the other does not say whose it is?
 
     In most views the patient's left is on the picture's right. A place with a row ("upper left") is the picture's.
     """
-    if _ASKED.search(question.casefold()) or _ROWS & set(stated.words) or not {"left", "right"} & set(stated.words):
+    words = set(reference_words.words)
+    if _ASKED.search(question.casefold()) or _ROWS & words or not {"left", "right"} & words:
         return False
     return bool(_OBSERVER.search(reference.casefold())) != bool(_OBSERVER.search(answer.casefold()))

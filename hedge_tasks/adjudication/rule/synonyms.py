@@ -70,14 +70,14 @@ class Synonyms:
 
     @cached_property
     def _by_word(self) -> dict[str, list[Things]]:
-        found: dict[str, list[Things]] = {}
+        things: dict[str, list[Things]] = {}
         for thing in self.broader:
-            found.setdefault(min(thing), []).append(thing)
-        return found
+            things.setdefault(min(thing), []).append(thing)
+        return things
 
     def kinds_of(self, words: Iterable[str]) -> set[Things]:
         """Kinds of the things among the words, by any number of steps."""
-        have, found = set(words), set[Things]()
+        have, kinds = set(words), set[Things]()
         new = set(have)
         while new:
             steps = {
@@ -86,23 +86,26 @@ class Synonyms:
                 for thing in self._by_word.get(word, ())
                 if thing <= have
                 for kind in self.broader[thing]
-            } - found
-            found |= steps
+            } - kinds
+            kinds |= steps
             new = set().union(*steps) - have
             have |= new
-        return found
+        return kinds
 
     def knows(self, text: Text) -> bool:
         """Is the head word of a clause known, or what it says a number?"""
         heads = (word for clause in text.clauses for word in head(clause))
         return any(stem(word) in self.known or NUMBER.fullmatch(word) for word in heads)
 
-    def resolve(self, text: Text, question: Text, other: Text) -> Text:
+    def resolve(self, text: Text, question: Text, other_text: Text) -> Text:
         """The text with ambiguous words read as the question says, else as what the other text says, else as usual."""
         if not self.senses.keys() & set(text.words):
             return text
-        asked, said = set(question.words), set(other.words)
-        chosen = {word: _chosen(self.senses[word], asked, said).words for word in self.senses.keys() & set(text.words)}
+        question_words, other_words = set(question.words), set(other_text.words)
+        chosen = {
+            word: _chosen(self.senses[word], question_words, other_words).words
+            for word in self.senses.keys() & set(text.words)
+        }
         return Text(
             tuple(
                 tuple(tuple(chain.from_iterable(chosen.get(word, (word,)) for word in clause)) for clause in sentence)
@@ -111,12 +114,12 @@ class Synonyms:
         )
 
 
-def _chosen(senses: Sequence[Sense], asked: set[str], said: set[str]) -> Sense:
+def _chosen(senses: Sequence[Sense], question_words: set[str], other_words: set[str]) -> Sense:
     """A sense that the question tells apart, else the one that the other text has, else the first."""
-    cued = [sense for sense in senses if sense.cues & asked]
+    cued = [sense for sense in senses if sense.cues & question_words]
     if len(cued) == 1:
         return cued[0]
-    return next((sense for sense in senses if set(sense.words) <= said), senses[0])
+    return next((sense for sense in senses if set(sense.words) <= other_words), senses[0])
 
 
 def head(clause: Clause) -> tuple[str, ...]:
@@ -127,8 +130,8 @@ def head(clause: Clause) -> tuple[str, ...]:
             break
         if word not in STOP:
             chunk.append(word)
-    told = [word for word in chunk if word not in QUALIFIERS]
-    return tuple((told or chunk)[-1:])
+    specific = [word for word in chunk if word not in QUALIFIERS]
+    return tuple((specific or chunk)[-1:])
 
 
 def read_synonyms(path: Path) -> list[NamedThing]:
@@ -141,14 +144,14 @@ def read_synonyms(path: Path) -> list[NamedThing]:
     lines = [(i, line) for i, line in lines if line.strip()]
     if not lines or tuple(lines[0][1].split("\t")) != COLUMNS:
         raise DataError(f"{path}: expected the header {' '.join(COLUMNS)}, as `hedge data synonyms` writes it")
-    found = []
+    entries = []
     for i, line in lines[1:]:
         cells = line.split("\t")
         if len(cells) > len(COLUMNS) or not cells[0].strip():
             raise DataError(f"{path}:{i}: expected a name and at most two more columns")
         lists = [tuple(name.strip() for name in cell.split("|") if name.strip()) for cell in cells[1:]]
-        found.append(NamedThing(cells[0].strip(), *lists))
-    return found
+        entries.append(NamedThing(cells[0].strip(), *lists))
+    return entries
 
 
 ALIAS_WORDS: frozenset[Clause] = frozenset(tuple(name.split()) for name in ALIASES)
@@ -201,7 +204,7 @@ def build(entries: Sequence[NamedThing], ground: Synonyms = NOTHING) -> Synonyms
     single = {words[0] for words in (*meant, *taken) if len(words) == 1}
     lexicon = Lexicon(table, first.compounds | single)
     final = [canonical(words, lexicon) for words in preferred]
-    known = {stem(word) for word in chain(single, *final) if word not in STOP}
+    known_stems = {stem(word) for word in chain(single, *final) if word not in STOP}
     broader: dict[Things, set[Things]] = {thing: set(kinds) for thing, kinds in ground.broader.items()}
     for entry, words in zip(entries, final, strict=True):
         thing = _things(words)
@@ -218,7 +221,7 @@ def build(entries: Sequence[NamedThing], ground: Synonyms = NOTHING) -> Synonyms
         read |= {word: tuple(_sense(*option, lexicon) for option in options) for word, options in SENSES.items()}
     return Synonyms(
         lexicon,
-        ground.known | known,
+        ground.known | known_stems,
         {thing: frozenset(kinds) for thing, kinds in broader.items()},
         {**read, **ground.senses},
     )

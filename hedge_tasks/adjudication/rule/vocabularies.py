@@ -52,7 +52,7 @@ def build_table(source: Path, out: Path, vocabulary: str | None = None) -> Built
     if not entries:
         raise DataError(f"{source}: no names of {kind} in it")
     head = (f"# {kind}, from {source.name}", f"# Licence: {LICENCES[kind]}", "\t".join(COLUMNS))
-    rows = ("\t".join((one.preferred, "|".join(one.synonyms), "|".join(one.broader))) for one in entries)
+    rows = ("\t".join((thing.preferred, "|".join(thing.synonyms), "|".join(thing.broader))) for thing in entries)
     write_whole(out, "\n".join((*head, *rows)) + "\n")
     return Built(kind, LICENCES[kind], len(entries), sum(len(entry.synonyms) for entry in entries))
 
@@ -98,7 +98,7 @@ def _radlex(text: str, name: str) -> Iterator[NamedThing]:
     rows = [row for _, row in parse_csv(text, name)]
     label = {row.get("Class ID", ""): row["Preferred Label"] for row in rows}
     for row in rows:
-        parents = [label[one] for one in row.get("Parents", "").split("|") if one in label]
+        parents = [label[parent] for parent in row.get("Parents", "").split("|") if parent in label]
         yield NamedThing(row["Preferred Label"], tuple(row["Synonyms"].split("|")), tuple(parents))
 
 
@@ -124,9 +124,9 @@ _READERS: dict[str, Callable[[str, str], Iterator[NamedThing]]] = {MESH: _mesh, 
 
 def _tidy(entry: NamedThing) -> NamedThing:
     """Names without what stands in brackets; 'Calculi, Kidney' the right way round, and none of too many words."""
-    preferred, *others = (_name(one) for one in (entry.preferred, *entry.synonyms))
-    names = dict.fromkeys(one for one in others if one and one != preferred and len(one.split()) <= LONGEST)
-    return NamedThing(preferred, tuple(names), tuple(_name(one) for one in entry.broader))
+    preferred, *others = (_name(name) for name in (entry.preferred, *entry.synonyms))
+    names = dict.fromkeys(name for name in others if name and name != preferred and len(name.split()) <= LONGEST)
+    return NamedThing(preferred, tuple(names), tuple(_name(name) for name in entry.broader))
 
 
 def _name(text: str) -> str:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from hedge_tasks.replies.word_sets import word_set
 
 # Every phrase becomes the word on the left, in questions, references and answers alike.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -175,7 +172,7 @@ SENSES: dict[str, tuple[tuple[str, str], ...]] = {
 
 # At most one member of a family is true of one thing.
 FAMILIES: tuple[frozenset[str], ...] = tuple(
-    _words(members)
+    word_set(members)
     for members in (
         "left right bilateral",
         "unilateral bilateral",
@@ -205,42 +202,42 @@ FAMILIES: tuple[frozenset[str], ...] = tuple(
     )
 )
 # Sharing only these does not make two labels alike: 'left thalamus' and 'left kidney'.
-QUALIFIERS = _words(
+QUALIFIERS = word_set(
     "left right bilateral unilateral upper middle lower anterior posterior medial lateral proximal distal small large "
     "acute chronic"
 )
 
-NEGATIONS = _words("no not none without neither nor never absent lacks lacking")
-POSITIONS = (_words("upper middle lower"), _words("left middle right"))
+NEGATIONS = word_set("no not none without neither nor never absent lacks lacking")
+POSITIONS = (word_set("upper middle lower"), word_set("left middle right"))
 """Rows and columns: 'upper-left' is one place."""
 UNLIKELY = {("less", "likely"), ("ruled", "out")}
 RULED_OUT = {("rule", "out"), ("ruling", "out"), ("argue", "against"), ("speak", "against"), ("instead", "of")}
-MAKING = _words("make making made render so therefore thus hence")
-PREPOSITIONS = _words("of in with on at from to due near by for within without along behind under above below and")
+MAKING = word_set("make making made render so therefore thus hence")
+PREPOSITIONS = word_set("of in with on at from to due near by for within without along behind under above below and")
 # Organs that a list of organs may have one too many of.
-ORGANS = _words(
+ORGANS = word_set(
     "adrenal appendix bladder brain breast colon duodenum esophagus eye gallbladder heart intestine kidney liver lung "
     "ovary pancreas prostate rectum spleen stomach testis thyroid trachea uterus"
 )
 # What a sentence about a finding has besides the finding.
-FRAME = _words(
+FRAME = word_set(
     "contain contains containing include including free detected observed there detect find found reveal revealed note "
     "noted multiple mix color"
 )
 # What a thing has several of at once, and an answer tells completely: 'pink and red' is not 'pink, red and white'.
-COLORS = _words("red pink white yellow orange brown black gray green blue purple")
+COLORS = word_set("red pink white yellow orange brown black gray green blue purple")
 # What there are many of in one picture: 'the bladder' to 'name an organ in the image' does not contradict 'intestines'.
-KINDS = _words("organ organs structure structures landmark landmarks anatomy anatomic anatomical object")
-PICTURED = _words(
+KINDS = word_set("organ organs structure structures landmark landmarks anatomy anatomic anatomical object")
+PICTURED = word_set(
     "visible seen shown captured depicted displayed visualized pictured imaged present image picture photo "
     "photograph scan slice film identify identified view xray ct mri ultrasound"
 )
 # What else such a question may say without singling one out.
-NAMING = _words(
+NAMING = word_set(
     "name names point out specific particular list mention tell example captured displayed visualized pictured imaged "
     "provided body human main major various different xray ct mri ultrasound 1 state give"
 )
-ANATOMY = _words(
+ANATOMY = word_set(
     "abdomen adrenal airway aorta appendix artery bladder bone bowel brain brainstem breast bronchus caecum "
     "carina cartilage cecum cerebellum cerebrum chest clavicle colon cord cortex diaphragm duodenum esophagus eye "
     "femur gallbladder gland head heart hemidiaphragm hip ileum intestine jejunum joint kidney knee larynx liver "
@@ -248,32 +245,34 @@ ANATOMY = _words(
     "pituitary pleura prostate pylorus rectum rib sinus skin skull spine spleen sternum stomach testis thalamus "
     "thyroid tibia tongue tooth trachea ureter urethra uterus valve vein ventricle vertebra vessel"
 )
-MANY = _words("several multiple many numerous various")
-COMPARISONS = _words("than compared versus vs unlike opposed relative")
-UNITS = _words("mm cm m ml cc kg g hu degree percent")
+MANY = word_set("several multiple many numerous various")
+COMPARISONS = word_set("than compared versus vs unlike opposed relative")
+UNITS = word_set("mm cm m ml cc kg g hu degree percent")
 LENGTHS = {"mm": 1.0, "cm": 10.0, "m": 1000.0}
-MORE = _words("greater larger more bigger over above exceeding")
-LESS = _words("less smaller fewer under below")
+MORE = word_set("greater larger more bigger over above exceeding")
+LESS = word_set("less smaller fewer under below")
 # Who a question asks for, how people are addressed, and titles, which are other names of those who bear them.
-PEOPLE = _words(
+PEOPLE = word_set(
     "actor actress architect artist astronaut athlete author broadcaster cartoonist chef comedian composer conductor "
     "cricketer dancer director dj driver economist explorer footballer golfer host inventor jockey journalist manager "
     "mathematician minister model musician novelist painter person philosopher physicist player playwright poet "
     "politician presenter president scientist sculptor senator singer songwriter sportsman sportswoman star woman man "
     "writer"
 )
-ADDRESS = _words("sir dame dr doctor mr mrs ms miss prof professor")
-PARTICLES = _words("de da di del della der den van von le la el al bin ibn dos du ten ter")
-TITLES = _words(
+ADDRESS = word_set("sir dame dr doctor mr mrs ms miss prof professor")
+PARTICLES = word_set("de da di del della der den van von le la el al bin ibn dos du ten ter")
+TITLES = word_set(
     "lord lady king queen prince princess duke duchess earl count countess baron baroness emperor empress pope saint "
     "st president general captain major colonel admiral bishop archbishop sultan tsar"
 )
-OTHER_NAMES = _words("real born nickname nicknamed pseudonym pen stage alias aka maiden known called title name names")
+OTHER_NAMES = word_set(
+    "real born nickname nicknamed pseudonym pen stage alias aka maiden known called title name names"
+)
 # 'I have a cough', 'I want to see a scan': a model that plays the one who asks says nothing about the picture.
-ASKERS = _words("have want need like mean meant wish")
-ROLES = _words("human assistant answer a response gpt model user final output")
+ASKERS = word_set("have want need like mean meant wish")
+ROLES = word_set("human assistant answer a response gpt model user final output")
 
-STOP = _words(
+STOP = word_set(
     # function words
     "a an the of in on at to is are was were be been being it its this that these those there here and or with by "
     "for from as i you we they he she his her their my your our me us do does did have has had can could will would "
@@ -286,9 +285,9 @@ STOP = _words(
     "part region area portion quadrant likely using used taken take believe think clearly actually answer following "
     "object structure shape size position place content feature apparent medical examination"
 )
-AUXILIARY = _words("is are was were do does did has have had can could will would should may might")
+AUXILIARY = word_set("is are was were do does did has have had can could will would should may might")
 
 MAX_CHARACTERS = 20_000
 LEAD_WORDS = 60
 NEGATION_REACH = 6
-IRREGULAR = _words("yes does was its lens series always this has us plus gas rights")
+IRREGULAR = word_set("yes does was its lens series always this has us plus gas rights")

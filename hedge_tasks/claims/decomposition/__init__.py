@@ -123,20 +123,20 @@ def decompose(answer_sets: Sequence[AnswerSet], decomposition: Decomposition) ->
     Raises:
         ValueError: a decomposition gave a claim that is no part of its text: a fault of it.
     """
-    found = decomposition.pieces([Passage(a.baseline.text, a.claims) for a in answer_sets])
-    return [_decomposed(a, pieces, decomposition.name) for a, pieces in zip(answer_sets, found, strict=True)]
+    found_pieces = decomposition.pieces([Passage(a.baseline.text, a.claims) for a in answer_sets])
+    return [_decomposed(a, pieces, decomposition.name) for a, pieces in zip(answer_sets, found_pieces, strict=True)]
 
 
-def _decomposed(answers: AnswerSet, found: Pieces, kind: str) -> Decomposed:
+def _decomposed(answers: AnswerSet, located: Pieces, kind: str) -> Decomposed:
     text = answers.baseline.text
-    for piece in found.pieces:
+    for piece in located.pieces:
         if not 0 <= piece.start < piece.end <= len(text) or not piece.text.strip():
             raise ValueError(f"{answers.id}: {kind} gave a claim from {piece.start} to {piece.end} of {len(text)}")
     claims = tuple(
         Claim(f"{answers.id}#{i}", answers.id, piece.text, piece.start, piece.end, kind)
-        for i, piece in enumerate(found.pieces)
+        for i, piece in enumerate(located.pieces)
     )
-    return Decomposed(claims, _covered(text, found.pieces), found.unlocated)
+    return Decomposed(claims, _covered(text, located.pieces), located.unlocated)
 
 
 def _covered(text: str, pieces: Sequence[Piece]) -> float:

@@ -39,11 +39,13 @@ class AtomicDecomposition(ClaimAsker):
     def pieces(self, passages: Sequence[Passage]) -> list[Pieces]:
         texts = list(dict.fromkeys(p.text for p in passages if p.text.strip() and len(p.text) <= LONGEST))
         answered = self._answers([self._question(text) for text in texts]) if texts else []
-        said = {text: one.value for text, one in zip(texts, answered, strict=True) if one.value is not None}
-        found = {text: located(text, said.get(text) or []) for text in texts}
-        if missing := sum(bool(p.text.strip()) and p.text not in said for p in passages):
+        claims_of = {
+            text: result.value for text, result in zip(texts, answered, strict=True) if result.value is not None
+        }
+        pieces_of = {text: located(text, claims_of.get(text) or []) for text in texts}
+        if missing := sum(bool(p.text.strip()) and p.text not in claims_of for p in passages):
             logger.warning("{} texts could not be taken apart by {}: they have no claims", missing, self.model.name)
-        return [found.get(passage.text, Pieces(())) for passage in passages]
+        return [pieces_of.get(passage.text, Pieces(())) for passage in passages]
 
     def settings(self) -> dict[str, Any]:
         asking = {f"decomposition_{key}": value for key, value in super().settings().items()}
@@ -67,11 +69,11 @@ def read_claims(reply: str) -> list[list[str]]:
     return read_object(reply, _pairs)
 
 
-def _pairs(found: Mapping[str, Any]) -> list[list[str]]:
-    listed = found.get("claims")
+def _pairs(fields: Mapping[str, Any]) -> list[list[str]]:
+    listed = fields.get("claims")
     if not isinstance(listed, list):
         raise Unreadable("no list of claims")
-    pairs = [(one.get("claim"), one.get("quote")) for one in listed[:MOST] if isinstance(one, Mapping)]
+    pairs = [(item.get("claim"), item.get("quote")) for item in listed[:MOST] if isinstance(item, Mapping)]
     texts = [[claim, quote] for claim, quote in pairs if isinstance(claim, str) and isinstance(quote, str)]
     if len(texts) != len(listed[:MOST]):
         raise Unreadable("a claim without its words")
@@ -84,7 +86,7 @@ def located(text: str, claims: object) -> Pieces:
     White space and case need not be the same. A quotation that stands there several times is taken for the first place
     that no earlier claim with the same quotation has, else for the last.
     """
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     unlocated = 0
     taken: dict[str, int] = {}
     for pair in claims if isinstance(claims, list) else []:
@@ -100,5 +102,5 @@ def located(text: str, claims: object) -> Pieces:
             unlocated += 1
             continue
         taken[key] = match.end()
-        found.append(Piece(" ".join(claim.split()), *match.span()))
-    return Pieces(tuple(sorted(found, key=lambda piece: (piece.start, piece.end))), unlocated)
+        pieces.append(Piece(" ".join(claim.split()), *match.span()))
+    return Pieces(tuple(sorted(pieces, key=lambda piece: (piece.start, piece.end))), unlocated)

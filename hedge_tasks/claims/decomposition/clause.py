@@ -50,11 +50,11 @@ class ClauseDecomposition:
 def _clauses(text: str) -> Iterator[Piece]:
     for sentence in sentences(text):
         start = sentence.start
-        for found in [*_BREAK.finditer(text, sentence.start, sentence.end), None]:
-            end = _trimmed(text, start, found.start() if found else sentence.end)
+        for mark in [*_BREAK.finditer(text, sentence.start, sentence.end), None]:
+            end = _trimmed(text, start, mark.start() if mark else sentence.end)
             if end > start:
                 yield from _items(text, start, end)
-            start = found.end() if found else end
+            start = mark.end() if mark else end
 
 
 def _trimmed(text: str, start: int, end: int) -> int:
@@ -83,11 +83,11 @@ def _items(text: str, start: int, end: int) -> Iterator[Piece]:
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for found in [*_BETWEEN.finditer(text, start, end), None]:
-        until = _trimmed(text, start, found.start() if found else end)
+    for joint in [*_BETWEEN.finditer(text, start, end), None]:
+        until = _trimmed(text, start, joint.start() if joint else end)
         if until > start:
             yield start, until
-        start = found.end() if found else end
+        start = joint.end() if joint else end
 
 
 def _is_item(text: str) -> bool:

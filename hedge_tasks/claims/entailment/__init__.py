@@ -43,13 +43,13 @@ class Entailment(Protocol):
     contradicts: bool
     priced: str
 
-    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
+    def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
         """Of every claim by every draw, shape (claims, draws, 3): contradiction, neutral, entailment, in [0, 1].
 
         NaN where it cannot be told; an empty draw is silent.
         """
 
-    def price(self, asked: Sequence[SupportQuery]) -> int:
+    def price(self, queries: Sequence[SupportQuery]) -> int:
         """How many pairs, calls, ... `support` takes at most, before it is called; asks no model."""
 
     def check(self) -> None:
@@ -89,6 +89,6 @@ def build_entailment(name: str, **options: Any) -> Entailment:
 def silent_or_entailed(entailed: npt.ArrayLike) -> FloatArray:
     """Support of an engine that knows no contradiction, shape (..., 3), from entailment in [0, 1], shape (...)."""
     shares = np.asarray(entailed, dtype=np.float64)
-    found = np.zeros((*shares.shape, 3))
-    found[..., ENTAILMENT], found[..., NEUTRAL] = shares, 1.0 - shares
-    return found
+    support = np.zeros((*shares.shape, 3))
+    support[..., ENTAILMENT], support[..., NEUTRAL] = shares, 1.0 - shares
+    return support

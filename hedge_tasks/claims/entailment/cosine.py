@@ -35,17 +35,17 @@ class CosineEntailment:
         assert isinstance(backend, GivesCosines)
         self._embedder = backend
 
-    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
-        split = [[_sentences(draw) for draw in one.draws] for one in asked]
-        texts = [_distinct(one, sentences) for one, sentences in zip(asked, split, strict=True)]
+    def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
+        split = [[_sentences(draw) for draw in query.draws] for query in queries]
+        texts = [_distinct(query, sentences) for query, sentences in zip(queries, split, strict=True)]
         matrices = self._embedder.cosines(texts)
         return [
-            silent_or_entailed(_best(one, sentences, {text: i for i, text in enumerate(known)}, matrix))
-            for one, sentences, known, matrix in zip(asked, split, texts, matrices, strict=True)
+            silent_or_entailed(_best(query, sentences, {text: i for i, text in enumerate(distinct)}, matrix))
+            for query, sentences, distinct, matrix in zip(queries, split, texts, matrices, strict=True)
         ]
 
-    def price(self, asked: Sequence[SupportQuery]) -> int:
-        return len({text for one in asked for text in _distinct(one, [_sentences(draw) for draw in one.draws])})
+    def price(self, queries: Sequence[SupportQuery]) -> int:
+        return len({text for query in queries for text in _distinct(query, [_sentences(draw) for draw in query.draws])})
 
     def check(self) -> None:
         if (check := getattr(self._embedder, "check", None)) is not None:
@@ -60,16 +60,16 @@ def _sentences(draw: str) -> list[str]:
     return split_sentences(draw) or ([draw] if draw.strip() else [])
 
 
-def _distinct(asked: SupportQuery, sentences: Sequence[Sequence[str]]) -> list[str]:
-    return list(dict.fromkeys([*asked.claims, *(text for one in sentences for text in one)]))
+def _distinct(query: SupportQuery, sentences: Sequence[Sequence[str]]) -> list[str]:
+    return list(dict.fromkeys([*query.claims, *(text for of_draw in sentences for text in of_draw)]))
 
 
 def _best(
-    asked: SupportQuery, sentences: Sequence[Sequence[str]], place: dict[str, int], cosines: FloatArray
+    query: SupportQuery, sentences: Sequence[Sequence[str]], place: dict[str, int], cosines: FloatArray
 ) -> FloatArray:
-    found = np.zeros((len(asked.claims), len(sentences)))
-    rows = [place[claim] for claim in asked.claims]
+    best = np.zeros((len(query.claims), len(sentences)))
+    rows = [place[claim] for claim in query.claims]
     for j, texts in enumerate(sentences):
         if texts and rows:
-            found[:, j] = cosines[np.ix_(rows, [place[text] for text in texts])].max(axis=1)
-    return np.clip(found, 0.0, 1.0)
+            best[:, j] = cosines[np.ix_(rows, [place[text] for text in texts])].max(axis=1)
+    return np.clip(best, 0.0, 1.0)

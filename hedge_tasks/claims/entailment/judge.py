@@ -79,35 +79,38 @@ class JudgeEntailment(ClaimAsker):
         single.claims_a_call = 1
         return single
 
-    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
-        calls = list(dict.fromkeys(call for one in asked for call in self._calls(one)))
-        said = self._verdicts(calls)
-        unread = [call for call in calls if call not in said and len(call.claims) > 1]
+    def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
+        calls = list(dict.fromkeys(call for query in queries for call in self._calls(query)))
+        verdicts_by_call = self._verdicts(calls)
+        unread = [call for call in calls if call not in verdicts_by_call and len(call.claims) > 1]
         singles = dict.fromkeys(Call(call.draw, (claim,)) for call in unread for claim in call.claims)
-        said |= self._verdicts([call for call in singles if call not in said])
-        pairs = ((call.draw, claim, v) for call, of in said.items() for claim, v in zip(call.claims, of, strict=True))
-        verdicts = {(draw, claim): verdict for draw, claim, verdict in pairs}
-        found = [_support(one, verdicts) for one in asked]
-        if unknown := sum(int(np.isnan(one[..., 0]).sum()) for one in found):
+        verdicts_by_call |= self._verdicts([call for call in singles if call not in verdicts_by_call])
+        verdicts = {
+            (call.draw, claim): column
+            for call, columns in verdicts_by_call.items()
+            for claim, column in zip(call.claims, columns, strict=True)
+        }
+        supports = [_support(query, verdicts) for query in queries]
+        if unknown := sum(int(np.isnan(support[..., 0]).sum()) for support in supports):
             logger.warning("{} verdicts of judge {} could not be had or read: unknown", unknown, self.model.name)
-        return found
+        return supports
 
-    def price(self, asked: Sequence[SupportQuery]) -> int:
-        return len({call for one in asked for call in self._calls(one)})
+    def price(self, queries: Sequence[SupportQuery]) -> int:
+        return len({call for query in queries for call in self._calls(query)})
 
     def settings(self) -> dict[str, Any]:
         return {"support": self.name, **super().settings(), "claims_a_call": self.claims_a_call}
 
-    def _calls(self, asked: SupportQuery) -> Iterator[Call]:
-        claims = tuple(dict.fromkeys(claim for claim in asked.claims if claim.strip()))
-        for draw in dict.fromkeys(draw for draw in asked.draws if draw.strip() and len(draw) <= LONGEST):
+    def _calls(self, query: SupportQuery) -> Iterator[Call]:
+        claims = tuple(dict.fromkeys(claim for claim in query.claims if claim.strip()))
+        for draw in dict.fromkeys(draw for draw in query.draws if draw.strip() and len(draw) <= LONGEST):
             for start in range(0, len(claims), self.claims_a_call):
                 yield Call(draw, claims[start : start + self.claims_a_call])
 
     def _verdicts(self, calls: Sequence[Call]) -> dict[Call, tuple[int, ...]]:
         """By call the verdicts on its claims; a call whose reply could not be had or read is missing."""
-        found = self._answers([self._question(call) for call in calls]) if calls else []
-        return {call: one.value for call, one in zip(calls, found, strict=True) if one.value is not None}
+        results = self._answers([self._question(call) for call in calls]) if calls else []
+        return {call: result.value for call, result in zip(calls, results, strict=True) if result.value is not None}
 
     def _question(self, call: Call) -> Query[tuple[int, ...]]:
         return Query(
@@ -130,14 +133,14 @@ def read_verdicts(reply: str, n: int) -> tuple[int, ...]:
         (2, 0)
     """
 
-    def accept(found: dict[str, Any]) -> tuple[int, ...]:
+    def accept(fields: dict[str, Any]) -> tuple[int, ...]:
         names = [str(i + 1) for i in range(n)]
-        if set(found) != set(names):
+        if set(fields) != set(names):
             raise Unreadable(f"expected a verdict on each of {n} claims")
-        said = [str(found[name]).strip().lower() for name in names]
-        if strange := set(said) - set(VERDICTS):
+        spoken = [str(fields[name]).strip().lower() for name in names]
+        if strange := set(spoken) - set(VERDICTS):
             raise Unreadable(f"no verdict: {sorted(strange)[0][:80]}")
-        return tuple(VERDICTS[one] for one in said)
+        return tuple(VERDICTS[word] for word in spoken)
 
     return read_object(reply, accept)
 
@@ -148,18 +151,18 @@ def _numbered(values: Sequence[str]) -> dict[str, str]:
 
 def _schema(call: Call) -> dict[str, Any]:
     names = list(_numbered(call.claims))
-    each = {name: {"type": "string", "enum": list(VERDICTS)} for name in names}
-    return {"type": "object", "properties": each, "required": names, "additionalProperties": False}
+    properties = {name: {"type": "string", "enum": list(VERDICTS)} for name in names}
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
-def _support(asked: SupportQuery, verdicts: Mapping[tuple[str, str], int]) -> FloatArray:
-    found = np.zeros((len(asked.claims), len(asked.draws), 3))
-    for i, claim in enumerate(asked.claims):
-        for j, draw in enumerate(asked.draws):
+def _support(query: SupportQuery, verdicts: Mapping[tuple[str, str], int]) -> FloatArray:
+    support = np.zeros((len(query.claims), len(query.draws), 3))
+    for i, claim in enumerate(query.claims):
+        for j, draw in enumerate(query.draws):
             if not draw.strip() or not claim.strip():
-                found[i, j, NEUTRAL] = 1.0
+                support[i, j, NEUTRAL] = 1.0
             elif (verdict := verdicts.get((draw, claim))) is None:
-                found[i, j] = np.nan
+                support[i, j] = np.nan
             else:
-                found[i, j, verdict] = 1.0
-    return found
+                support[i, j, verdict] = 1.0
+    return support

@@ -76,8 +76,8 @@ class NliEntailment:
             raise ConfigError(f"window: expected at least {_FEWEST_TOKENS} tokens, got {window!r}")
         if premise not in PREMISES:
             raise unknown("premise", premise, PREMISES)
-        given = {"model": model, "revision": revision, "device": device, "dtype": dtype, "batch_size": batch_size}
-        options = {key: value for key, value in given.items() if value is not None}
+        choices = {"model": model, "revision": revision, "device": device, "dtype": dtype, "batch_size": batch_size}
+        options = {key: value for key, value in choices.items() if value is not None}
         backend = classifier or build_backend("nli", cache=cache, **options)
         assert isinstance(backend, GivesRelations)
         self._nli, self._window, self._given_reader, self._premise = backend, window, reader, premise
@@ -90,18 +90,22 @@ class NliEntailment:
             return self._given_reader
         return load_reader(getattr(self._nli, "model", ""), getattr(self._nli, "revision", None))
 
-    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
-        shown, too_long = self._shown(asked)
+    def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
+        pairs_by_query, too_long = self._shown(queries)
         if too_long:
             logger.warning("{} claims are longer than the NLI model takes and have no support", too_long)
-        wanted = dict.fromkeys(pair for one in shown for cell in one.values() for pair in cell or ())
-        rows = np.asarray(self._nli.probabilities(list(wanted)), dtype=np.float64) if wanted else np.empty((0, 3))
-        place = {pair: i for i, pair in enumerate(wanted)}
-        return [_support(one, cells, rows, place) for one, cells in zip(asked, shown, strict=True)]
+        needed_pairs = dict.fromkeys(pair for query in pairs_by_query for cell in query.values() for pair in cell or ())
+        rows = (
+            np.asarray(self._nli.probabilities(list(needed_pairs)), dtype=np.float64)
+            if needed_pairs
+            else np.empty((0, 3))
+        )
+        place = {pair: i for i, pair in enumerate(needed_pairs)}
+        return [_support(query, cells, rows, place) for query, cells in zip(queries, pairs_by_query, strict=True)]
 
-    def price(self, asked: Sequence[SupportQuery]) -> int:
-        shown, _ = self._shown(asked)
-        return len({pair for one in shown for cell in one.values() for pair in cell or ()})
+    def price(self, queries: Sequence[SupportQuery]) -> int:
+        pairs_by_query, _ = self._shown(queries)
+        return len({pair for cells in pairs_by_query for cell in cells.values() for pair in cell or ()})
 
     def check(self) -> None:
         if (check := getattr(self._nli, "check", None)) is not None:
@@ -114,16 +118,16 @@ class NliEntailment:
         return {"support": self.name, **model, **window, **premise}
 
     def _shown(
-        self, asked: Sequence[SupportQuery]
+        self, queries: Sequence[SupportQuery]
     ) -> tuple[list[dict[tuple[int, int], list[tuple[str, str]] | None]], int]:
         """By (claim, draw): the pairs that the model is asked, None where it cannot be; and how many claims are too
         long.
         """
-        claims = sorted({claim for one in asked for claim in one.claims})
+        claims = sorted({claim for query in queries for claim in query.claims})
         tokens = dict(zip(claims, self._reader.count(claims), strict=True))
         cut: dict[tuple[str, int], list[str]] = {}
         too_long = {claim for claim in claims if self._room(tokens[claim]) < _FEWEST_TOKENS}
-        whole = sorted({draw for one in asked for draw in one.draws if draw.strip()})
+        whole = sorted({draw for query in queries for draw in query.draws if draw.strip()})
         lengths = dict(zip(whole, self._reader.count(whole), strict=True))
 
         def windows(draw: str, room: float) -> list[str]:
@@ -135,18 +139,18 @@ class NliEntailment:
                 cut[draw, step] = list(_windows(draw, step, self._reader.count))
             return cut[draw, step]
 
-        shown = []
-        for one in asked:
+        pairs_by_query = []
+        for query in queries:
             cells: dict[tuple[int, int], list[tuple[str, str]] | None] = {}
-            for i, claim in enumerate(one.claims):
+            for i, claim in enumerate(query.claims):
                 room = self._room(tokens[claim])
-                for j, draw in enumerate(one.draws):
+                for j, draw in enumerate(query.draws):
                     if not draw.strip() or not claim.strip():
                         cells[i, j] = []
                     else:
                         cells[i, j] = None if claim in too_long else self._pairs(claim, windows(draw, room))
-            shown.append(cells)
-        return shown, len(too_long)
+            pairs_by_query.append(cells)
+        return pairs_by_query, len(too_long)
 
     def _pairs(self, claim: str, windows: Sequence[str]) -> list[tuple[str, str]]:
         return [(text, claim) if self._premise == PREMISES[0] else (claim, text) for text in windows]
@@ -163,20 +167,20 @@ def _windows(text: str, room: int, count: Counts) -> Iterator[str]:
     lengths = count([text[start:end] for start, end in places])
     first = 0
     while True:
-        last, used = first, 0
-        while last < len(places) and (used + lengths[last] <= room or last == first):
-            used += lengths[last]
+        last, n_tokens = first, 0
+        while last < len(places) and (n_tokens + lengths[last] <= room or last == first):
+            n_tokens += lengths[last]
             last += 1
         # Words may have more tokens together than alone.
         while last > first + 1 and count([text[places[first][0] : places[last - 1][1]]])[0] > room:
             last -= 1
-            used -= lengths[last]
+            n_tokens -= lengths[last]
         yield text[places[first][0] : places[last - 1][1]]
         if last == len(places):
             return
         # From the word in the middle of this window on, in tokens; at least one word further.
         middle, passed = first, 0
-        while passed + lengths[middle] <= used // 2:
+        while passed + lengths[middle] <= n_tokens // 2:
             passed += lengths[middle]
             middle += 1
         first = max(middle, first + 1)
@@ -184,29 +188,29 @@ def _windows(text: str, room: int, count: Counts) -> Iterator[str]:
 
 def _words(text: str, room: int, count: Counts) -> Iterator[tuple[int, int]]:
     """Where the words stand; one that alone fills a window, as of a script without spaces, in parts."""
-    places = [(found.start(), found.end()) for found in _WORD.finditer(text)]
+    places = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     lengths = count([text[start:end] for start, end in places])
     for (start, end), length in zip(places, lengths, strict=True):
         if length <= room // 4:
             yield start, end
         else:
-            yield from (found.span() for found in _WORDS_OF_A_LONG_ONE.finditer(text, start, end))
+            yield from (match.span() for match in _WORDS_OF_A_LONG_ONE.finditer(text, start, end))
 
 
 def _support(
-    asked: SupportQuery,
+    query: SupportQuery,
     cells: dict[tuple[int, int], list[tuple[str, str]] | None],
     rows: FloatArray,
     place: dict[tuple[str, str], int],
 ) -> FloatArray:
-    found = np.zeros((len(asked.claims), len(asked.draws), 3))
-    found[..., NEUTRAL] = 1.0
+    support = np.zeros((len(query.claims), len(query.draws), 3))
+    support[..., NEUTRAL] = 1.0
     for (i, j), pairs in cells.items():
         if pairs is None:
-            found[i, j] = np.nan
+            support[i, j] = np.nan
         elif pairs:
-            said = rows[[place[pair] for pair in pairs]]
+            probabilities = rows[[place[pair] for pair in pairs]]
             for column in (CONTRADICTION, ENTAILMENT):
-                found[i, j, column] = said[:, column].max()
-            found[i, j, NEUTRAL] = said[:, NEUTRAL].min()
-    return found
+                support[i, j, column] = probabilities[:, column].max()
+            support[i, j, NEUTRAL] = probabilities[:, NEUTRAL].min()
+    return support

@@ -18,10 +18,10 @@ class WordsEntailment:
     contradicts = False
     priced = ""
 
-    def support(self, asked: Sequence[SupportQuery]) -> list[FloatArray]:
-        return [silent_or_entailed(self._shares(one)) for one in asked]
+    def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
+        return [silent_or_entailed(self._shares(query)) for query in queries]
 
-    def price(self, asked: Sequence[SupportQuery]) -> int:
+    def price(self, queries: Sequence[SupportQuery]) -> int:
         return 0
 
     def check(self) -> None: ...
@@ -29,10 +29,10 @@ class WordsEntailment:
     def settings(self) -> dict[str, Any]:
         return {"support": self.name}
 
-    def _shares(self, asked: SupportQuery) -> FloatArray:
-        draws = [frozenset(words(draw)) for draw in asked.draws]
-        shares = np.zeros((len(asked.claims), len(draws)))
-        for row, claim in zip(shares, map(frozenset, map(words, asked.claims)), strict=True):
+    def _shares(self, query: SupportQuery) -> FloatArray:
+        draws = [frozenset(words(draw)) for draw in query.draws]
+        shares = np.zeros((len(query.claims), len(draws)))
+        for row, claim in zip(shares, map(frozenset, map(words, query.claims)), strict=True):
             if claim:
                 row[:] = [len(claim & draw) / len(claim) for draw in draws]
         return shares
