@@ -39,15 +39,15 @@ from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, as_data, check_confidence
 from hedge_tasks.statistics.grouped_risk import GroupedTest
 
-_TOLERATED = (1, 4, 16, 64, 256)
-"""Errors with which a start can just be rejected: where there are more, a later start comes to its aid."""
+_WIDEST, _WIDEST_OF_GROUPS = 0.2, 0.4
+"""Share of the documents that the widest start accepts, without and with groups."""
 
-_WIDEST, _FEWER, _ALLOWED = 0.4, 3, 15
-"""Where documents come in groups: the share that the widest start accepts, how many times fewer each stricter one does,
-with as many times less of the level, and how many errors the risk should allow among them at least."""
+_FEWER, _ALLOWED = 3, 15
+"""How many times fewer each stricter start accepts, at as many times less of the level, and how many errors the risk
+should allow among them at least: below that, all of the level stands at one start."""
 
 _MARGIN = 1.5
-"""How many times as many documents the widest start accepts at least as bets that never lose need: errors will come."""
+"""How many times as many documents the widest start accepts at least as a test without an error needs: errors will come."""
 
 _PLACING = 20
 """Documents whose scores, and not labels, say where the starts are."""
@@ -163,11 +163,11 @@ def control_risk(
     test: _BinomialTest | GroupedTest
     if grouped:
         test = GroupedTest(wrong, codes[rows], risk, seed)
-        starts = _starts_of_groups(x[placing], len(rows), risk, level, test.fewest(level))
+        starts = _starts(x[placing], len(rows), level, test, widest=_WIDEST_OF_GROUPS)
         candidates, chosen = _walks(x[rows], starts, test)
     else:
         test = _BinomialTest(wrong, risk)
-        starts = _starts(x[placing], n_units, risk, level)
+        starts = _starts(x[placing], len(rows), level, test, widest=_WIDEST)
         candidates, chosen = _walk(x[rows], starts, test)
     reason = more = None
     if chosen is None:
@@ -217,50 +217,28 @@ def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
     return taken[codes]
 
 
-def _starts(scores: FloatArray, n: int, risk: float, level: float) -> dict[float, float]:
+def _starts(
+    scores: FloatArray, n: int, level: float, test: _BinomialTest | GroupedTest, *, widest: float
+) -> dict[float, float]:
     """Thresholds to start from, the strictest first, each with its share of the level.
 
-    They accept about as many documents as let the exact test reject with so many errors as are tolerated.
+    Args:
+        scores: Of the documents that place the starts.
+        n: Documents that are tested.
+        level: What the starts share.
+        test: No start is where it could not reject without an error: from there on nothing would be tested.
+        widest: Share of the documents that the widest start accepts.
     """
-    shares = [1.0]
-    for tolerated in (_TOLERATED, (0,)):
-        if within := [k / n for e in tolerated if (k := _fewest(e, n, risk, level / len(tolerated)))]:
-            shares = within
-            break
-    return _placed(scores, dict.fromkeys(shares, level / len(shares)))
-
-
-def _starts_of_groups(scores: FloatArray, n: int, risk: float, level: float, fewest: float) -> dict[float, float]:
-    """The same where documents come in groups: some documents, and fewer as long as these are enough to bet on.
-
-    No start is where bets could not win without an error: from there on nothing would be tested.
-    """
-    parts = {min(1.0, max(_WIDEST, _MARGIN * fewest / max(n, 1))): 1.0}
-    while (share := min(parts) / _FEWER) * n * risk >= _ALLOWED:
+    parts = {min(1.0, max(widest, _MARGIN * test.fewest(level) / max(n, 1))): 1.0}
+    while (share := min(parts) / _FEWER) * n * test.risk >= _ALLOWED:
         parts[share] = min(parts.values()) / _FEWER
-    return _placed(scores, {share: level * part / sum(parts.values()) for share, part in parts.items()})
-
-
-def _placed(scores: FloatArray, shares: Mapping[float, float]) -> dict[float, float]:
-    """The thresholds that accept so much of what places them, with their levels."""
     # Scores as they are, and no means of two: a detector that counts has but a few.
     starts: dict[float, float] = {}
-    for share in sorted(shares) if len(scores) else ():
-        t = float(np.quantile(scores, share, method="inverted_cdf"))
-        if math.isfinite(t):
-            starts[t] = starts.get(t, 0.0) + shares[share]
+    for share in sorted(parts) if len(scores) else ():
+        threshold = float(np.quantile(scores, share, method="inverted_cdf"))
+        if math.isfinite(threshold):
+            starts[threshold] = starts.get(threshold, 0.0) + level * parts[share] / sum(parts.values())
     return starts
-
-
-def _fewest(n_wrong: int, n: int, risk: float, level: float) -> int | None:
-    """Fewest accepted of n with which so many errors are rejected; None where n do not do."""
-    if n == 0 or binomial_p_value(n, n_wrong, risk) > level:
-        return None
-    low, high = n_wrong, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if binomial_p_value(middle, n_wrong, risk) <= level else (middle, high)
-    return high
 
 
 def _walk(
@@ -326,6 +304,10 @@ class _BinomialTest:
     def bets(self, n_accepted: int) -> tuple[tuple[int, int], ...]:
         """None: counts of documents say it all."""
         return ()
+
+    def fewest(self, level: float) -> float:
+        """How many accepted documents are enough to reject where none is wrong."""
+        return math.log(level) / math.log1p(-self.risk)
 
     def needed(self, n_accepted: int, n: int, level: float) -> int | None:
         """Fewest documents at which the shares seen would be enough."""
