@@ -4,9 +4,10 @@ Read off a risk-coverage curve, a threshold breaks the risk that was asked for i
 was chosen for looking good. Here thresholds are tested for the hypothesis that their risk is too high, from the
 strictest to the widest, at every score that a document has, and the way ends where one is not rejected (fixed-sequence
 testing, learn then test, Angelopoulos et al. 2021, arXiv 2110.01052; selective prediction as Geifman & El-Yaniv 2017).
-One start would starve: the few documents below it say too little. So there are several, which share the error
-probability, and a way that reaches the next start takes its share along (the fallback procedure, Wiens 2003; a
-graphical procedure as Bretz et al. 2009).
+The way does not begin at the strictest score, where a few documents say too little, but where a fifth of the
+documents are accepted, with all of the error probability. Where there are documents enough for more, stricter starts
+share it, and a way that reaches the next start takes its share along (the fallback procedure, Wiens 2003; a graphical
+procedure as Bretz et al. 2009).
 
 Why it holds, for any score, with ties, and where the risk does not grow with the score. Starts :math:`s_1 < s_2 < ...`
 are placed on documents that are not tested: to the tests they are fixed. Let :math:`\tau_j` be the first point from
@@ -47,10 +48,10 @@ _FEWER, _ALLOWED = 3, 15
 should allow among them at least: below that, all of the level stands at one start."""
 
 _MARGIN = 1.5
-"""How many times as many documents the widest start accepts at least as a test without an error needs: errors will come."""
+"""How many times as many documents the widest start accepts at least as a test needs that sees no error."""
 
-_PLACING = 20
-"""Documents whose scores, and not labels, say where the starts are."""
+_PLACING, _PART = 20, 12
+"""Documents whose scores, and not labels, say where the starts are: 20 at least, and one in 12 labelled ones."""
 
 _BLOCK = 128
 """Scores that are tested at once; the way ends in the first block or goes through many."""
@@ -126,9 +127,9 @@ def control_risk(
 
     :math:`R(t)` is the share of hallucinated answers among those with a score of at most :math:`t`. The starts are
     placed on scores of documents without a label, whose groups have none either; where these are fewer than 20, on
-    20 labelled documents (whole groups), which are not tested. All others are, by the fallback procedure at
-    :math:`\delta / D` for :math:`D` detectors that were tried, or by a way of each start where there are groups (see
-    the module).
+    one in twelve labelled documents, and 20 at least (whole groups), which are not tested. All others are, by the
+    fallback procedure at :math:`\delta / D` for :math:`D` detectors that were tried, or by a way of each start where
+    there are groups (see the module).
 
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated. `nan` is never accepted.
@@ -211,7 +212,8 @@ def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
         return ~has_label[codes]
     names, sizes = np.unique(codes[labelled], return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
-    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), _PLACING)) + 1
+    n_placing = max(_PLACING, int(labelled.sum()) // _PART)
+    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), n_placing)) + 1
     taken = np.zeros(len(has_label), dtype=bool)
     taken[names[order[:n_taken]]] = True
     return taken[codes]
