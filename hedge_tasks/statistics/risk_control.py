@@ -4,9 +4,10 @@ Read off a risk-coverage curve, a threshold breaks the risk that was asked for i
 was chosen for looking good. Here thresholds are tested for the hypothesis that their risk is too high, from the
 strictest to the widest, at every score that a document has, and the way ends where one is not rejected (fixed-sequence
 testing, learn then test, Angelopoulos et al. 2021, arXiv 2110.01052; selective prediction as Geifman & El-Yaniv 2017).
-One start would starve: the few documents below it say too little. So there are several, which share the error
-probability, and a way that reaches the next start takes its share along (the fallback procedure, Wiens 2003; a
-graphical procedure as Bretz et al. 2009).
+The way does not begin at the strictest score, where a few documents say too little, but where a fifth of the
+documents are accepted, with all of the error probability. Where there are documents enough for more, stricter starts
+share it, and a way that reaches the next start takes its share along (the fallback procedure, Wiens 2003; a graphical
+procedure as Bretz et al. 2009).
 
 Why it holds, for any score, with ties, and where the risk does not grow with the score. Starts :math:`s_1 < s_2 < ...`
 are placed on documents that are not tested: to the tests they are fixed. Let :math:`\tau_j` be the first point from
@@ -39,18 +40,18 @@ from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray, IntArray, as_data, check_confidence
 from hedge_tasks.statistics.grouped_risk import GroupedTest
 
-_TOLERATED = (1, 4, 16, 64, 256)
-"""Errors with which a start can just be rejected: where there are more, a later start comes to its aid."""
+_WIDEST, _WIDEST_OF_GROUPS = 0.2, 0.4
+"""Share of the documents that the widest start accepts, without and with groups."""
 
-_WIDEST, _FEWER, _ALLOWED = 0.4, 3, 15
-"""Where documents come in groups: the share that the widest start accepts, how many times fewer each stricter one does,
-with as many times less of the level, and how many errors the risk should allow among them at least."""
+_FEWER, _ALLOWED = 3, 15
+"""How many times fewer each stricter start accepts, at as many times less of the level, and how many errors the risk
+should allow among them at least: below that, all of the level stands at one start."""
 
 _MARGIN = 1.5
-"""How many times as many documents the widest start accepts at least as bets that never lose need: errors will come."""
+"""How many times as many documents the widest start accepts at least as a test needs that sees no error."""
 
-_PLACING = 20
-"""Documents whose scores, and not labels, say where the starts are."""
+_PLACING, _PART = 20, 12
+"""Documents whose scores, and not labels, say where the starts are: 20 at least, and one in 12 labelled ones."""
 
 _BLOCK = 128
 """Scores that are tested at once; the way ends in the first block or goes through many."""
@@ -126,9 +127,9 @@ def control_risk(
 
     :math:`R(t)` is the share of hallucinated answers among those with a score of at most :math:`t`. The starts are
     placed on scores of documents without a label, whose groups have none either; where these are fewer than 20, on
-    20 labelled documents (whole groups), which are not tested. All others are, by the fallback procedure at
-    :math:`\delta / D` for :math:`D` detectors that were tried, or by a way of each start where there are groups (see
-    the module).
+    one in twelve labelled documents, and 20 at least (whole groups), which are not tested. All others are, by the
+    fallback procedure at :math:`\delta / D` for :math:`D` detectors that were tried, or by a way of each start where
+    there are groups (see the module).
 
     Args:
         scores: Scores, shape `(n,)`; higher = more likely hallucinated. `nan` is never accepted.
@@ -163,11 +164,11 @@ def control_risk(
     test: _BinomialTest | GroupedTest
     if grouped:
         test = GroupedTest(wrong, codes[rows], risk, seed)
-        starts = _starts_of_groups(x[placing], len(rows), risk, level, test.fewest(level))
+        starts = _starts(x[placing], len(rows), level, test, widest=_WIDEST_OF_GROUPS)
         candidates, chosen = _walks(x[rows], starts, test)
     else:
         test = _BinomialTest(wrong, risk)
-        starts = _starts(x[placing], n_units, risk, level)
+        starts = _starts(x[placing], len(rows), level, test, widest=_WIDEST)
         candidates, chosen = _walk(x[rows], starts, test)
     reason = more = None
     if chosen is None:
@@ -211,56 +212,35 @@ def _placing(codes: IntArray, labelled: BoolArray, seed: int) -> BoolArray:
         return ~has_label[codes]
     names, sizes = np.unique(codes[labelled], return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
-    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), _PLACING)) + 1
+    n_placing = max(_PLACING, int(labelled.sum()) // _PART)
+    n_taken = int(np.searchsorted(np.cumsum(sizes[order]), n_placing)) + 1
     taken = np.zeros(len(has_label), dtype=bool)
     taken[names[order[:n_taken]]] = True
     return taken[codes]
 
 
-def _starts(scores: FloatArray, n: int, risk: float, level: float) -> dict[float, float]:
+def _starts(
+    scores: FloatArray, n: int, level: float, test: _BinomialTest | GroupedTest, *, widest: float
+) -> dict[float, float]:
     """Thresholds to start from, the strictest first, each with its share of the level.
 
-    They accept about as many documents as let the exact test reject with so many errors as are tolerated.
+    Args:
+        scores: Of the documents that place the starts.
+        n: Documents that are tested.
+        level: What the starts share.
+        test: No start is where it could not reject without an error: from there on nothing would be tested.
+        widest: Share of the documents that the widest start accepts.
     """
-    shares = [1.0]
-    for tolerated in (_TOLERATED, (0,)):
-        if within := [k / n for e in tolerated if (k := _fewest(e, n, risk, level / len(tolerated)))]:
-            shares = within
-            break
-    return _placed(scores, dict.fromkeys(shares, level / len(shares)))
-
-
-def _starts_of_groups(scores: FloatArray, n: int, risk: float, level: float, fewest: float) -> dict[float, float]:
-    """The same where documents come in groups: some documents, and fewer as long as these are enough to bet on.
-
-    No start is where bets could not win without an error: from there on nothing would be tested.
-    """
-    parts = {min(1.0, max(_WIDEST, _MARGIN * fewest / max(n, 1))): 1.0}
-    while (share := min(parts) / _FEWER) * n * risk >= _ALLOWED:
+    parts = {min(1.0, max(widest, _MARGIN * test.fewest(level) / max(n, 1))): 1.0}
+    while (share := min(parts) / _FEWER) * n * test.risk >= _ALLOWED:
         parts[share] = min(parts.values()) / _FEWER
-    return _placed(scores, {share: level * part / sum(parts.values()) for share, part in parts.items()})
-
-
-def _placed(scores: FloatArray, shares: Mapping[float, float]) -> dict[float, float]:
-    """The thresholds that accept so much of what places them, with their levels."""
     # Scores as they are, and no means of two: a detector that counts has but a few.
     starts: dict[float, float] = {}
-    for share in sorted(shares) if len(scores) else ():
-        t = float(np.quantile(scores, share, method="inverted_cdf"))
-        if math.isfinite(t):
-            starts[t] = starts.get(t, 0.0) + shares[share]
+    for share in sorted(parts) if len(scores) else ():
+        threshold = float(np.quantile(scores, share, method="inverted_cdf"))
+        if math.isfinite(threshold):
+            starts[threshold] = starts.get(threshold, 0.0) + level * parts[share] / sum(parts.values())
     return starts
-
-
-def _fewest(n_wrong: int, n: int, risk: float, level: float) -> int | None:
-    """Fewest accepted of n with which so many errors are rejected; None where n do not do."""
-    if n == 0 or binomial_p_value(n, n_wrong, risk) > level:
-        return None
-    low, high = n_wrong, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if binomial_p_value(middle, n_wrong, risk) <= level else (middle, high)
-    return high
 
 
 def _walk(
@@ -326,6 +306,10 @@ class _BinomialTest:
     def bets(self, n_accepted: int) -> tuple[tuple[int, int], ...]:
         """None: counts of documents say it all."""
         return ()
+
+    def fewest(self, level: float) -> float:
+        """How many accepted documents are enough to reject where none is wrong."""
+        return math.log(level) / math.log1p(-self.risk)
 
     def needed(self, n_accepted: int, n: int, level: float) -> int | None:
         """Fewest documents at which the shares seen would be enough."""
