@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attested import entry_of, plan, sampled, task
@@ -15,14 +17,18 @@ from hedge_tasks.data.manifests import Data, Digests, Manifest, read_manifest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard import write_submission
 from hedge_tasks.leaderboard.entries import read_entries
+from hedge_tasks.leaderboard.forgeries import honest_board
 from hedge_tasks.leaderboard.private_records import (
+    ALPHA,
     PrivateScores,
+    _is_lower_rate,
     place_of_scores,
     read_scores,
     with_private,
     write_scores,
 )
 from hedge_tasks.leaderboard.private_split import split_manifest
+from hedge_tasks.leaderboard.schema import Summary
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.models import adapter_class
@@ -99,6 +105,63 @@ def test_an_entry_with_private_documents_is_refused(tmp_path: Path, capsys: pyte
     write_submission(file, entry_of(sampled(model, plan(n=1), 6), plan(n=1)))
     assert main(["attest", str(file), "--private", str(hidden), "--model", "hedge_tiny"]) == 2
     assert "private documents" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("labelled", "hallucinated", "named"),
+    [
+        (9, 9, False),  # too few to tell: two small samples differ so now and then
+        (60, 60, True),
+        (60, 20, False),
+    ],
+)
+def test_a_rate_is_compared_where_there_are_answers_enough(
+    tmp_path: Path, labelled: int, hallucinated: int, named: bool
+) -> None:
+    entry = honest_board().submission()
+    file = tmp_path / "entry.json"
+    rate = hallucinated / labelled
+    told = _scores_on(entry, documents=labelled, labelled=labelled, hallucinated=hallucinated, hallucination_rate=rate)
+    write_scores(place_of_scores(file), told)
+    private = with_private(ValidationFindings(), entry, file).private
+    assert private is not None
+    assert private.part.verified
+    assert [text.partition(":")[0] for text in private.other] == ["hallucination rate"] * named
+
+
+def test_few_documents_of_any_split_are_no_remark() -> None:
+    """Rates of two samples of one model that are as large as a small board's hardly ever differ by more than chance."""
+    dice = random.Random(0)
+    entry = honest_board().submission()
+    remarks = 0
+    for _ in range(300):
+        documents = dice.sample(entry["documents"], 17)
+        here, there = documents[:8], documents[8:]
+        part = {**entry, "documents": here, "summary": _summary(here)}
+        remarks += _is_lower_rate(part, Summary.model_validate(_summary(there)), ALPHA)
+    assert remarks == 0
+
+
+def _summary(documents: list[Any]) -> dict[str, Any]:
+    labels = [document["label"] for document in documents if document["label"] is not None]
+    counts = {"documents": len(documents), "labelled": len(labels), "hallucinated": sum(labels), "declined": 0}
+    return {**counts, "hallucination_rate": sum(labels) / len(labels), "n_clean": 6, "n_noisy": 6}
+
+
+def _scores_on(entry: dict[str, Any], **summary: Any) -> PrivateScores:
+    told = {
+        "hedge_private": 1,
+        "submission": entry["digest"],
+        "task": entry["entry"]["task"],
+        "created": "2026",
+        "version": "1",
+        "engine": {"adapter": "hedge_tiny", "model": "m", "identity": "m", "dtype": None, "versions": {}},
+        "split": sha256_of([]),
+        "documents": 9,
+        "summary": {**entry["summary"], **summary},
+        "clusterings": {},
+    }
+    return PrivateScores.read({**told, "digest": sha256_of(told)})
 
 
 @pytest.mark.slow

@@ -19,9 +19,10 @@ from hedge_tasks.leaderboard.attestation_records import Engine
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.schema import NamedSha256, SubmittedAuroc, Summary
 from hedge_tasks.leaderboard.signatures import signer_of
-from hedge_tasks.leaderboard.submission import sha256_of
+from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.suite import auroc_of
 from hedge_tasks.leaderboard.validation import PrivateFindings, ValidationFindings
+from hedge_tasks.measures.curves import rate_of
 from hedge_tasks.numbers import PERCENT, Number, format_number, format_value
 from hedge_tasks.statistics.base import two_sided_p
 
@@ -33,6 +34,9 @@ NAMESPACE = "hedge-private"
 
 ALPHA = 0.01
 """Of the tests whether an entry's numbers are other there, all together."""
+
+FEWEST_EXPECTED = 5
+"""Answers of each class, on each side, from which on two hallucination rates are compared."""
 
 _LARGEST = 16 << 20
 
@@ -121,10 +125,7 @@ def with_private(
 def _other(
     submission: Mapping[str, Any], scores: PrivateScores, aurocs: Mapping[str, Mapping[str, Number]]
 ) -> Iterator[str]:
-    """Which numbers of an entry are better than on private documents by more than chance (Bonferroni).
-
-    Documents are taken as independent in the rate: it is a remark for readers, and ranks nobody.
-    """
+    """Yield the numbers of an entry that are better than on private documents by more than chance (Bonferroni)."""
     pairs = []
     for name, of in aurocs.items():
         stated = submission["clusterings"].get(name, {}).get("aggregates", {})
@@ -140,11 +141,31 @@ def _other(
                 f"ROC-AUC of {what}: {format_number(here)} in the entry, "
                 f"on private documents {format_number(there, interval=True)}"
             )
-    here_rate, there_rate = submission["summary"]["hallucination_rate"], scores.summary.hallucination_rate
-    n_here, n_there = submission["summary"]["labelled"], scores.summary.labelled
-    if here_rate is not None and there_rate is not None:
-        pooled = (here_rate * n_here + there_rate * n_there) / (n_here + n_there)
-        error = math.sqrt(pooled * (1 - pooled) * (1 / n_here + 1 / n_there))
-        if error and there_rate > here_rate and two_sided_p((there_rate - here_rate) / error) < alpha:
-            both = (format_value(rate, PERCENT) for rate in (here_rate, there_rate))
-            yield "hallucination rate: {} in the entry, on private documents {}".format(*both)
+    if _is_lower_rate(submission, scores.summary, alpha):
+        rates = (submission["summary"]["hallucination_rate"], scores.summary.hallucination_rate)
+        yield "hallucination rate: {} in the entry, on private documents {}".format(
+            *(format_value(rate, PERCENT) for rate in rates)
+        )
+
+
+def _is_lower_rate(submission: Mapping[str, Any], private: Summary, alpha: float) -> bool:
+    """Whether an entry's hallucination rate is lower than on private documents by more than chance.
+
+    A test of two shares, for as many independent documents as the groups of the entry leave. With fewer than
+    `FEWEST_EXPECTED` hallucinated and supported answers to be expected on each side, its p value means nothing, and
+    nothing is said.
+    """
+    own = submission["summary"]
+    rate, private_rate = own["hallucination_rate"], private.hallucination_rate
+    if rate is None or private_rate is None or rate >= private_rate:
+        return False
+    estimate = rate_of([answer_set_of(document) for document in submission["documents"]])
+    independent = rate * (1 - rate) / own["labelled"]
+    by_group = 0.0 if estimate is None or estimate.stderr is None else estimate.stderr**2
+    effect = max(1.0, by_group / independent) if independent else 1.0
+    n, n_private = own["labelled"] / effect, private.labelled / effect
+    pooled = (rate * n + private_rate * n_private) / (n + n_private)
+    if min(n, n_private) * min(pooled, 1 - pooled) < FEWEST_EXPECTED:
+        return False
+    error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / n_private))
+    return two_sided_p((private_rate - rate) / error) < alpha
