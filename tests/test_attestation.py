@@ -33,6 +33,7 @@ from openai_server import serve
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.signatures import sign, signature_of, signer_of
 from hedge_tasks.leaderboard import attestation, check, read_entries, write_submission
 from hedge_tasks.leaderboard.attestation import (
     NAMESPACE,
@@ -62,7 +63,6 @@ from hedge_tasks.leaderboard.attestation_tests import (
     _swapped,
     _two_samples,
 )
-from hedge_tasks.leaderboard.signatures import sign, signature_of, signer_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.models import adapter_class
 

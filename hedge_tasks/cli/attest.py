@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io import options
     from hedge_tasks.io.progress import progress
+    from hedge_tasks.io.signatures import sign
     from hedge_tasks.leaderboard import read_submission
     from hedge_tasks.leaderboard.attestation import (
         NAMESPACE,
@@ -58,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     from hedge_tasks.leaderboard.attestation_draws import engine_of, read_again
     from hedge_tasks.leaderboard.repository import committed_at
-    from hedge_tasks.leaderboard.signatures import sign
     from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task
     from hedge_tasks.models import adapter_class
@@ -104,11 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _private(arguments: argparse.Namespace) -> int:
     """Score an entry's model on private documents."""
     from hedge_tasks.data.manifests import read_manifest
+    from hedge_tasks.io.signatures import sign
     from hedge_tasks.leaderboard import read_submission
     from hedge_tasks.leaderboard.attestation_draws import engine_of
     from hedge_tasks.leaderboard.private_records import NAMESPACE, place_of_scores, write_scores
     from hedge_tasks.leaderboard.private_split import private_scores
-    from hedge_tasks.leaderboard.signatures import sign
     from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task
     from hedge_tasks.models import adapter_class

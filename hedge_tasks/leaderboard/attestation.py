@@ -22,6 +22,7 @@ from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.io.signatures import signer_of
 from hedge_tasks.leaderboard.attestation_records import (
     FORMAT,
     Attestation,
@@ -33,7 +34,6 @@ from hedge_tasks.leaderboard.attestation_records import (
 from hedge_tasks.leaderboard.attestation_tests import outcomes_of, verdict_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.repository import committed_at
-from hedge_tasks.leaderboard.signatures import signer_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.numbers import PERCENT, format_value

@@ -23,6 +23,7 @@ from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.entry_finding import finding_in
 from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
+from hedge_tasks.leaderboard.owners import ANNOUNCEMENT, read_announcement
 from hedge_tasks.leaderboard.private_records import with_private
 from hedge_tasks.leaderboard.repository import merged_in
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
@@ -30,6 +31,7 @@ from hedge_tasks.leaderboard.validation import FindEdition, FindManifests, check
 from hedge_tasks.measures.curves import rate_of, supported_of
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.editions import edition_for
+from hedge_tasks.runs.signed_runs import SignedRun
 
 _TELLING = 3
 """Different texts, or log-probabilities, with which answers to a question say whose they are."""
@@ -91,35 +93,83 @@ def read_entries(
             cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make {cache}: {error.strerror}") from error
-    entries: list[Entry] = []
+    valid: list[Entry] = []
     refused: dict[Path, str] = {}
     of_task, edition_of = cache_of_function(manifests), cache_of_function(editions)
     circumstances = circumstances_of(of_task, edition_of, thorough, signers)
     options: dict[str, Any] = {"thorough": thorough, "manifests": of_task, "editions": edition_of}
-    for file in _in_order(folder):
+    merged = merged_in(folder)
+    for file in _in_order(folder, merged):
         progress(file.name)
         try:
             look_at = partial(_looked_at, _plain(file), signers, **options)
-            entry = look_at() if cache is None else _kept(cache, file, circumstances, look_at)
+            valid.append(look_at() if cache is None else _kept(cache, file, circumstances, look_at))
         except HedgeError as error:
             refused[file] = str(error)
-            continue
         except Exception as error:  # of a stranger's file: it must not keep others' entries from the board
             logger.exception("{} could not be looked at", file)
             refused[file] = f"it could not be looked at ({type(error).__name__})"
-            continue
-        if (found := _twin(entry, entries)) is None:
-            entries.append(entry)
-            continue
-        first, what = found
-        if first.content["digest"] == entry.content["digest"]:
-            refused[file] = f"the same file as {first.file}"
-        elif _model_key(first.model) == _model_key(entry.model):
-            reason = f"the same answers as {first.file}{what}: a replication, of which the first one stands"
-            entries.append(_aside(entry, reason))
-        else:
-            refused[file] = f"the same answers as {first.file}{what}, there of {clean(first.model)[:100]}"
+    announced = _announced(folder, merged, refused)
+    originals = _without_copies(folder, sorted(valid, key=partial(_precedence, merged, announced)), refused)
+    entries = sorted(originals, key=lambda entry: _place_in_order(folder / entry.file, merged))
     return ReadEntries(_one_place_each(_under_own_names(entries)), refused)
+
+
+def _announced(folder: Path, merged: Mapping[str, float], refused: dict[Path, str]) -> list[tuple[float, SignedRun]]:
+    """Return the announcements of a folder, each with its place in the history; those with a fault are refused."""
+    announcements = []
+    for file in sorted(folder.glob(f"*{ANNOUNCEMENT}")):
+        try:
+            announcements.append((merged.get(file.name, math.inf), read_announcement(file)))
+        except HedgeError as error:
+            refused[file] = str(error)
+    return announcements
+
+
+def _precedence(
+    merged: Mapping[str, float], announced: Sequence[tuple[float, SignedRun]], entry: Entry
+) -> tuple[float, bool, str]:
+    """Sorting key by which the first of entries with equal answers is found.
+
+    The history of the repository decides: when the entry came into it, or before that an announcement that the same key
+    has signed for these very answers. Times that are signed are their signers' to write, and decide only where the
+    history has no order; there, too, a signed entry goes before an unsigned one.
+    """
+    place, signed = merged.get(entry.file, math.inf), entry.signed
+    if signed is None:
+        return place, True, ""
+    # Answers without texts and log-probabilities can be guessed, and so can what is signed of them.
+    if any(mark.startswith(("n:", "t:")) for mark in entry.answers):
+        place = min([place, *(earlier for earlier, announcement in announced if announcement == signed)])
+    return place, False, signed.start.created
+
+
+def _without_copies(folder: Path, entries: Iterable[Entry], refused: dict[Path, str]) -> list[Entry]:
+    """Return the entries but for copies of earlier ones, which are refused, or set aside where the model is the same.
+
+    Args:
+        folder: of their files.
+        entries: those that have precedence first.
+        refused: files with reasons, to which those of copies are added.
+    """
+    originals: list[Entry] = []
+    for entry in entries:
+        if (twin := _twin(entry, originals)) is None:
+            originals.append(entry)
+            continue
+        first, extent = twin
+        owner = "" if first.signed is None else f", which was {first.signed.in_words}"
+        if first.signed is None and entry.signed is not None:
+            owner = f", which came first and is not signed; this one was {entry.signed.in_words}"
+        if first.content["digest"] == entry.content["digest"]:
+            refused[folder / entry.file] = f"the same file as {first.file}"
+        elif _model_key(first.model) == _model_key(entry.model):
+            reason = f"the same answers as {first.file}{extent}: a replication, of which the first one stands{owner}"
+            originals.append(_aside(entry, reason))
+        else:
+            named = clean(first.model)[:100]
+            refused[folder / entry.file] = f"the same answers as {first.file}{extent}, there of {named}{owner}"
+    return originals
 
 
 def _plain(file: Path) -> Path:
@@ -328,12 +378,14 @@ def _aside(entry: Entry, reason: str) -> Entry:
     return replace(entry, findings=replace(entry.findings, set_aside=aside))
 
 
-def _in_order(folder: Path) -> list[Path]:
-    """The files, the earliest merged first where the folder is in a git repository; names decide among equals.
+def _in_order(folder: Path, merged: Mapping[str, float]) -> list[Path]:
+    """Return the files of entries, the earliest merged first where the folder is in a git repository.
 
     The order is that of the main line of the history. Times of commits are their authors' to write.
     """
-    files = sorted(folder.glob("*.json"))
-    added = merged_in(folder)
-    # What is not committed comes after all that is.
-    return sorted(files, key=lambda file: (added.get(file.name, math.inf), file.name))
+    return sorted(folder.glob("*.json"), key=lambda file: _place_in_order(file, merged))
+
+
+def _place_in_order(file: Path, merged: Mapping[str, float]) -> tuple[float, str]:
+    """Sorting key of a file; what is not committed comes after all that is, and names decide among equals."""
+    return merged.get(file.name, math.inf), file.name

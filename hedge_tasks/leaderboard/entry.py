@@ -13,6 +13,7 @@ from hedge_tasks.leaderboard.protocol import judge_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.validation import NO_MANIFEST, ValidationFindings
 from hedge_tasks.numbers import Number
+from hedge_tasks.runs.signed_runs import SignedRun, signed_run_of
 
 PARTIAL = "partial"
 """How the reason begins why an entry that lacks documents is not ranked."""
@@ -73,6 +74,11 @@ class Entry:
     @property
     def model(self) -> str:
         return str(self.content["entry"]["model"])
+
+    @property
+    def signed(self) -> SignedRun | None:
+        """The signed statements of its run; None without a signature that was checked."""
+        return signed_run_of(self.content["settings"]) if self.findings.owner.verified else None
 
     @property
     def seed(self) -> int | None:

@@ -25,6 +25,7 @@ from hedge_tasks.report.page import flat_settings
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean
+from hedge_tasks.runs.signed_runs import SETTING as SIGNED
 
 PACKAGE = "hedge_tasks.leaderboard"
 
@@ -93,7 +94,7 @@ def entry_page(
         settings=flat_settings(
             {
                 "versions": content["versions"],
-                **content["settings"],
+                **{key: value for key, value in content["settings"].items() if key != SIGNED},
                 "clusterings": {name: of["settings"] for name, of in clusterings.items()},
             }
         ),
@@ -165,6 +166,7 @@ def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator
         yield what, "recomputed" if part.verified else "self-reported", part.verified, part.reason
     if (private := findings.private) is not None:
         yield "private documents", "scored" if private.part.verified else "refused", *vars(private.part).values()
+    yield "owner", "signed" if findings.owner.verified else "not signed", *vars(findings.owner).values()
     answers = findings.answers
     state = "replayed" if answers.verified else "self-reported"
     yield "answers and log-probabilities", state, answers.verified, answers.reason

@@ -32,6 +32,7 @@ from hedge_tasks.leaderboard.submission import (
 )
 from hedge_tasks.runs.editions import Edition, edition_of, manifest_digest
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.signed_runs import SETTING, definition_digest
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 
@@ -540,6 +541,28 @@ EITHER: tuple[Mark, ...] = ("refused", "not ranked")
 SAID: tuple[Mark, ...] = ("not ranked", "self-reported")
 
 
+def _borrowed_signature(s: Json) -> None:
+    """Statements of somebody else's signed run, for the same model and with the same settings."""
+    armour = "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"
+    start = {
+        "hedge_start": 1,
+        "run_id": "0" * 32,
+        "task": TASK,
+        "model": s["entry"]["model"],
+        "definition": definition_digest(TASK, s["settings"]),
+        "created": "2026-01-01T00:00:00.000000+00:00",
+        "version": "1",
+    }
+    signatures = {"signature": armour, "end_signature": armour}
+    s["settings"][SETTING] = {
+        "start": start,
+        "key": "ssh-ed25519 AAAA",
+        "numbers": "0" * 64,
+        "texts": "0" * 64,
+        **signatures,
+    }
+
+
 def _decoding_of(s: Json) -> Json:
     found: Json = s["settings"]["sampled"]["decoding"]
     return found
@@ -652,6 +675,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("blind baselines that know nothing", _bare(_weak_blind), GONE),
     Forgery("an entry with full stops and noise", _stolen_with_stops, EITHER),
     Forgery("another seed of a model under another name, with noise", _renamed_with_noise, EITHER),
+    Forgery("the signed start of somebody else's run", _bare(_borrowed_signature), GONE),
     # What is loaded
     Forgery("a module to be imported", _edited(_imported), EITHER),
 )

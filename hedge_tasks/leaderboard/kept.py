@@ -21,12 +21,12 @@ from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Record
+from hedge_tasks.io.signatures import can_check, signature_of
 from hedge_tasks.leaderboard.attestation import place_of_statement
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.private_records import place_of_scores
-from hedge_tasks.leaderboard.signatures import signature_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
 from hedge_tasks.numbers import Number
@@ -54,7 +54,8 @@ def circumstances_of(
     def of(task: str) -> list[Any]:
         told = sha256_of([asdict(manifest) for manifest in manifests(task)])
         edition = editions(task)
-        return [__version__, _code(), versions, sorted(names()), thorough, told, edition and edition.hash, known]
+        rules = [told, edition and edition.hash, known, can_check()]
+        return [__version__, _code(), versions, sorted(names()), thorough, *rules]
 
     return of
 

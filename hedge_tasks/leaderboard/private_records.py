@@ -15,10 +15,10 @@ from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
 from hedge_tasks.io.records import AtLeastOne, Name, Objects, Record
+from hedge_tasks.io.signatures import signer_of
 from hedge_tasks.leaderboard.attestation_records import Engine
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.schema import NamedSha256, SubmittedAuroc, Summary
-from hedge_tasks.leaderboard.signatures import signer_of
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.suite import auroc_of
 from hedge_tasks.leaderboard.validation import PrivateFindings, ValidationFindings

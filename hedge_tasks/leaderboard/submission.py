@@ -25,6 +25,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.json_lines import canonical
 from hedge_tasks.io.outside import cleaned
 from hedge_tasks.leaderboard import audits, blind
 from hedge_tasks.leaderboard.suite import of_run
@@ -164,9 +165,8 @@ def digest_of(submission: Mapping[str, Any]) -> str:
 
 
 def sha256_of(content: Any) -> str:
-    """SHA-256 of a JSON value in one canonical form: sorted keys, no blanks, non-ASCII characters escaped."""
-    text = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    """SHA-256 of a JSON value in its canonical form."""
+    return f"sha256:{hashlib.sha256(canonical(content)).hexdigest()}"
 
 
 def label_digest(documents: Sequence[Mapping[str, Any]]) -> str | None:

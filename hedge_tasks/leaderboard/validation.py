@@ -25,6 +25,7 @@ from hedge_tasks.leaderboard.blind import check_blind
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of
 from hedge_tasks.leaderboard.editions import Standing, manifests_of_edition, standing_of
 from hedge_tasks.leaderboard.names import name_faults
+from hedge_tasks.leaderboard.owners import NO_OWNER, check_owner
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
     PartStatus,
@@ -114,6 +115,7 @@ class ValidationFindings:
         remarks: what a reader should know of the run by its own answers, computed here; None where texts are missing.
         sampled: (setting, state, evidence) of its sampling, likewise.
         answers: whether the answers were replayed; see `hedge_tasks.leaderboard.attestation`.
+        owner: whether a key has signed the run at its start; see `hedge_tasks.leaderboard.owners`.
         private: of private documents; None where there are no scores on them.
     """
 
@@ -129,6 +131,7 @@ class ValidationFindings:
     blind: Mapping[str, PartStatus] = field(default_factory=dict)
     standing: Standing | None = None
     answers: PartStatus = field(default_factory=lambda: PartStatus(False, NOT_REPLAYED))
+    owner: PartStatus = NO_OWNER
     private: PrivateFindings | None = None
     remarks: tuple[str, ...] | None = None
     sampled: tuple[tuple[str, str, str], ...] | None = None
@@ -205,6 +208,8 @@ def findings_of(
         some = ", ".join(repr(id[:80]) for id in coverage.foreign[:3])
         found.append(f"documents: {len(coverage.foreign)} are none of the task's, such as {some}")
     answer_sets = [answer_set_of(document) for document in documents]
+    owner, wrong = check_owner(submission, answer_sets)
+    found += wrong
     found += [*text_problems(documents), *reply_problems(submission)][:_MOST]
     labels, wrong = judge_again(submission, answer_sets)
     found += wrong[:_MOST]
@@ -245,6 +250,7 @@ def findings_of(
         audit,
         blind,
         standing,
+        owner=owner,
         remarks=tuple(one.text for one in health.findings) if isinstance(health, Health) else None,
         sampled=tuple(map(_told, health.setting_verdicts)) if isinstance(health, Health) else None,
     )
