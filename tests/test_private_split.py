@@ -25,7 +25,6 @@ from hedge_tasks.leaderboard.private_records import (
     place_of_scores,
     read_scores,
     with_private,
-    write_scores,
 )
 from hedge_tasks.leaderboard.private_split import split_manifest
 from hedge_tasks.leaderboard.schema import Summary
@@ -122,7 +121,7 @@ def test_a_rate_is_compared_where_there_are_answers_enough(
     file = tmp_path / "entry.json"
     rate = hallucinated / labelled
     told = _scores_on(entry, documents=labelled, labelled=labelled, hallucinated=hallucinated, hallucination_rate=rate)
-    write_scores(place_of_scores(file), told)
+    told.write(place_of_scores(file))
     private = with_private(ValidationFindings(), entry, file).private
     assert private is not None
     assert private.part.verified
@@ -187,7 +186,7 @@ def test_numbers_that_are_better_than_on_private_documents_are_named(tmp_path: P
             "summary": summary,
             "clusterings": {"exact": {"se": there}},
         }
-        write_scores(place_of_scores(file), PrivateScores.read({**told, "digest": sha256_of(told)}))
+        PrivateScores.read({**told, "digest": sha256_of(told)}).write(place_of_scores(file))
         found = with_private(ValidationFindings(), entry, file).private
         assert found is not None
         assert found.part.verified

@@ -55,7 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
         picked,
         place_of_statement,
         statement_of,
-        write_statement,
     )
     from hedge_tasks.leaderboard.attestation_draws import engine_of, read_again
     from hedge_tasks.leaderboard.repository import committed_at
@@ -84,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     statement = statement_of(submission, beacon, engine, found, created=datetime.now(UTC).isoformat())
     out = arguments.out or place_of_statement(arguments.submission)
-    write_statement(out, statement)
+    statement.write(out)
     signature = None if arguments.sign is None else sign(out, arguments.sign, NAMESPACE)
     facts = {
         "statement": str(out),
@@ -107,7 +106,7 @@ def _private(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io.signatures import sign
     from hedge_tasks.leaderboard import read_submission
     from hedge_tasks.leaderboard.attestation_draws import engine_of
-    from hedge_tasks.leaderboard.private_records import NAMESPACE, place_of_scores, write_scores
+    from hedge_tasks.leaderboard.private_records import NAMESPACE, place_of_scores
     from hedge_tasks.leaderboard.private_split import private_scores
     from hedge_tasks.lmms.identity import display_name
     from hedge_tasks.lmms.manifests import load_task
@@ -123,7 +122,7 @@ def _private(arguments: argparse.Namespace) -> int:
     created = datetime.now(UTC).isoformat()
     scores = private_scores(model, task, submission, private, engine, created=created)
     out = arguments.out or place_of_scores(arguments.submission)
-    write_scores(out, scores)
+    scores.write(out)
     if arguments.sign is not None:
         sign(out, arguments.sign, NAMESPACE)
     rates = [one["hallucination_rate"] for one in (submission["summary"], scores.summary.model_dump())]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, ReplayTest, Verdict
+from hedge_tasks.leaderboard.stated import has_texts, recorded_decoding
 from hedge_tasks.leaderboard.submission import answer_set_of
 from hedge_tasks.numbers import Format, count_of
 from hedge_tasks.statistics.draws import verdict_on
@@ -80,17 +81,20 @@ def outcomes_of(
         dtype: of the weights.
         seed: of the permutations.
     """
-    of = {document["id"]: document for document in submission["documents"]}
-    sets = {found.id: answer_set_of(of[found.id]) for found in documents}
-    cases = [_Case(sets[found.id].answers, len(sets[found.id].clean), found) for found in documents]
+    by_id = {document["id"]: document for document in submission["documents"]}
+    sets = {attested.id: answer_set_of(by_id[attested.id]) for attested in documents}
+    cases = [_Case(sets[attested.id].answers, len(sets[attested.id].clean), attested) for attested in documents]
     rng = np.random.default_rng(seed)
     tests = {LOGPROBS: _logprobs(cases, dtype)}
-    here, known = _sampled_here(submission), any(one is not None for case in cases for one in case.found.margins)
-    if here or known:
+    sampled_here, has_margins = (
+        _sampled_here(submission),
+        any(margin is not None for case in cases for margin in case.found.margins),
+    )
+    if sampled_here or has_margins:
         tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
-    if not here:
+    if not sampled_here:
         tests[AGAIN] = _again(cases)
-    if not here and known and tests[SEEDS].state == "contradicted":
+    if not sampled_here and has_margins and tests[SEEDS].state == "contradicted":
         # Somebody else's engine may have chosen the tokens: then it is the one to be asked.
         reason = f"{tests[SEEDS].reason}; the entry does not say that this package chose its tokens"
         tests[SEEDS] = tests[SEEDS].replaced(state="not met", reason=reason)
@@ -109,14 +113,14 @@ def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
     Answers are replayed where nothing contradicts it, and both that the model finds them as likely as stated (or gives
     the like, where it tells no log-probabilities) and that they are draws, by their seeds or beside others, was tested.
     """
-    states = {name: one.state for name, one in tests.items()}
+    states = {name: test.state for name, test in tests.items()}
     if "contradicted" in states.values():
         return "contradicted"
     if "not met" in states.values():
         return "not verifiable"
-    drawn = any(states.get(name) == "holds" for name in (SEEDS, AGAIN, CLEAN, LIKELY))
+    are_draws = any(states.get(name) == "holds" for name in (SEEDS, AGAIN, CLEAN, LIKELY))
     theirs = states[LOGPROBS] == "holds" or (states[CLEAN] == "holds" and states[BASELINE] == "holds")
-    return "replayed" if drawn and theirs else "not verifiable"
+    return "replayed" if are_draws and theirs else "not verifiable"
 
 
 # --- answers one by one -----------------------------------------------------------------------------------------------
@@ -124,20 +128,20 @@ def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
 
 def _logprobs(cases: Sequence[_Case], dtype: str | None) -> ReplayTest:
     """Stated log-probabilities against those that the model finds."""
-    fresh = [draw for case in cases for of in case.found.fresh.values() for draw in of]
+    fresh = [draw for case in cases for group in case.found.fresh.values() for draw in group]
     honest = [_deviation_of_fresh(draw) for draw in fresh if draw.logprob is not None]
-    tolerance = _tolerance(ROUNDING, dtype, [one for one in honest if one is not None and math.isfinite(one)])
+    tolerance = _tolerance(ROUNDING, dtype, [value for value in honest if value is not None and math.isfinite(value)])
     deviations: list[list[float | None]] = [[], []]
     for case in cases:
-        found = case.found
-        triples = zip(case.stated, found.logprobs, found.n_tokens, found.end_logprobs, strict=True)
-        for i, (stated, logprob, n, end) in enumerate(triples):
-            told = (stated.mean_logprob, stated.n_tokens, stated.end_logprob)
-            deviations[i > 0].append(_deviation(told, (_number(logprob), n, _number(end))))
-    if all(one is None for of in deviations for one in of):
+        attested = case.found
+        triples = zip(case.stated, attested.logprobs, attested.n_tokens, attested.end_logprobs, strict=True)
+        for i, (answer, logprob, n, end) in enumerate(triples):
+            triple = (answer.mean_logprob, answer.n_tokens, answer.end_logprob)
+            deviations[i > 0].append(_deviation(triple, (_number(logprob), n, _number(end))))
+    if all(value is None for group in deviations for value in group):
         return _nothing("there are no log-probabilities to compare")
     # Where drawing again gives the same, no token can be ambiguous.
-    exact = any(one is not None for case in cases for one in case.found.margins)
+    exact = any(value is not None for case in cases for value in case.found.margins)
     return _counted(deviations, honest, tolerance, "nats a token from what the model finds", exact=exact)
 
 
@@ -147,17 +151,17 @@ def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float,
     honest = [
         None if draw.margin is None else draw.margin * (at[kind] or 1.0)
         for case in cases
-        for kind, of in case.found.fresh.items()
-        for draw in of
+        for kind, group in case.found.fresh.items()
+        for draw in group
     ]
-    known = [one for one in honest if one is not None]
-    tolerance = _tolerance(MARGINS, dtype, [one for one in known if one <= _range(MARGINS, dtype)[1]])
+    known_margins = [value for value in honest if value is not None]
+    tolerance = _tolerance(MARGINS, dtype, [value for value in known_margins if value <= _range(MARGINS, dtype)[1]])
     margins: list[list[float | None]] = [[], []]
     for case in cases:
         for i, (margin, equal) in enumerate(zip(case.found.margins, case.found.equal, strict=True)):
             own = 0.0 if equal else None if margin is None else margin * ((temperatures[i > 0]) or 1.0)
             margins[i > 0].append(own)
-    if all(one is None for of in margins for one in of):
+    if all(value is None for group in margins for value in group):
         return _nothing("the engine does not tell what seeds choose")
     return _counted(margins, honest, tolerance, "nats behind what their seed chooses", exact=True)
 
@@ -167,8 +171,10 @@ def _again(cases: Sequence[_Case]) -> ReplayTest:
 
     Another machine or version may choose other tokens for the same seeds, so that nothing is contradicted.
     """
-    honest = [draw.equal for case in cases for of in case.found.fresh.values() for draw in of if draw.equal is not None]
-    ours = [one for case in cases for one in case.found.equal if one is not None]
+    honest = [
+        draw.equal for case in cases for draws in case.found.fresh.values() for draw in draws if draw.equal is not None
+    ]
+    ours = [equal for case in cases for equal in case.found.equal if equal is not None]
     if not honest or not ours:
         return _nothing("the engine takes no seeds")
     unequal, off = honest.count(False), ours.count(False)
@@ -205,19 +211,19 @@ def _counted(
         what: is measured, for people.
         exact: whether of draws, too, none may be off, unless honest ones were.
     """
-    beyond = sum(one is not None and one > tolerance for one in honest)
-    told = [one for one in honest if one is not None]
-    rate = beyond / len(told) if told else 0.0
-    rates = (rate, rate if exact else (beyond + 1) / (len(told) + 2))
+    beyond = sum(value is not None and value > tolerance for value in honest)
+    known_honest = [value for value in honest if value is not None]
+    rate = beyond / len(known_honest) if known_honest else 0.0
+    rates = (rate, rate if exact else (beyond + 1) / (len(known_honest) + 2))
     off, allowed, n, wrong = 0, 0, 0, False
-    for of, rate in zip(values, rates, strict=True):
-        known = [one for one in of if one is not None]
-        mine, most = sum(one > tolerance for one in known), _quantile(len(known), rate)
-        off, allowed, n, wrong = off + mine, allowed + most, n + len(known), wrong or mine > most
+    for group, rate in zip(values, rates, strict=True):
+        known_values = [value for value in group if value is not None]
+        mine, most = sum(value > tolerance for value in known_values), _quantile(len(known_values), rate)
+        off, allowed, n, wrong = off + mine, allowed + most, n + len(known_values), wrong or mine > most
     reason = f"{off} of {count_of(n, 'answer')} more than {tolerance:g} {what}"
     return ReplayTest(
         state="contradicted" if wrong else "holds",
-        reason=f"{reason}; {allowed} may be, as of {len(told)} drawn for this statement {beyond} are",
+        reason=f"{reason}; {allowed} may be, as of {len(known_honest)} drawn for this statement {beyond} are",
         statistic=float(off),
         allowed=tolerance,
         p_value=None,
@@ -235,25 +241,25 @@ def _quantile(n: int, rate: float) -> int:
     return most
 
 
-def _deviation(stated: tuple[Any, Any, Any], found: tuple[Any, Any, Any]) -> float | None:
+def _deviation(stated: tuple[Any, Any, Any], reading: tuple[Any, Any, Any]) -> float | None:
     """Largest difference of mean and end; infinite where the tokens are others, None where nothing is stated."""
-    if stated[0] is None or found[0] is None:
+    if stated[0] is None or reading[0] is None:
         return None
-    if stated[1] is not None and found[1] is not None and stated[1] != found[1]:
+    if stated[1] is not None and reading[1] is not None and stated[1] != reading[1]:
         return math.inf
-    ends = [abs(stated[2] - found[2])] if None not in (stated[2], found[2]) else []
+    ends = [abs(stated[2] - reading[2])] if None not in (stated[2], reading[2]) else []
     # Two impossible answers do not differ; nan is more than any tolerance.
-    apart = [0.0 if stated[0] == found[0] else abs(stated[0] - found[0]), *ends]
-    return max((math.inf if math.isnan(one) else one for one in apart), default=0.0)
+    apart = [0.0 if stated[0] == reading[0] else abs(stated[0] - reading[0]), *ends]
+    return max((math.inf if math.isnan(gap) else gap for gap in apart), default=0.0)
 
 
 def _deviation_of_fresh(draw: FreshDraw) -> float | None:
-    drawn = (_number(draw.logprob), draw.n_tokens, _number(draw.end_logprob))
-    return _deviation(drawn, (_number(draw.reread), draw.reread_n_tokens, _number(draw.reread_end)))
+    stated = (_number(draw.logprob), draw.n_tokens, _number(draw.end_logprob))
+    return _deviation(stated, (_number(draw.reread), draw.reread_n_tokens, _number(draw.reread_end)))
 
 
-def _number(told: float | str | None) -> float | None:
-    return -math.inf if told == "-inf" else told  # type: ignore[return-value]
+def _number(logprob: float | str | None) -> float | None:
+    return -math.inf if logprob == "-inf" else logprob  # type: ignore[return-value]
 
 
 def _range(table: Mapping[str, tuple[float, float]], dtype: str | None) -> tuple[float, float]:
@@ -262,21 +268,19 @@ def _range(table: Mapping[str, tuple[float, float]], dtype: str | None) -> tuple
 
 def _tolerance(table: Mapping[str, tuple[float, float]], dtype: str | None, honest: Sequence[float]) -> float:
     least, most = _range(table, dtype)
-    inside = [one for one in honest if one <= most]
+    inside = [value for value in honest if value <= most]
     return min(max(least, FACTOR * max(inside, default=0.0)), most)
 
 
 def _sampled_here(submission: Mapping[str, Any]) -> bool:
     """Whether the entry states that this package chose the tokens, so that seeds say which."""
-    sampled = submission["settings"].get("sampled")
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    return isinstance(decoding, Mapping) and decoding.get("sampled_here") is True
+    return recorded_decoding(submission["settings"]).get("sampled_here") is True
 
 
 def _temperatures(submission: Mapping[str, Any]) -> tuple[float, float]:
     sampling = submission["settings"].get("sampling") or {}
-    told = (sampling.get("baseline_temperature", 0.1), sampling.get("temperature", 1.0))
-    baseline, draws = (float(one) if isinstance(one, (int, float)) else 1.0 for one in told)
+    settings = (sampling.get("baseline_temperature", 0.1), sampling.get("temperature", 1.0))
+    baseline, draws = (float(value) if isinstance(value, (int, float)) else 1.0 for value in settings)
     return baseline, draws
 
 
@@ -286,24 +290,22 @@ def _temperatures(submission: Mapping[str, Any]) -> tuple[float, float]:
 def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> ReplayTest:
     """Whether clean answers come as often as their log-probabilities say: of all documents where their texts are in the
     submission, else of those that were picked."""
-    if all("texts" in document for document in submission["documents"]):
+    if has_texts(submission):
         clean = [answer_set_of(document).clean for document in submission["documents"]]
     else:
         clean = [_with_digests(case)[1 : 1 + case.n_clean] for case in cases]
-    sampled = submission["settings"].get("sampled")
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    found = verdict_on(clean, decoding if isinstance(decoding, Mapping) else {}, LEVEL)
-    if found.state == "not verifiable":
-        return _nothing(found.reason or "")
-    told = [_REPEATS(one) for one in (found.repeats, found.expected) if one is not None]
-    repeats = "{} repeats of an answer, {} expected".format(*told) if len(told) == 2 else ""
+    verdict = verdict_on(clean, recorded_decoding(submission["settings"]), LEVEL)
+    if verdict.state == "not verifiable":
+        return _nothing(verdict.reason or "")
+    counts = [_REPEATS(count) for count in (verdict.repeats, verdict.expected) if count is not None]
+    repeats = "{} repeats of an answer, {} expected".format(*counts) if len(counts) == 2 else ""
     return ReplayTest(
-        state="contradicted" if found.state == "contradicted" else "holds",
-        reason=found.reason or repeats,
-        statistic=found.t,
+        state="contradicted" if verdict.state == "contradicted" else "holds",
+        reason=verdict.reason or repeats,
+        statistic=verdict.t,
         allowed=None,
-        p_value=found.p_value,
-        n=found.documents,
+        p_value=verdict.p_value,
+        n=verdict.documents,
     )
 
 
@@ -335,7 +337,7 @@ def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) 
     """A permutation test whose permutations stay within documents; large is suspicious."""
     if not documents:
         return _nothing("nothing was drawn anew that could tell")
-    if sum(FEWEST_REPEATS if one.repeats is None else one.repeats for one in documents) < FEWEST_REPEATS:
+    if sum(FEWEST_REPEATS if share.repeats is None else share.repeats for share in documents) < FEWEST_REPEATS:
         return _nothing("answers hardly ever repeat")
     total = np.sum([document.statistic(rng, PERMUTATIONS + 1) for document in documents], axis=0)
     # Sums in another order differ in their last digits.
@@ -352,14 +354,14 @@ def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) 
 
 def _baselines(cases: Sequence[_Case]) -> list[_Share]:
     """A baseline answer that few of those drawn anew equal, where these equal each other."""
-    found = []
+    shares = []
     for case in cases:
         fresh = [draw.text for draw in case.found.fresh.get("baseline", ())]
         if fresh:
             texts = [case.found.texts[0], *fresh]
             alike = _equal(texts)
-            found.append(_Share(_drawn_place(-alike.sum(axis=1)), _repeats(alike)))
-    return found
+            shares.append(_Share(_drawn_place(-alike.sum(axis=1)), _repeats(alike)))
+    return shares
 
 
 def _drawn_place(values: Array) -> Statistic:
@@ -374,28 +376,31 @@ def _drawn_place(values: Array) -> Statistic:
 
 
 def _clean(cases: Sequence[_Case]) -> list[_Share]:
-    found = []
+    shares = []
     for case in cases:
         ours, fresh = case.found.texts[1 : 1 + case.n_clean], [d.text for d in case.found.fresh.get("clean", ())]
         if min(len(ours), len(fresh)) > 1:
             alike = _equal([*ours, *fresh])
-            found.append(_Share(_two_samples(len(ours), alike), _repeats(alike)))
-    return found
+            shares.append(_Share(_two_samples(len(ours), alike), _repeats(alike)))
+    return shares
 
 
 def _likelihoods(cases: Sequence[_Case]) -> list[_Share]:
     """The same by log-probability: draws that were chosen, or made at another temperature, are as likely as others."""
-    found = []
+    shares = []
     for case in cases:
         ours = [_total(a.mean_logprob, a.n_tokens, a.end_logprob) for a in case.stated[1 : 1 + case.n_clean]]
         fresh = [
             _total(_number(d.logprob), d.n_tokens, _number(d.end_logprob)) for d in case.found.fresh.get("clean", ())
         ]
-        known = [[one for one in of if one is not None and math.isfinite(one)] for of in (ours, fresh)]
-        if min(map(len, known)) > 1:
-            values = np.array([*known[0], *known[1]])
-            found.append(_Share(_two_samples(len(known[0]), -np.abs(values[:, None] - values[None, :]))))
-    return found
+        finite = [
+            [value for value in values_of_side if value is not None and math.isfinite(value)]
+            for values_of_side in (ours, fresh)
+        ]
+        if min(map(len, finite)) > 1:
+            values = np.array([*finite[0], *finite[1]])
+            shares.append(_Share(_two_samples(len(finite[0]), -np.abs(values[:, None] - values[None, :]))))
+    return shares
 
 
 def _total(mean: float | None, n: int | None, end: float | None) -> float | None:
@@ -437,12 +442,12 @@ def _sums(a: Array, b: Array, kernel: Array) -> Array:
 
 def _noisy(cases: Sequence[_Case]) -> list[_Share]:
     """Of each noisy picture the entry's answer and one drawn anew, which may change places."""
-    found = []
+    shares = []
     for ours, fresh in map(_noisy_pairs, cases):
         if len(ours) > 1:
             kernel = _equal([*ours, *fresh])
-            found.append(_Share(_swapped(len(ours), kernel - np.diag(np.diag(kernel))), _repeats(kernel)))
-    return found
+            shares.append(_Share(_swapped(len(ours), kernel - np.diag(np.diag(kernel))), _repeats(kernel)))
+    return shares
 
 
 def _noisy_pairs(case: _Case) -> tuple[list[str], list[str]]:
@@ -470,13 +475,13 @@ def _signs(rng: np.random.Generator, times: int, n: int) -> Array:
 
 def _copies(cases: Sequence[_Case]) -> list[_Share]:
     """Noisy answers that are among the entry's clean ones more often than those drawn anew."""
-    found = []
+    shares = []
     for case in cases:
         clean = case.found.texts[1 : 1 + case.n_clean]
-        ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in of]) for of in _noisy_pairs(case))
+        ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in texts]) for texts in _noisy_pairs(case))
         if len(ours) and len(clean):
-            found.append(_Share(_swapped_sum(ours - fresh)))
-    return found
+            shares.append(_Share(_swapped_sum(ours - fresh)))
+    return shares
 
 
 def _swapped_sum(differences: Array) -> Statistic:

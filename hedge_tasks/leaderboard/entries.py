@@ -179,8 +179,8 @@ def _plain(file: Path) -> Path:
 
 
 def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callable[[], Entry]) -> Entry:
-    if (found := load(cache, file, circumstances)) is not None:
-        return found
+    if (cached_entry := load(cache, file, circumstances)) is not None:
+        return cached_entry
     entry = look_at()
     save(cache, file, entry, circumstances)
     return entry
@@ -218,16 +218,16 @@ def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
     whole = sorted(
         [d["id"], d["label"], d["logprobs"], d.get("texts", {}).get("answers")] for d in content["documents"]
     )
-    found = [f"w:{sha256_of(whole)[7:23]}"]
+    marks = [f"w:{sha256_of(whole)[7:23]}"]
     for d in content["documents"]:
-        known = [round(value, 3) for value in d["logprobs"] if isinstance(value, (int, float))]
-        if len(set(known)) >= _TELLING:
-            clusters = {name: _partition(of["clusters"]) for name, of in d["clusterings"].items()}
-            found.append(f"n:{sha256_of([d['id'], known, clusters])[7:23]}")
-        said = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
-        if len(set(said)) >= _TELLING:
-            found.append(f"t:{sha256_of([d['id'], said])[7:23]}")
-    return tuple(sorted({*found, *_fingerprint(content)}))
+        logprobs = [round(value, 3) for value in d["logprobs"] if isinstance(value, (int, float))]
+        if len(set(logprobs)) >= _TELLING:
+            clusters = {name: _partition(clustering["clusters"]) for name, clustering in d["clusterings"].items()}
+            marks.append(f"n:{sha256_of([d['id'], logprobs, clusters])[7:23]}")
+        texts = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
+        if len(set(texts)) >= _TELLING:
+            marks.append(f"t:{sha256_of([d['id'], texts])[7:23]}")
+    return tuple(sorted({*marks, *_fingerprint(content)}))
 
 
 def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
@@ -237,39 +237,39 @@ def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
     for key in sorted(documents)[:_OF_FEW_ANSWERS]:
         d = documents[key]
         clean = d["logprobs"][: 1 + d["n_clean"]]
-        known = {round(v, 3) for v in clean if isinstance(v, (int, float)) and v < _CERTAIN}
-        if len(known) >= _TELLING:
-            yield from (f"l:{sha256_of([d['id'], value])[7:23]}" for value in known)
-        said = (d.get("texts") or {}).get("answers") or ()
-        same: dict[str, float] = {}
-        for text, value in zip(said, d["logprobs"][: 1 + d["n_clean"]], strict=False):
+        logprobs = {round(v, 3) for v in clean if isinstance(v, (int, float)) and v < _CERTAIN}
+        if len(logprobs) >= _TELLING:
+            yield from (f"l:{sha256_of([d['id'], value])[7:23]}" for value in logprobs)
+        texts = (d.get("texts") or {}).get("answers") or ()
+        by_text: dict[str, float] = {}
+        for text, value in zip(texts, d["logprobs"][: 1 + d["n_clean"]], strict=False):
             words = " ".join(_WORDS.findall(text.casefold()))
             if isinstance(value, (int, float)) and value < _TOLD_APART and words:
-                same.setdefault(sha256_of([d["id"], words])[7:23], value)
-        yield from (f"p:{key}:{round(value, 4)}" for key, value in same.items())
+                by_text.setdefault(sha256_of([d["id"], words])[7:23], value)
+        yield from (f"p:{key}:{round(value, 4)}" for key, value in by_text.items())
 
 
 def _partition(clusters: Sequence[int]) -> list[int]:
     """Cluster ids in the order of their first appearance: their names say nothing."""
     first: dict[int, int] = {}
-    return [first.setdefault(one, len(first)) for one in clusters]
+    return [first.setdefault(cluster, len(first)) for cluster in clusters]
 
 
 def _twin(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
     """The earlier entry of the same task that half of an entry's answers are of, and how many in words."""
-    for other in entries:
-        if other.task != entry.task:
+    for earlier in entries:
+        if earlier.task != entry.task:
             continue
         for kind, least in (("w:", 1), ("n:", _FEWEST_SHARED), ("t:", _FEWEST_SHARED)):
-            fewer, shared = _shared(entry, other, kind)
+            fewer, shared = _shared(entry, earlier, kind)
             if fewer >= least and shared >= fewer / 2:
-                return other, "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
+                return earlier, "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
     return None
 
 
-def _shared(entry: Entry, other: Entry, kind: str) -> tuple[int, int]:
+def _shared(entry: Entry, second: Entry, kind: str) -> tuple[int, int]:
     """Marks of a kind that the entry with fewer has, and those that both have."""
-    mine, theirs = ({one for one in of.answers if one.startswith(kind)} for of in (entry, other))
+    mine, theirs = ({mark for mark in side.answers if mark.startswith(kind)} for side in (entry, second))
     return min(len(mine), len(theirs)), len(mine & theirs)
 
 
@@ -284,7 +284,7 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
         if entry.findings.ranked and entry.seed_number == 0 and _namesake(entry, leads.values()) is None:
             leads.setdefault(_place_key(entry), entry)
     beside: dict[tuple[str, str], dict[int, Entry]] = {key: {} for key in leads}
-    found: dict[int, Entry] = {}
+    changed: dict[int, Entry] = {}
     for entry in entries:
         key = _place_key(entry)
         lead = leads.get(key)
@@ -299,15 +299,15 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
             reason = f"another run of this model with the same seed; {lead.file} was the first"
         elif entry.seed_number in beside[key]:
             reason = f"another run of this model with this seed; {beside[key][entry.seed_number].file} was the first"
-        elif (other := _another_model(entry, lead)) is not None:
-            reason = other
+        elif (reason_against := _another_model(entry, lead)) is not None:
+            reason = reason_against
         else:
             reason = f"seed {entry.seed} of a model that has its place by {lead.file}: shown there as the spread"
             beside[key][entry.seed_number or 0] = entry
-        found[id(entry)] = _aside(entry, reason)
+        changed[id(entry)] = _aside(entry, reason)
     for key, lead in leads.items():
-        found[id(lead)] = replace(lead, runs=tuple(beside[key].values()))
-    return [found.get(id(entry), entry) for entry in entries]
+        changed[id(lead)] = replace(lead, runs=tuple(beside[key].values()))
+    return [changed.get(id(entry), entry) for entry in entries]
 
 
 def _under_own_names(entries: Sequence[Entry]) -> list[Entry]:
@@ -341,7 +341,7 @@ def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
 def _another_model(entry: Entry, lead: Entry) -> str | None:
     """Why a run with another seed is not one of the model that has the place: it would speak for that."""
     n, close = _close_pairs(entry, lead)
-    if not n and not any(_logprobs(one) for one in (entry, lead)):
+    if not n and not any(_logprobs(candidate) for candidate in (entry, lead)):
         return None
     if n >= _FEWEST_PAIRS and close >= _SAME_TEXTS * n:
         return None
@@ -352,13 +352,15 @@ def _another_model(entry: Entry, lead: Entry) -> str | None:
 
 
 def _logprobs(entry: Entry) -> bool:
-    return any(one.startswith("p:") for one in entry.answers)
+    return any(mark.startswith("p:") for mark in entry.answers)
 
 
-def _close_pairs(entry: Entry, other: Entry) -> tuple[int, int]:
+def _close_pairs(entry: Entry, second: Entry) -> tuple[int, int]:
     """Equal texts on the same picture that both have, and how many of them are about as likely in both: noise on
     log-probabilities, or a full stop more, hides no model."""
-    mine, theirs = (dict(one[2:].split(":") for one in of.answers if one.startswith("p:")) for of in (entry, other))
+    mine, theirs = (
+        dict(mark[2:].split(":") for mark in side.answers if mark.startswith("p:")) for side in (entry, second)
+    )
     both = mine.keys() & theirs.keys()
     return len(both), sum(abs(float(mine[key]) - float(theirs[key])) <= _CLOSE for key in both)
 

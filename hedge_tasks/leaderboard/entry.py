@@ -89,8 +89,8 @@ class Entry:
     def seed_number(self) -> int | None:
         """Place of its seed among the edition's, 0 is the one that counts; None where it is none of them."""
         standing = self.findings.standing
-        known = () if standing is None else standing.seeds
-        return known.index(self.seed) if self.seed is not None and self.seed in known else None
+        seeds = () if standing is None else standing.seeds
+        return seeds.index(self.seed) if self.seed is not None and self.seed in seeds else None
 
     @property
     def judge(self) -> str:
@@ -105,7 +105,7 @@ class Entry:
     @property
     def contradicted(self) -> list[Mapping[str, Any]]:
         """Settings of the sampling that were not as they were asked for."""
-        return [one for one in self.content["health"]["settings"] if one["state"] == "contradicted"]
+        return [setting for setting in self.content["health"]["settings"] if setting["state"] == "contradicted"]
 
     @property
     def partial(self) -> bool:
@@ -114,9 +114,9 @@ class Entry:
 
     def about(self, clustering: str, detector: str) -> Mapping[str, Any] | None:
         """Title and price of a detector; None where the entry does not have it."""
-        of = self.content["clusterings"].get(clustering)
-        found: Mapping[str, Any] | None = of["detectors"].get(detector) if of else None
-        return found
+        clustering_record = self.content["clusterings"].get(clustering)
+        record: Mapping[str, Any] | None = clustering_record["detectors"].get(detector) if clustering_record else None
+        return record
 
 
 def documents_part(findings: ValidationFindings) -> PartStatus:

@@ -17,6 +17,7 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
 from hedge_tasks.io.signatures import can_check
 from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.leaderboard.stated import has_texts
 from hedge_tasks.runs.signed_runs import (
     UNSIGNED,
     SignedRun,
@@ -46,9 +47,8 @@ def check_owner(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     if signed is None:
         return NO_OWNER, []
     entry = submission["entry"]
-    texts = all("texts" in document for document in submission["documents"])
     of_entry = (entry["task"], entry["model"], entry["created"], submission["settings"], answer_sets)
-    faults = [*statement_faults(signed, *of_entry, texts=texts), *signature_faults(signed)]
+    faults = [*statement_faults(signed, *of_entry, texts=has_texts(submission)), *signature_faults(signed)]
     if not can_check():
         return PartStatus(False, f"{signed.in_words}, by its own word: ssh-keygen is missing here"), faults
     return PartStatus(not faults, signed.in_words), faults

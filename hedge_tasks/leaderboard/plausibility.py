@@ -65,7 +65,7 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
 
 def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Noisy answers are drawn on other pictures: their log-probabilities are others, and mostly their texts."""
-    telling = [found for a in answer_sets if (found := _same_draws(a)) is not None]
+    telling = [copied for a in answer_sets if (copied := _same_draws(a)) is not None]
     if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
         yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
 
@@ -78,13 +78,13 @@ def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """
     for name in ("clean", "noisy"):
         counts = [Counter(map(_mark, getattr(a, name))) for a in answer_sets]
-        pairs = [gcd(*of.values()) > 1 for of in counts if len(of) == 2]
-        several = [gcd(*of.values()) > 1 for of in counts if len(of) > 2]
+        pairs = [gcd(*counter.values()) > 1 for counter in counts if len(counter) == 2]
+        several = [gcd(*counter.values()) > 1 for counter in counts if len(counter) > 2]
         mostly = len(several) >= _FEWEST_TELLING and sum(several) > _MOST_COPIES * len(several)
         chance = _BOTH_EVEN ** len(pairs) * _ALL_EVEN ** len(several)
         if mostly or (all(pairs) and all(several) and chance < _SELDOM):
-            told = several if mostly else [*pairs, *several]
-            yield f"every {name} answer is there several times in {sum(told)} of {len(told)} documents that tell"
+            flags = several if mostly else [*pairs, *several]
+            yield f"every {name} answer is there several times in {sum(flags)} of {len(flags)} documents that tell"
 
 
 def _of_noisy(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
@@ -94,16 +94,16 @@ def _of_noisy(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> 
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1 or decoding.get("restricted"):
         return
     for label, which in ((0, "right"), (1, "wrong")):
-        of = [a for a in answer_sets if a.label == label]
+        of_class = [a for a in answer_sets if a.label == label]
         for whose, named in (
-            ("answers with the baseline answer's text", [{_path(a.baseline)} for a in of]),
+            ("answers with the baseline answer's text", [{_path(a.baseline)} for a in of_class]),
             (
                 "answers with other clean answers' texts",
-                [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of],
+                [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of_class],
             ),
         ):
-            known = [_counted_noisy(a.noisy, texts) for a, texts in zip(of, named, strict=True)]
-            counts = np.array([one for one in known if one is not None])
+            known_counts = [_counted_noisy(a.noisy, texts) for a, texts in zip(of_class, named, strict=True)]
+            counts = np.array([count for count in known_counts if count is not None])
             won = [np.log1p(stake * (counts - _SLACK)).sum() for stake in _STAKES]
             if len(counts) and np.logaddexp.reduce(won) - math.log(len(_STAKES)) > -math.log(_SELDOM):
                 yield (
@@ -119,16 +119,16 @@ def _path(answer: Answer) -> Hashable:
 
 def _counted_noisy(noisy: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
     """The answers that are one of some texts, each counted 1 / p, by draw and text: at most 1 in the mean."""
-    drawn = [a for a in noisy if _tells(a) and a.n_tokens is not None]
-    if not texts or not drawn:
+    usable = [a for a in noisy if _tells(a) and a.n_tokens is not None]
+    if not texts or not usable:
         return None
-    nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in drawn if _path(a) in texts]
-    return sum(min(math.exp(min(-value, _MOST_NATS)), _MOST_COUNT) for value in nats) / (len(drawn) * len(texts))
+    nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in usable if _path(a) in texts]
+    return sum(min(math.exp(min(-value, _MOST_NATS)), _MOST_COUNT) for value in nats) / (len(usable) * len(texts))
 
 
 def _same_draws(answers: AnswerSet) -> bool | None:
     """Whether most noisy answers are clean ones again; None where all answers are nearly the same in any case."""
-    clean, noisy = (Counter(map(_mark, of)) for of in (answers.clean, answers.noisy))
+    clean, noisy = (Counter(map(_mark, draws)) for draws in (answers.clean, answers.noisy))
     if not noisy or len(clean) < _TELLING or not any(mark for mark, _ in clean):
         return None
     if all(logprob is None for _, logprob in clean):
@@ -145,19 +145,21 @@ def _mark(answer: Answer) -> tuple[object, float | None]:
 def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """One text has one log-probability and one number of tokens on one picture: the baseline answer's are those of the
     same text drawn clean. A baseline answer spelled as no draw of its words is cannot be compared."""
-    told, spelled = [], []
-    for one in answer_sets:
-        mine = one.baseline
-        if not _tells(mine) or not any(_tells(a) and normalise(a.text) == normalise(mine.text) for a in one.clean):
+    differs, spelled = [], []
+    for answer_set in answer_sets:
+        mine = answer_set.baseline
+        if not _tells(mine) or not any(
+            _tells(a) and normalise(a.text) == normalise(mine.text) for a in answer_set.clean
+        ):
             continue
-        same = _drawn_again(one)
-        spelled.append(not same)
-        if same:
-            told.append(not any(_told_alike(mine, a) for a in same))
-    if _is_most(told, _MOST_OTHERWISE):
+        redrawn = _drawn_again(answer_set)
+        spelled.append(not redrawn)
+        if redrawn:
+            differs.append(not any(_told_alike(mine, a) for a in redrawn))
+    if _is_most(differs, _MOST_OTHERWISE):
         yield (
             f"the baseline answer has another log-probability or number of tokens than the same text drawn again in "
-            f"{sum(told)} of {len(told)} documents"
+            f"{sum(differs)} of {len(differs)} documents"
         )
     if _is_most(spelled, _MOST_SPELLED):
         yield f"the baseline answer is spelled as no draw of its words is in {sum(spelled)} of {len(spelled)} documents"
@@ -170,22 +172,25 @@ def _drawn_again(answers: AnswerSet) -> list[Answer]:
 
 def _of_baseline_by_label(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Where one text's log-probabilities differ, by an engine's noise, the label does not know in which direction."""
-    labels, stated, again = [], [], []
-    for one in answer_sets:
-        drawn = _drawn_again(one) if _tells(one.baseline) and one.label is not None else []
-        if drawn:
-            mine = one.baseline.mean_logprob or 0.0
-            labels.append(one.label or 0)
-            stated.append(-mine)
-            again.append(-min((a.mean_logprob or 0.0 for a in drawn), key=lambda value: abs(value - mine)))
+    labels, stated_nll, redrawn_nll = [], [], []
+    for answer_set in answer_sets:
+        redrawn = _drawn_again(answer_set) if _tells(answer_set.baseline) and answer_set.label is not None else []
+        if redrawn:
+            mine = answer_set.baseline.mean_logprob or 0.0
+            labels.append(answer_set.label or 0)
+            stated_nll.append(-mine)
+            redrawn_nll.append(-min((a.mean_logprob or 0.0 for a in redrawn), key=lambda value: abs(value - mine)))
     wrong = np.array(labels, dtype=bool)
     if min(wrong.sum(), (~wrong).sum()) < _FEWEST_OF_CLASS:
         return
-    theirs, same = auroc(stated, labels), auroc(again, labels)
-    if abs(theirs - same) > _MOST_GAIN and _p_of_split(np.subtract(stated, again), wrong) < _UNLIKELY:
+    theirs, redrawn_auroc = auroc(stated_nll, labels), auroc(redrawn_nll, labels)
+    if (
+        abs(theirs - redrawn_auroc) > _MOST_GAIN
+        and _p_of_split(np.subtract(stated_nll, redrawn_nll), wrong) < _UNLIKELY
+    ):
         yield (
             f"the baseline answers' log-probabilities know the label: their AUROC is {THREE_DIGITS(theirs)}, "
-            f"that of the same {len(labels)} texts drawn again {THREE_DIGITS(same)}"
+            f"that of the same {len(labels)} texts drawn again {THREE_DIGITS(redrawn_auroc)}"
         )
 
 
@@ -200,9 +205,12 @@ def _p_of_split(values: FloatArray, wrong: BoolArray) -> float:
 
 def _of_thoughts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """A model that thinks before a baseline answer thinks before the draws, of the same prompt, as well."""
-    telling = [one for one in answer_sets if one.clean]
-    thought = [sum(a.thought is not None for a in one.clean) / len(one.clean) for one in telling]
-    apart = [(one.baseline.thought is not None) != (share > 0.5) for one, share in zip(telling, thought, strict=True)]
+    telling = [answer_set for answer_set in answer_sets if answer_set.clean]
+    thought = [sum(a.thought is not None for a in answer_set.clean) / len(answer_set.clean) for answer_set in telling]
+    apart = [
+        (answer_set.baseline.thought is not None) != (share > 0.5)
+        for answer_set, share in zip(telling, thought, strict=True)
+    ]
     if _is_most(apart, _MOST_OTHERWISE):
         alone = f"in {sum(apart)} of {len(apart)} documents"
         yield f"the baseline answer was thought over and the draws were not, or they alone, {alone}"
@@ -213,9 +221,9 @@ def _tells(answer: Answer) -> bool:
     return answer.mean_logprob is not None and answer.thought is None and bool(answer.text)
 
 
-def _told_alike(one: Answer, other: Answer) -> bool:
-    near = abs((one.mean_logprob or 0.0) - (other.mean_logprob or 0.0)) <= _ONE_TEXT
-    return near and (one.n_tokens == other.n_tokens or None in (one.n_tokens, other.n_tokens))
+def _told_alike(first: Answer, second: Answer) -> bool:
+    near = abs((first.mean_logprob or 0.0) - (second.mean_logprob or 0.0)) <= _ONE_TEXT
+    return near and (first.n_tokens == second.n_tokens or None in (first.n_tokens, second.n_tokens))
 
 
 def _of_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
@@ -228,12 +236,12 @@ def _of_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
         yield f"no two draws of the same words are spelled alike in {sum(apart)} of {len(apart)} documents"
 
 
-def _known(of: Iterable[bool | None]) -> list[bool]:
-    return [one for one in of if one is not None]
+def _known(flags: Iterable[bool | None]) -> list[bool]:
+    return [flag for flag in flags if flag is not None]
 
 
-def _is_most(told: Sequence[bool], share: float) -> bool:
-    return len(told) >= _FEWEST_TELLING and sum(told) > share * len(told)
+def _is_most(flags: Sequence[bool], share: float) -> bool:
+    return len(flags) >= _FEWEST_TELLING and sum(flags) > share * len(flags)
 
 
 def _spelled_apart(draws: Sequence[Answer]) -> bool | None:
@@ -242,21 +250,21 @@ def _spelled_apart(draws: Sequence[Answer]) -> bool | None:
     for a in draws:
         if _tells(a):
             by_words[normalise(a.text)].append(a.text)
-    again = [texts for texts in by_words.values() if len(texts) > 1]
-    return all(len({*texts}) == len(texts) for texts in again) if again else None
+    repeated = [texts for texts in by_words.values() if len(texts) > 1]
+    return all(len({*texts}) == len(texts) for texts in repeated) if repeated else None
 
 
 def _of_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """One text has one number of tokens, whatever it answers, but for the few times that it is made of others."""
     counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
     documents: dict[Hashable, set[str]] = defaultdict(set)
-    for one in answer_sets:
-        for a in one.answers:
+    for answer_set in answer_sets:
+        for a in answer_set.answers:
             if a.n_tokens is not None and a.thought is None and a.text:
                 counts[a.text, a.finish][a.n_tokens] += 1
-                documents[a.text, a.finish].add(one.id)
+                documents[a.text, a.finish].add(answer_set.id)
     shared = [counts[text] for text, ids in documents.items() if len(ids) > 1]
-    total, mostly = sum(map(Counter.total, shared)), sum(max(of.values()) for of in shared)
+    total, mostly = sum(map(Counter.total, shared)), sum(max(counter.values()) for counter in shared)
     if total >= _FEWEST_TELLING and total - mostly > _MOST_COUNTED * total:
         yield f"answers of one text have several numbers of tokens: {total - mostly} of {total} another than most"
 
@@ -267,7 +275,7 @@ def _several_logprobs(draws: Sequence[Answer]) -> bool | None:
     for a in draws:
         if _tells(a):
             by_text[a.text, a.n_tokens, a.finish].append(a.mean_logprob or 0.0)
-    spans = [max(of) - min(of) for of in by_text.values() if len(of) > 1]
+    spans = [max(logprobs) - min(logprobs) for logprobs in by_text.values() if len(logprobs) > 1]
     return max(spans) > _ONE_TEXT if spans else None
 
 
@@ -278,7 +286,11 @@ def _told_once(draws: Sequence[Answer]) -> list[Answer]:
     for a in draws:
         if a.mean_logprob is not None:
             values[_path(a)].append(a.mean_logprob)
-    means = {key: sum(of) / len(of) for key, of in values.items() if max(of) - min(of) <= _ONE_TEXT}
+    means = {
+        key: sum(logprobs) / len(logprobs)
+        for key, logprobs in values.items()
+        if max(logprobs) - min(logprobs) <= _ONE_TEXT
+    }
     return [replace(a, mean_logprob=means.get(_path(a), a.mean_logprob)) for a in draws]
 
 
@@ -287,8 +299,8 @@ def _by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> 
     the baseline answer, on which the label rests. Chosen by the label, they repeat too little here and too much there,
     and as they should in the mean."""
     for label, which in ((0, "right"), (1, "wrong")):
-        of = [_told_once(a.clean) for a in answer_sets if a.label == label]
-        verdict = verdict_on(of, decoding, alpha=_SELDOM)
+        draws = [_told_once(a.clean) for a in answer_sets if a.label == label]
+        verdict = verdict_on(draws, decoding, alpha=_SELDOM)
         if verdict.state == "contradicted" and verdict.repeats is not None and verdict.expected is not None:
             yield (
                 f"the draws about {which} baseline answers contradict their log-probabilities: a draw comes again "

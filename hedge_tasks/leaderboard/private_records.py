@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
-from hedge_tasks.io.records import AtLeastOne, Name, Objects, Record
+from hedge_tasks.io.records import AtLeastOne, Objects
 from hedge_tasks.io.signatures import signer_of
-from hedge_tasks.leaderboard.attestation_records import Engine
+from hedge_tasks.leaderboard.attestation_records import EntryStatement
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.schema import NamedSha256, SubmittedAuroc, Summary
+from hedge_tasks.leaderboard.stated import number_in
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
-from hedge_tasks.leaderboard.suite import auroc_of
 from hedge_tasks.leaderboard.validation import PrivateFindings, ValidationFindings
 from hedge_tasks.measures.curves import rate_of
 from hedge_tasks.numbers import PERCENT, Number, format_number, format_value
@@ -41,7 +37,7 @@ FEWEST_EXPECTED = 5
 _LARGEST = 16 << 20
 
 
-class PrivateScores(Record):
+class PrivateScores(EntryStatement):
     """An entry's model on documents that its makers have not seen. Written by `hedge attest --private`.
 
     Attributes:
@@ -51,12 +47,6 @@ class PrivateScores(Record):
     """
 
     hedge_private: Literal[1]
-    digest: NamedSha256
-    submission: NamedSha256
-    task: Name
-    created: Annotated[str, Field(max_length=40)]
-    version: Annotated[str, Field(max_length=40)]
-    engine: Engine
     split: NamedSha256
     documents: AtLeastOne
     summary: Summary
@@ -66,12 +56,6 @@ class PrivateScores(Record):
 def place_of_scores(entry: Path) -> Path:
     """Where the private scores of an entry are: beside it."""
     return entry.with_suffix(ENDING)
-
-
-def write_scores(path: Path, scores: PrivateScores) -> None:
-    """Write private scores as a whole or not at all."""
-    content = scores.model_dump(mode="json", exclude_none=False)
-    write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
 
 
 def read_scores(path: Path, submission: Mapping[str, Any]) -> PrivateScores:
@@ -113,33 +97,34 @@ def with_private(
         unknown = PartStatus(False, "nobody known here has signed the scores beside it")
         return replace(findings, private=PrivateFindings(unknown))
     aurocs = {
-        name: {detector: auroc_of(one.model_dump()) for detector, one in of.items()}
-        for name, of in scores.clusterings.items()
+        name: {detector: number_in(auroc.model_dump(), "auroc") for detector, auroc in by_detector.items()}
+        for name, by_detector in scores.clusterings.items()
     }
-    other = tuple(_other(submission, scores, aurocs))
+    better = tuple(_better_numbers(submission, scores, aurocs))
     by = f"signed by {signer}" if signer else "unsigned"
-    told = f"{scores.documents} documents that its makers have not seen, by {scores.engine.adapter}; {by}"
-    return replace(findings, private=PrivateFindings(PartStatus(True, told), aurocs, other))
+    summary = f"{scores.documents} documents that its makers have not seen, by {scores.engine.adapter}; {by}"
+    return replace(findings, private=PrivateFindings(PartStatus(True, summary), aurocs, better))
 
 
-def _other(
-    submission: Mapping[str, Any], scores: PrivateScores, aurocs: Mapping[str, Mapping[str, Number]]
+def _better_numbers(
+    submission: Mapping[str, Any], scores: PrivateScores, private_aurocs: Mapping[str, Mapping[str, Number]]
 ) -> Iterator[str]:
     """Yield the numbers of an entry that are better than on private documents by more than chance (Bonferroni)."""
     pairs = []
-    for name, of in aurocs.items():
-        stated = submission["clusterings"].get(name, {}).get("aggregates", {})
-        for detector, there in of.items():
-            if detector in stated and (here := auroc_of(stated[detector])).stderr is not None and there.stderr:
-                pairs.append((f"{detector} ({name})", here, there))
+    for clustering, aurocs in private_aurocs.items():
+        stated = submission["clusterings"].get(clustering, {}).get("aggregates", {})
+        for detector, private in aurocs.items():
+            own = number_in(stated[detector], "auroc") if detector in stated else Number(None)
+            if own.stderr is not None and private.stderr:
+                pairs.append((f"{detector} ({clustering})", own, private))
     alpha = ALPHA / (len(pairs) + 1)
-    for what, here, there in pairs:
-        gap = (here.value or 0) - (there.value or 0)
-        error = math.hypot(here.stderr or 0, there.stderr or 0)
+    for title, own, private in pairs:
+        gap = (own.value or 0) - (private.value or 0)
+        error = math.hypot(own.stderr or 0, private.stderr or 0)
         if gap > 0 and error and two_sided_p(gap / error) < alpha:
             yield (
-                f"ROC-AUC of {what}: {format_number(here)} in the entry, "
-                f"on private documents {format_number(there, interval=True)}"
+                f"ROC-AUC of {title}: {format_number(own)} in the entry, "
+                f"on private documents {format_number(private, interval=True)}"
             )
     if _is_lower_rate(submission, scores.summary, alpha):
         rates = (submission["summary"]["hallucination_rate"], scores.summary.hallucination_rate)

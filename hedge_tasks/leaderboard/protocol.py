@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hedge_tasks.leaderboard.stated import recorded_decoding
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.setting_verdicts import mitigation_line
 
@@ -28,12 +29,10 @@ def protocol_of(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     draws = f"{summary['n_clean']} clean + {summary['n_noisy']} noisy"
     if not summary["n_clean"] + summary["n_noisy"]:
         draws = "one answer, no samples"
-    told = clean(decoding, 30) if isinstance(decoding, str) else "not recorded"
-    sampled = content["settings"].get("sampled")
-    recorded = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    if method := mitigation_line(recorded if isinstance(recorded, Mapping) else {}):
-        told = f"{told}, {clean(method, 60)}"
-    return [("decoding", told), ("judge", judge_of(content)), ("n", draws)]
+    method_name = clean(decoding, 30) if isinstance(decoding, str) else "not recorded"
+    if method := mitigation_line(recorded_decoding(content["settings"])):
+        method_name = f"{method_name}, {clean(method, 60)}"
+    return [("decoding", method_name), ("judge", judge_of(content)), ("n", draws)]
 
 
 def weights_of(content: Mapping[str, Any]) -> str:
@@ -43,8 +42,8 @@ def weights_of(content: Mapping[str, Any]) -> str:
 
 def parameters_of(content: Mapping[str, Any]) -> float | None:
     """Billions of parameters, as the submitter says."""
-    found = content["entry"].get("parameters")
-    return None if found is None else float(found)
+    parameters = content["entry"].get("parameters")
+    return None if parameters is None else float(parameters)
 
 
 def size_of(parameters: float | None) -> str:

@@ -15,6 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.leaderboard.stated import has_texts, recorded_decoding
 from hedge_tasks.runs.health import Health, measure
 from hedge_tasks.runs.setting_verdicts import ONE_MODEL
 from hedge_tasks.runs.trust import check_models
@@ -88,27 +89,27 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     Returns:
         Whether the labels, and the kinds that the judge named, are verified, and those that are others.
     """
-    stated = submission["labels"]["judge"]
-    named = stated.get("judge") if isinstance(stated, Mapping) else None
-    if not isinstance(stated, Mapping) or not isinstance(named, str) or not asks_nobody(named):
+    settings = submission["labels"]["judge"]
+    named = settings.get("judge") if isinstance(settings, Mapping) else None
+    if not isinstance(settings, Mapping) or not isinstance(named, str) or not asks_nobody(named):
         who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
         return PartStatus(False, f"labelled by {who[:200]}, who is not asked again here"), []
-    if stated.get("fallback") is not None:
+    if settings.get("fallback") is not None:
         return PartStatus(
             False, f"labelled by the judge {named!r} with a model behind it, which is not asked again here"
         ), []
     documents = submission["documents"]
-    if not all("texts" in document for document in documents):
+    if not has_texts(submission):
         return PartStatus(False, f"labelled by the judge {named!r}, but {NO_TEXTS}"), []
     if named != _RULE and not all("reply" in document["texts"] for document in documents):
         return PartStatus(False, f"labelled by the judge {named!r}, but the replies are not among the texts"), []
     try:
-        options = {key: value for key, value in stated.items() if key not in ("judge", "version")}
+        options = {key: value for key, value in settings.items() if key not in ("judge", "version")}
         judge = build_judge(named, **options)
     except HedgeError as error:
         return PartStatus(False, f"the judge {named!r} of these settings cannot be built here: {error}"[:500]), []
-    if judge.settings() != dict(stated):
-        version = str(stated.get("version"))[:50]
+    if judge.settings() != dict(settings):
+        version = str(settings.get("version"))[:50]
         return PartStatus(False, f"labelled by version {version} of the judge {named!r}, not {judge.version}"), []
     try:
         verdicts = judge.judge([_case(*both) for both in zip(documents, answer_sets, strict=True)])
@@ -131,10 +132,10 @@ def asks_nobody(name: str) -> bool:
     if name == _RULE:
         return True
     try:
-        made = JUDGES.get(name)
+        judge = JUDGES.get(name)
     except HedgeError:
         return False
-    return isinstance(made, type) and issubclass(made, ReplyJudge) and made.of_documents
+    return isinstance(judge, type) and issubclass(judge, ReplyJudge) and judge.of_documents
 
 
 def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
@@ -158,7 +159,7 @@ def cluster_again(
         thorough: also with NLI models, which takes minutes.
     """
     settings = submission["clusterings"][name]["settings"]
-    if not all("texts" in document for document in submission["documents"]):
+    if not has_texts(submission):
         return RecomputedClusters(PartStatus(False, NO_TEXTS))
     tuning = settings.get("tuning")
     for option, most in _MOST_WORK.items():
@@ -213,20 +214,18 @@ def same_clusters(ours: Sequence[int], theirs: Sequence[int]) -> bool:
 
 def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:
     """Why the run's numbers cannot be relied on, as far as the submission tells by its texts, or its labels alone."""
-    found = health_again(submission, answer_sets)
-    return found if found is None or isinstance(found, str) else found.unreliable
+    health = health_again(submission, answer_sets)
+    return health if health is None or isinstance(health, str) else health.unreliable
 
 
 def health_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Health | str | None:
     """Health of the run as far as the submission tells by its texts; without them why its labels are unreliable."""
     settings, documents = submission["settings"], submission["documents"]
     verdicts = [{"label": d["label"], "category": d["judged"]["category"]} for d in documents]
-    if not all("texts" in document for document in documents):
+    if not has_texts(submission):
         return reliability(verdicts) if any(d["label"] is not None for d in documents) else None
-    failed = settings.get("failed")
-    n_failed = len(failed) if isinstance(failed, list) else 0
-    sampled = settings.get("sampled")
-    return measure(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts)
+    n_failed = len(settings.get("failed") or ())
+    return measure(answer_sets, settings.get("sampled") or {}, n_failed, verdicts)
 
 
 def settings_again(
@@ -238,10 +237,8 @@ def settings_again(
         health: as `health_again` has it.
     """
     if isinstance(health, Health):
-        return {one.setting: one.state for one in health.setting_verdicts}
-    known = {one["setting"] for one in submission["health"]["settings"]}
+        return {setting.setting: setting.state for setting in health.setting_verdicts}
+    stated_settings = {setting["setting"] for setting in submission["health"]["settings"]}
     nobody = all(answer.served is None for a in answer_sets for answer in a.answers)
-    sampled = submission["settings"].get("sampled")
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    here = isinstance(decoding, Mapping) and decoding.get("sampled_here") is True
-    return {ONE_MODEL: "not verifiable"} if ONE_MODEL in known and nobody and not here else {}
+    sampled_here = recorded_decoding(submission["settings"]).get("sampled_here") is True
+    return {ONE_MODEL: "not verifiable"} if ONE_MODEL in stated_settings and nobody and not sampled_here else {}

@@ -98,28 +98,34 @@ class Summary(Record):
     n_noisy: Count
 
 
-class SuiteNumber(Record):
-    title: Title
-    higher_is_better: bool
-    value: float | None
+class _StatedNumber(Record):
+    """What every stated number has beside its value: standard error, 95 % interval, and why there is none."""
+
     stderr: float | None
     low: float | None
     high: float | None
-    n: Count
-    n_groups: Count
     reason: ShortText | None
 
 
-class SubmittedAuroc(Record):
+class _StatedShare(_StatedNumber):
+    low: Share | None
+    high: Share | None
+
+
+class SuiteNumber(_StatedNumber):
+    title: Title
+    higher_is_better: bool
+    value: float | None
+    n: Count
+    n_groups: Count
+
+
+class SubmittedAuroc(_StatedShare):
     """ROC-AUC with its standard error and 95 % interval (DeLong; by group where documents share one), six decimals."""
 
     auroc: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     n: Count
     n_positive: Count
-    reason: ShortText | None
 
 
 class PricedDetector(Record):
@@ -150,23 +156,15 @@ class ClaimDetector(PricedDetector):
     blind: bool
 
 
-class Pooled(Record):
+class Pooled(_StatedShare):
     value: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     n: Count
     n_positive: Count
-    reason: ShortText | None
 
 
-class Within(Record):
+class Within(_StatedShare):
     value: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     n_pairs: Count
-    reason: ShortText | None
 
 
 class ClaimAurocs(Record):
@@ -214,18 +212,14 @@ class AuditStratum(Record):
     labelled: Count
 
 
-class SubmittedAudited(Record):
+class SubmittedAudited(_StatedShare):
     """A number against experts: for documents like these, and the interval for these very documents; six decimals."""
 
     value: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     run_low: Share | None
     run_high: Share | None
     n: Count
     n_labels: Count
-    reason: ShortText | None
 
 
 class AuditOf(Record):

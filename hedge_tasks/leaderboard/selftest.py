@@ -117,10 +117,10 @@ def _outcome(forgery: Forgery, board: Honest, honest: Sequence[Json], cache: Pat
             write_submission(Path(folder) / _FORGED.format(i), submission)
         built = read_entries(Path(folder), cache=cache, **board.rules())
     mark, why = mark_of(built, _FORGED.format(0))
-    kept = sum(entry.findings.ranked for entry in built.entries if entry.file.startswith("a"))
-    if kept < len(honest):
+    n_ranked = sum(entry.findings.ranked for entry in built.entries if entry.file.startswith("a"))
+    if n_ranked < len(honest):
         return ForgeryOutcome(
-            forgery.name, mark, f"{len(honest) - kept} honest entries lost their place", expected=False
+            forgery.name, mark, f"{len(honest) - n_ranked} honest entries lost their place", expected=False
         )
     return ForgeryOutcome(forgery.name, mark, why, mark in forgery.marks)
 
