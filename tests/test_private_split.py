@@ -79,7 +79,7 @@ def test_an_entrys_model_is_scored_on_documents_it_has_not_seen(
     [shown] = read_entries(tmp_path, cache=tmp_path / "cache").entries
     assert shown.findings.private is not None
     assert shown.findings.private.part.verified
-    assert shown.findings.private.other == ()  # the same model, so that nothing is better by more than chance
+    assert shown.findings.private.better == ()  # the same model, so that nothing is better by more than chance
     assert "private documents" in shown.html
     there = shown.findings.private.aurocs["exact"]["radflag"]
     assert there.n == scores.summary.labelled
@@ -125,7 +125,7 @@ def test_a_rate_is_compared_where_there_are_answers_enough(
     private = with_private(ValidationFindings(), entry, file).private
     assert private is not None
     assert private.part.verified
-    assert [text.partition(":")[0] for text in private.other] == ["hallucination rate"] * named
+    assert [text.partition(":")[0] for text in private.better] == ["hallucination rate"] * named
 
 
 def test_few_documents_of_any_split_are_no_remark() -> None:
@@ -191,4 +191,4 @@ def test_numbers_that_are_better_than_on_private_documents_are_named(tmp_path: P
         assert found is not None
         assert found.part.verified
         assert found.aurocs["exact"]["se"].value == clear
-        assert [text.startswith("ROC-AUC of se (exact): 0.900 in the entry") for text in found.other] == [True] * named
+        assert [text.startswith("ROC-AUC of se (exact): 0.900 in the entry") for text in found.better] == [True] * named

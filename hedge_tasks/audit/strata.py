@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,22 +70,13 @@ def strata_of(
     chances = np.array([_HALLUCINATED[label] for label in judged])
     weights = _weights(scores, chances, purpose, other)
     needs = np.sqrt(chances * (1 - chances)) * weights
-    cells = _cells(judged, basis, n)
-    stratum = np.zeros(len(scores), dtype=np.int64)
-    titles: list[str] = []
-    whole = float(needs.sum()) or 1.0
-    for title, members in cells.items():
-        labels = n * float(needs[members].sum()) / whole
-        parts = _parts(scores[members], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
-        for part in np.unique(parts):
-            stratum[members[parts == part]] = len(titles)
-            titles.append(title if parts.max() == 0 else f"{title}, score {part + 1} of {parts.max() + 1}")
+    stratum, titles = _divided(_cells(judged, basis, n), scores, needs, n, "score")
     sizes = np.bincount(stratum)
     least = (1.0 if purpose == "policy" else 0.5) if floor is None else floor
     if n < LEAST * len(sizes):
         raise ConfigError(f"--budget {n}: at least {LEAST * len(sizes)} labels are needed here")
     spreads = np.sqrt(np.bincount(stratum, needs**2) / sizes)
-    return Strata(stratum, tuple(titles), tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=least)))
+    return Strata(stratum, titles, tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=least)))
 
 
 def strata_of_images(
@@ -116,24 +107,15 @@ def strata_of_images(
     kinds = [{1: 0, None: 1, 0: 2}[label] for label in judged]
     first = np.full(len(n_documents), 2)
     np.minimum.at(first, images, kinds)
-    stratum = np.zeros(len(n_documents), dtype=np.int64)
-    titles: list[str] = []
-    whole = float(of_image.sum()) or 1.0
-    for kind, title in enumerate(("any judged hallucinated", "any without a label", "all judged supported")):
-        members = np.flatnonzero(first == kind)
-        if not len(members):
-            continue
-        labels = n / float(n_documents.mean()) * float(of_image[members].sum()) / whole
-        parts = _parts(of_image[members], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
-        for part in np.unique(parts):
-            stratum[members[parts == part]] = len(titles)
-            titles.append(title if parts.max() == 0 else f"{title}, weight {part + 1} of {parts.max() + 1}")
+    names = ("any judged hallucinated", "any without a label", "all judged supported")
+    cells = {name: np.flatnonzero(first == kind) for kind, name in enumerate(names) if (first == kind).any()}
+    stratum, titles = _divided(cells, of_image, of_image, n / float(n_documents.mean()), "weight")
     sizes = np.bincount(stratum)
     documents = np.bincount(stratum, n_documents) / sizes
     spreads = np.sqrt(np.bincount(stratum, of_image**2) / sizes / documents)
     floor = 1.0 if purpose == "policy" else 0.5
 
-    def drawn(m: int) -> list[int]:
+    def allocation(m: int) -> list[int]:
         return allocate(sizes.tolist(), spreads.tolist(), m, floor=floor)
 
     low = int(np.minimum(sizes, LEAST).sum())
@@ -143,9 +125,33 @@ def strata_of_images(
     high = max(low, min(n, len(n_documents)))
     while low < high:  # as many images as the labels are enough for
         middle = (low + high + 1) // 2
-        fits = float(np.dot(drawn(middle), documents)) <= n + 0.5
+        fits = float(np.dot(allocation(middle), documents)) <= n + 0.5
         low, high = (middle, high) if fits else (low, middle - 1)
-    return Strata(stratum[images], tuple(titles), tuple(drawn(low)))
+    return Strata(stratum[images], titles, tuple(allocation(low)))
+
+
+def _divided(
+    cells: Mapping[str, IntArray], values: FloatArray, needs: FloatArray, n: float, word: str
+) -> tuple[IntArray, tuple[str, ...]]:
+    """The stratum of each unit, and the titles of the strata: parts of the cells by the value of their members.
+
+    Args:
+        cells: by title, numbers of units.
+        values: that a cell is divided by, shape `(units,)`.
+        needs: how many labels each unit needs, beside the others, shape `(units,)`.
+        n: labels in all.
+        word: for the value, in titles.
+    """
+    stratum = np.zeros(len(values), dtype=np.int64)
+    titles: list[str] = []
+    whole = float(needs.sum()) or 1.0
+    for title, members in cells.items():
+        labels = n * float(needs[members].sum()) / whole
+        parts = _parts(values[members], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
+        for part in np.unique(parts):
+            stratum[members[parts == part]] = len(titles)
+            titles.append(title if parts.max() == 0 else f"{title}, {word} {part + 1} of {parts.max() + 1}")
+    return stratum, tuple(titles)
 
 
 def _cells(judged: Sequence[int | None], basis: Sequence[str], n: int) -> dict[str, IntArray]:

@@ -105,10 +105,10 @@ def picked(beacon: Beacon, digest: str, ids: Sequence[str], k: int) -> list[str]
         ids: of all its documents.
         k: how many.
     """
-    return sorted(ids, key=lambda id: (_place(beacon, digest, id), id))[:k]
+    return sorted(ids, key=lambda id: (_hash_with_beacon(beacon, digest, id), id))[:k]
 
 
-def _place(beacon: Beacon, digest: str, id: str) -> str:
+def _hash_with_beacon(beacon: Beacon, digest: str, id: str) -> str:
     text = json.dumps(["hedge attest", beacon.value, digest, id], ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -263,7 +263,7 @@ def _faults(statement: Attestation, submission: Mapping[str, Any]) -> Iterator[s
     for name in tests.keys() | statement.tests.keys():
         if name not in tests or name not in statement.tests:
             yield f"tests.{name[:80]}: {'is missing' if name in tests else 'no such test'}"
-        elif not _same(tests[name], statement.tests[name]):
+        elif not _is_same_test(tests[name], statement.tests[name]):
             stated_state, computed = statement.tests[name].state, tests[name].state
             yield f"tests.{name}: its numbers do not follow (stated {stated_state}, computed {computed})"
     if (verdict := verdict_of(tests)) != statement.verdict:
@@ -305,7 +305,7 @@ def _document_faults(attested: AttestedDocument, document: Mapping[str, Any]) ->
         yield f"{place}.texts: not the answers of the entry"
 
 
-def _same(ours: ReplayTest, theirs: ReplayTest) -> bool:
+def _is_same_test(ours: ReplayTest, theirs: ReplayTest) -> bool:
     """Equal but for the rounding of other machines, of which no verdict may depend."""
     numbers = [(getattr(ours, name), getattr(theirs, name)) for name in ("statistic", "allowed", "p_value")]
     close = all(
@@ -317,5 +317,5 @@ def _same(ours: ReplayTest, theirs: ReplayTest) -> bool:
 def _tests(
     submission: Mapping[str, Any], documents: Sequence[AttestedDocument], beacon: Beacon, engine: Engine
 ) -> dict[str, ReplayTest]:
-    seed = int(_place(beacon, submission["digest"], "permutations")[:16], 16)
+    seed = int(_hash_with_beacon(beacon, submission["digest"], "permutations")[:16], 16)
     return outcomes_of(submission, documents, dtype=engine.dtype, seed=seed)

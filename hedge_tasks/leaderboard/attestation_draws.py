@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal
 
 from hedge_tasks.data.answers import Answer, AnswerSet
@@ -14,6 +12,8 @@ from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, Beacon, Engine, FreshDraw
 from hedge_tasks.leaderboard.chain import READ_BY
+from hedge_tasks.leaderboard.stated import logprob_field
+from hedge_tasks.leaderboard.submission import installed_versions
 from hedge_tasks.sampling.hook import outcomes, samples_itself
 from hedge_tasks.sampling.plan import NOT_OF_THE_ANSWER, SamplingPlan
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
@@ -59,14 +59,9 @@ def engine_of(model: Any, adapter: str, display_name: str) -> Engine:
         adapter: its name.
         shown: the model as people are shown it.
     """
-    versions = {}
-    for name in _DISTRIBUTIONS:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     identity = str(getattr(model, "answer_identity", None) or "unknown")[:2000]
     dtype = getattr(model, "dtype", None)
+    versions = installed_versions(_DISTRIBUTIONS)
     return Engine(adapter=adapter, model=display_name[:500], identity=identity, dtype=dtype, versions=versions)
 
 
@@ -92,17 +87,15 @@ def read_again(
     check_prompt(task, submission)
     requests = task.sample_requests(plan, list(answers))
     by_id = {document["id"]: document for document in submission["documents"]}
-    for id, answer_set in answers.items():
+    for id, own in answers.items():
         if id not in requests:
             raise DataError(f"document {id[:80]!r}: the task has none of this id here")
         request, row = requests[id]
         check_document(request, by_id[id])
         draws = draws_of(task, request, row, plan)
-        if len(draws) != len(answer_set.answers):
-            raise DataError(
-                f"document {id[:80]!r}: {len(answer_set.answers)} answers, and the settings make {len(draws)}"
-            )
-        yield _document(model, draws, answer_set, beacon)
+        if len(draws) != len(own.answers):
+            raise DataError(f"document {id[:80]!r}: {len(own.answers)} answers, and the settings make {len(draws)}")
+        yield _document(model, draws, own, beacon)
 
 
 def draws_of(
@@ -134,19 +127,19 @@ def check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
 def check_document(request: SampleRequest, document: Mapping[str, Any]) -> None:
     """The entry's document is the task's: by the store's key where it has one, else by the question."""
     stored = document.get("drawn")
-    is_same = (
+    same_document = (
         stored["document"] == request.key
         if stored
         else document["digests"]["question"] == text_digest(request.question)
     )
-    if not is_same:
+    if not same_document:
         raise DataError(f"document {document['id'][:80]!r}: the task has another one of this id here")
 
 
 def _document(model: Any, draws: Sequence[DrawRequest], answers: AnswerSet, beacon: Beacon) -> AttestedDocument:
     stated = answers.answers
     readings = reread(model, draws, stated)
-    redrawn = _drawn_again(model, draws, stated, readings)
+    redrawn = _redrawn(model, draws, stated, readings)
     # Where drawing again gives the very text, its own numbers are those of the draw, of whatever tokens it is made.
     final = [
         reading
@@ -160,16 +153,16 @@ def _document(model: Any, draws: Sequence[DrawRequest], answers: AnswerSet, beac
     return AttestedDocument(
         id=answers.id,
         texts=tuple(_digest(answer.text) for answer in stated),
-        logprobs=tuple(None if reading is None else _finite(reading.mean_logprob) for reading in usable),
+        logprobs=tuple(None if reading is None else logprob_field(reading.mean_logprob) for reading in usable),
         n_tokens=tuple(None if reading is None else reading.n_tokens for reading in usable),
-        end_logprobs=tuple(None if reading is None else _finite(reading.end_logprob) for reading in usable),
+        end_logprobs=tuple(None if reading is None else logprob_field(reading.end_logprob) for reading in usable),
         margins=tuple(None if reading is None else _margin(reading) for reading in usable),
         equal=tuple(redrawn[i].text == stated[i].text if i in redrawn else None for i in range(len(stated))),
         fresh=_fresh(model, draws, beacon),
     )
 
 
-def _drawn_again(
+def _redrawn(
     model: Any, draws: Sequence[DrawRequest], stated: Sequence[Answer], readings: Sequence[Reread | str]
 ) -> dict[int, Answer]:
     """Draws made again: where this package chooses the tokens those whose reading leaves a doubt, as a text may be made
@@ -177,7 +170,7 @@ def _drawn_again(
     if not hasattr(model, "generate_draws"):
         return {}
     doubted = [i for i, reading in enumerate(readings) if not samples_itself(model) or _is_doubted(reading, stated[i])]
-    answers = drawn(model, {str(i): draws[i] for i in doubted})
+    answers = answers_to(model, {str(i): draws[i] for i in doubted})
     return {int(key): answer for key, answer in answers.items()}
 
 
@@ -195,13 +188,15 @@ def _fresh(model: Any, draws: Sequence[DrawRequest], beacon: Beacon) -> dict[_Ki
     seed = int(beacon.value[:12], 16)
     cold = replace(first.request.plan, temperature=first.request.plan.baseline_temperature, alternatives=None)
     plan = replace(first.request.plan, seed=seed, n_noisy=0, alternatives=None)
+    once = replace(plan, n=1)
     requests: dict[_Kind, list[DrawRequest]] = {
-        "baseline": _of_plan(first, replace(cold, seed=seed, n=BASELINES, n_noisy=0), "baseline")
+        "baseline": _clean_draws(first, replace(cold, seed=seed, n=BASELINES, n_noisy=0), "baseline"),
+        "clean": _clean_draws(first, replace(plan, n=n), "clean"),
+        "noisy": [_clean_draws(_clean_request(draw), once, f"noisy {i}")[0] for i, draw in enumerate(noisy)],
     }
-    requests |= {"clean": _of_plan(first, replace(plan, n=n), "clean")}
-    requests |= {"noisy": [_of_plan(_shown(draw), replace(plan, n=1), f"noisy {i}")[0] for i, draw in enumerate(noisy)]}
-    answers = drawn(model, {f"{kind} {i}": draw for kind, batch in requests.items() for i, draw in enumerate(batch)})
-    twice = _drawn_twice(model, requests)
+    named = {f"{kind} {i}": draw for kind, batch in requests.items() for i, draw in enumerate(batch)}
+    answers = answers_to(model, named)
+    twice = _drawn_twice(model, named)
     fresh: dict[_Kind, tuple[FreshDraw, ...]] = {}
     for kind, batch in requests.items():
         names = [f"{kind} {i}" for i in range(len(batch))]
@@ -211,16 +206,15 @@ def _fresh(model: Any, draws: Sequence[DrawRequest], beacon: Beacon) -> dict[_Ki
     return fresh
 
 
-def _drawn_twice(model: Any, requests: Mapping[_Kind, Sequence[DrawRequest]]) -> dict[str, Answer]:
+def _drawn_twice(model: Any, requests: Mapping[str, DrawRequest]) -> dict[str, Answer]:
     """The same draws among others, by which it is seen whether a seed gives an answer again; none where this package
     chooses the tokens, and where no seeds are taken."""
     if samples_itself(model) or not hasattr(model, "generate_draws"):
         return {}
-    named = [(f"{kind} {i}", draw) for kind, draws in requests.items() for i, draw in enumerate(draws)]
-    return drawn(model, dict(reversed(named)))
+    return answers_to(model, dict(reversed(list(requests.items()))))
 
 
-def _of_plan(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawRequest]:
+def _clean_draws(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawRequest]:
     """Clean draws of another plan on a draw's prompt, with seeds of their own."""
     request = replace(draw.request, plan=plan, key=f"{draw.request.key} {name}")
     return [
@@ -230,7 +224,7 @@ def _of_plan(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawReque
     ]
 
 
-def _shown(draw: DrawRequest) -> DrawRequest:
+def _clean_request(draw: DrawRequest) -> DrawRequest:
     """A noisy draw's prompt as one that clean draws read: its noisy picture and wording are the document's own."""
     request, wording = draw.request, draw.wording()
     pictures = draw.images()
@@ -243,7 +237,7 @@ def _shown(draw: DrawRequest) -> DrawRequest:
     return replace(draw, request=replace(request, **changed))
 
 
-def drawn(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
+def answers_to(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
     """Answers to draws by key; those that fail are asked for again.
 
     Raises:
@@ -269,12 +263,12 @@ def _fresh_draw(answer: Answer, reading: Reread | str, equal: bool | None) -> Fr
     known = reading if isinstance(reading, Reread) else None
     return FreshDraw(
         text=_digest(answer.text),
-        logprob=_finite(answer.mean_logprob),
+        logprob=logprob_field(answer.mean_logprob),
         n_tokens=answer.n_tokens,
-        end_logprob=_finite(answer.end_logprob),
-        reread=None if known is None else _finite(known.mean_logprob),
+        end_logprob=logprob_field(answer.end_logprob),
+        reread=None if known is None else logprob_field(known.mean_logprob),
         reread_n_tokens=None if known is None else known.n_tokens,
-        reread_end=None if known is None else _finite(known.end_logprob),
+        reread_end=None if known is None else logprob_field(known.end_logprob),
         margin=None if known is None else _margin(known),
         equal=equal,
     )
@@ -282,10 +276,6 @@ def _fresh_draw(answer: Answer, reading: Reread | str, equal: bool | None) -> Fr
 
 def _digest(text: str) -> str:
     return str(text_digest(text))
-
-
-def _finite(logprob: float | None) -> Any:
-    return "-inf" if logprob == -math.inf else logprob
 
 
 def _margin(reading: Reread) -> float | None:

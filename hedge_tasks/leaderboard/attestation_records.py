@@ -118,7 +118,7 @@ class ReplayTest(Record):
 
 
 class EntryStatement(Record):
-    """What `hedge attest` writes into a file beside an entry.
+    """A statement on an entry that `hedge attest` writes into a file beside it.
 
     Attributes:
         digest: of everything else.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, ReplayTest, Verdict
-from hedge_tasks.leaderboard.stated import has_texts, recorded_decoding
+from hedge_tasks.leaderboard.stated import has_texts, logprob_in, recorded_decoding
 from hedge_tasks.leaderboard.submission import answer_set_of
 from hedge_tasks.numbers import Format, count_of
 from hedge_tasks.statistics.draws import verdict_on
@@ -67,7 +67,7 @@ class _Case:
 
     stated: Sequence[Answer]
     n_clean: int
-    found: AttestedDocument
+    attested: AttestedDocument
 
 
 def outcomes_of(
@@ -88,12 +88,12 @@ def outcomes_of(
     tests = {LOGPROBS: _logprobs(cases, dtype)}
     sampled_here, has_margins = (
         _sampled_here(submission),
-        any(margin is not None for case in cases for margin in case.found.margins),
+        any(margin is not None for case in cases for margin in case.attested.margins),
     )
     if sampled_here or has_margins:
         tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
     if not sampled_here:
-        tests[AGAIN] = _again(cases)
+        tests[AGAIN] = _same_seeds(cases)
     if not sampled_here and has_margins and tests[SEEDS].state == "contradicted":
         # Somebody else's engine may have chosen the tokens: then it is the one to be asked.
         reason = f"{tests[SEEDS].reason}; the entry does not say that this package chose its tokens"
@@ -128,20 +128,20 @@ def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
 
 def _logprobs(cases: Sequence[_Case], dtype: str | None) -> ReplayTest:
     """Stated log-probabilities against those that the model finds."""
-    fresh = [draw for case in cases for group in case.found.fresh.values() for draw in group]
+    fresh = [draw for case in cases for group in case.attested.fresh.values() for draw in group]
     honest = [_deviation_of_fresh(draw) for draw in fresh if draw.logprob is not None]
     tolerance = _tolerance(ROUNDING, dtype, [value for value in honest if value is not None and math.isfinite(value)])
     deviations: list[list[float | None]] = [[], []]
     for case in cases:
-        attested = case.found
+        attested = case.attested
         triples = zip(case.stated, attested.logprobs, attested.n_tokens, attested.end_logprobs, strict=True)
         for i, (answer, logprob, n, end) in enumerate(triples):
             triple = (answer.mean_logprob, answer.n_tokens, answer.end_logprob)
-            deviations[i > 0].append(_deviation(triple, (_number(logprob), n, _number(end))))
+            deviations[i > 0].append(_deviation(triple, (logprob_in(logprob), n, logprob_in(end))))
     if all(value is None for group in deviations for value in group):
-        return _nothing("there are no log-probabilities to compare")
+        return _untestable("there are no log-probabilities to compare")
     # Where drawing again gives the same, no token can be ambiguous.
-    exact = any(value is not None for case in cases for value in case.found.margins)
+    exact = any(value is not None for case in cases for value in case.attested.margins)
     return _counted(deviations, honest, tolerance, "nats a token from what the model finds", exact=exact)
 
 
@@ -151,35 +151,41 @@ def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float,
     honest = [
         None if draw.margin is None else draw.margin * (at[kind] or 1.0)
         for case in cases
-        for kind, group in case.found.fresh.items()
+        for kind, group in case.attested.fresh.items()
         for draw in group
     ]
     known_margins = [value for value in honest if value is not None]
     tolerance = _tolerance(MARGINS, dtype, [value for value in known_margins if value <= _range(MARGINS, dtype)[1]])
     margins: list[list[float | None]] = [[], []]
     for case in cases:
-        for i, (margin, equal) in enumerate(zip(case.found.margins, case.found.equal, strict=True)):
+        for i, (margin, equal) in enumerate(zip(case.attested.margins, case.attested.equal, strict=True)):
             own = 0.0 if equal else None if margin is None else margin * ((temperatures[i > 0]) or 1.0)
             margins[i > 0].append(own)
     if all(value is None for group in margins for value in group):
-        return _nothing("the engine does not tell what seeds choose")
+        return _untestable("the engine does not tell what seeds choose")
     return _counted(margins, honest, tolerance, "nats behind what their seed chooses", exact=True)
 
 
-def _again(cases: Sequence[_Case]) -> ReplayTest:
+def _same_seeds(cases: Sequence[_Case]) -> ReplayTest:
     """Whether somebody else's engine gives the answers again, where it is bit-stable.
 
     Another machine or version may choose other tokens for the same seeds, so that nothing is contradicted.
     """
     honest = [
-        draw.equal for case in cases for draws in case.found.fresh.values() for draw in draws if draw.equal is not None
+        draw.equal
+        for case in cases
+        for draws in case.attested.fresh.values()
+        for draw in draws
+        if draw.equal is not None
     ]
-    ours = [equal for case in cases for equal in case.found.equal if equal is not None]
+    ours = [equal for case in cases for equal in case.attested.equal if equal is not None]
     if not honest or not ours:
-        return _nothing("the engine takes no seeds")
+        return _untestable("the engine takes no seeds")
     unequal, off = honest.count(False), ours.count(False)
     if unequal > (1 - _STABLE) * len(honest):
-        return _nothing(f"the engine is not bit-stable: of {len(honest)} answers {unequal} are others when drawn twice")
+        return _untestable(
+            f"the engine is not bit-stable: of {len(honest)} answers {unequal} are others when drawn twice"
+        )
     allowed = _quantile(len(ours), (unequal + 1) / (len(honest) + 2))
     return ReplayTest(
         state="holds" if off <= allowed else "not met",
@@ -254,12 +260,8 @@ def _deviation(stated: tuple[Any, Any, Any], reading: tuple[Any, Any, Any]) -> f
 
 
 def _deviation_of_fresh(draw: FreshDraw) -> float | None:
-    stated = (_number(draw.logprob), draw.n_tokens, _number(draw.end_logprob))
-    return _deviation(stated, (_number(draw.reread), draw.reread_n_tokens, _number(draw.reread_end)))
-
-
-def _number(logprob: float | str | None) -> float | None:
-    return -math.inf if logprob == "-inf" else logprob  # type: ignore[return-value]
+    stated = (logprob_in(draw.logprob), draw.n_tokens, logprob_in(draw.end_logprob))
+    return _deviation(stated, (logprob_in(draw.reread), draw.reread_n_tokens, logprob_in(draw.reread_end)))
 
 
 def _range(table: Mapping[str, tuple[float, float]], dtype: str | None) -> tuple[float, float]:
@@ -296,7 +298,7 @@ def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> ReplayTest:
         clean = [_with_digests(case)[1 : 1 + case.n_clean] for case in cases]
     verdict = verdict_on(clean, recorded_decoding(submission["settings"]), LEVEL)
     if verdict.state == "not verifiable":
-        return _nothing(verdict.reason or "")
+        return _untestable(verdict.reason or "")
     counts = [_REPEATS(count) for count in (verdict.repeats, verdict.expected) if count is not None]
     repeats = "{} repeats of an answer, {} expected".format(*counts) if len(counts) == 2 else ""
     return ReplayTest(
@@ -311,7 +313,7 @@ def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> ReplayTest:
 
 def _with_digests(case: _Case) -> tuple[Answer, ...]:
     """The stated answers with digests for their texts: enough to see which are equal."""
-    return tuple(replace(answer, text=text) for answer, text in zip(case.stated, case.found.texts, strict=True))
+    return tuple(replace(answer, text=text) for answer, text in zip(case.stated, case.attested.texts, strict=True))
 
 
 # --- beside answers that are drawn anew -------------------------------------------------------------------------------
@@ -336,9 +338,9 @@ class _Share:
 def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) -> ReplayTest:
     """A permutation test whose permutations stay within documents; large is suspicious."""
     if not documents:
-        return _nothing("nothing was drawn anew that could tell")
+        return _untestable("nothing was drawn anew that could tell")
     if sum(FEWEST_REPEATS if share.repeats is None else share.repeats for share in documents) < FEWEST_REPEATS:
-        return _nothing("answers hardly ever repeat")
+        return _untestable("answers hardly ever repeat")
     total = np.sum([document.statistic(rng, PERMUTATIONS + 1) for document in documents], axis=0)
     # Sums in another order differ in their last digits.
     p_value = float(np.mean(total >= total[0] - 1e-9))
@@ -356,15 +358,15 @@ def _baselines(cases: Sequence[_Case]) -> list[_Share]:
     """A baseline answer that few of those drawn anew equal, where these equal each other."""
     shares = []
     for case in cases:
-        fresh = [draw.text for draw in case.found.fresh.get("baseline", ())]
+        fresh = [draw.text for draw in case.attested.fresh.get("baseline", ())]
         if fresh:
-            texts = [case.found.texts[0], *fresh]
+            texts = [case.attested.texts[0], *fresh]
             alike = _equal(texts)
-            shares.append(_Share(_drawn_place(-alike.sum(axis=1)), _repeats(alike)))
+            shares.append(_Share(_random_place(-alike.sum(axis=1)), _repeats(alike)))
     return shares
 
 
-def _drawn_place(values: Array) -> Statistic:
+def _random_place(values: Array) -> Statistic:
     """A value at a place that any of the values might have had; the first is the entry's."""
 
     def statistic(rng: np.random.Generator, n: int) -> Array:
@@ -378,7 +380,7 @@ def _drawn_place(values: Array) -> Statistic:
 def _clean(cases: Sequence[_Case]) -> list[_Share]:
     shares = []
     for case in cases:
-        ours, fresh = case.found.texts[1 : 1 + case.n_clean], [d.text for d in case.found.fresh.get("clean", ())]
+        ours, fresh = case.attested.texts[1 : 1 + case.n_clean], [d.text for d in case.attested.fresh.get("clean", ())]
         if min(len(ours), len(fresh)) > 1:
             alike = _equal([*ours, *fresh])
             shares.append(_Share(_two_samples(len(ours), alike), _repeats(alike)))
@@ -391,7 +393,8 @@ def _likelihoods(cases: Sequence[_Case]) -> list[_Share]:
     for case in cases:
         ours = [_total(a.mean_logprob, a.n_tokens, a.end_logprob) for a in case.stated[1 : 1 + case.n_clean]]
         fresh = [
-            _total(_number(d.logprob), d.n_tokens, _number(d.end_logprob)) for d in case.found.fresh.get("clean", ())
+            _total(logprob_in(d.logprob), d.n_tokens, logprob_in(d.end_logprob))
+            for d in case.attested.fresh.get("clean", ())
         ]
         finite = [
             [value for value in values_of_side if value is not None and math.isfinite(value)]
@@ -451,7 +454,7 @@ def _noisy(cases: Sequence[_Case]) -> list[_Share]:
 
 
 def _noisy_pairs(case: _Case) -> tuple[list[str], list[str]]:
-    ours, fresh = list(case.found.texts[1 + case.n_clean :]), [d.text for d in case.found.fresh.get("noisy", ())]
+    ours, fresh = list(case.attested.texts[1 + case.n_clean :]), [d.text for d in case.attested.fresh.get("noisy", ())]
     return (ours, fresh) if len(ours) == len(fresh) else ([], [])
 
 
@@ -477,7 +480,7 @@ def _copies(cases: Sequence[_Case]) -> list[_Share]:
     """Noisy answers that are among the entry's clean ones more often than those drawn anew."""
     shares = []
     for case in cases:
-        clean = case.found.texts[1 : 1 + case.n_clean]
+        clean = case.attested.texts[1 : 1 + case.n_clean]
         ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in texts]) for texts in _noisy_pairs(case))
         if len(ours) and len(clean):
             shares.append(_Share(_swapped_sum(ours - fresh)))
@@ -492,5 +495,5 @@ def _swapped_sum(differences: Array) -> Statistic:
     return statistic
 
 
-def _nothing(reason: str) -> ReplayTest:
+def _untestable(reason: str) -> ReplayTest:
     return ReplayTest(state="not verifiable", reason=reason[:500], statistic=None, allowed=None, p_value=None, n=0)

@@ -174,15 +174,15 @@ def _numbers(
     rate = rate_by_experts(answer_sets, audit)
     return {
         "aggregates": {name: _aurocs(documents_scores, audit) for name, documents_scores in scores.items()},
-        "rates": {"hallucination_rate": _stated(rate)},
+        "rates": {"hallucination_rate": _audited_fields(rate)},
     }
 
 
 def _aurocs(scores: Sequence[Scores], audit: ExpertAudit) -> dict[str, Any]:
-    return {name: _stated(auroc_by_experts(scores, name, audit)) for name in detectors_of(scores)}
+    return {name: _audited_fields(auroc_by_experts(scores, name, audit)) for name in detectors_of(scores)}
 
 
-def _stated(number: Number) -> dict[str, Any]:
+def _audited_fields(number: Number) -> dict[str, Any]:
     run_low, run_high = (number.run_interval if isinstance(number, Audited) else None) or (None, None)
     return {
         **number_fields(number),

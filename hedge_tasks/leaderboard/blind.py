@@ -43,16 +43,12 @@ def record_of(content: Mapping[str, Any], scores: Mapping[str, Sequence[Scores]]
         content: the submission.
         scores: of its documents as it states them, by clustering.
     """
-    return {name: _stated(_beside(content, name, clustering_scores)) for name, clustering_scores in scores.items()}
+    return {name: _record_of_comparison(_beside(content, name, rows)) for name, rows in scores.items()}
 
 
 def _beside(content: Mapping[str, Any], clustering: str, scores: Sequence[Scores]) -> AgainstBlind:
-    clustering_record = content["clusterings"][clustering]
-    defined = [
-        name
-        for name in clustering_record["detectors"]
-        if clustering_record["aggregates"].get(name, {}).get("auroc") is not None
-    ]
+    record = content["clusterings"][clustering]
+    defined = [name for name in record["detectors"] if record["aggregates"].get(name, {}).get("auroc") is not None]
     columns = {name: labelled(scores, name) for name in defined}
     return beside_blind(columns, scores, _values(content), {})
 
@@ -74,14 +70,14 @@ def check_blind(
         return {}, ["documents[].blind: not the same baselines in all documents"]
     if strange := sorted(next(iter(named)) - TITLES.keys()):
         return {}, [f"documents[].blind: {strange[0][:80]!r} is no blind baseline"]
-    if stray := [i for i, d in enumerate(documents) if d["label"] is None and any(_there(d))]:
+    if stray := [i for i, d in enumerate(documents) if d["label"] is None and any(_has_scores(d))]:
         return {}, [f"documents[{stray[0]}].blind: it has no label, and so no such score"]
     stated_records, wrong = submission["blind"], []
     ours = record_of(submission, scores)
     for clustering in ours.keys() | stated_records.keys():
         if clustering not in ours or clustering not in stated_records:
             wrong.append(f"blind.{clustering[:80]}: {'is missing' if clustering in ours else 'no such clustering'}")
-        elif not _same(ours[clustering], stated_records[clustering]):
+        elif not _is_same_record(ours[clustering], stated_records[clustering]):
             wrong.append(f"blind.{clustering}: stated {stated_records[clustering]}, computed {ours[clustering]}"[:500])
     parts, faults = _scores_again(submission, answer_sets)
     return parts, [*wrong, *faults]
@@ -107,7 +103,7 @@ def not_better(content: Mapping[str, Any], clustering: str, detector: str) -> bo
     return detector in content["blind"].get(clustering, {"not_better": ()})["not_better"]
 
 
-def _stated(comparison: AgainstBlind) -> dict[str, Any]:
+def _record_of_comparison(comparison: AgainstBlind) -> dict[str, Any]:
     rows = []
     for row in comparison.rows:
         estimate = row.estimate
@@ -121,11 +117,11 @@ def _values(content: Mapping[str, Any]) -> dict[str, list[float | None]]:
     return {name: [document["blind"][name] for document in documents] for name in documents[0].get("blind", {})}
 
 
-def _there(document: Mapping[str, Any]) -> list[bool]:
+def _has_scores(document: Mapping[str, Any]) -> list[bool]:
     return [value is not None for value in document.get("blind", {}).values()]
 
 
-def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+def _is_same_record(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     """Equal, numbers but for rounding."""
     if list(ours["not_better"]) != list(theirs["not_better"]) or len(ours["rows"]) != len(theirs["rows"]):
         return False

@@ -218,12 +218,8 @@ def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> 
     """Return what a detector is called: by us where we know it, else by the first who submitted it."""
     if detector in names():
         return name_of(detector)
-    titles = (
-        detector_record["title"]
-        for entry in entries
-        if (detector_record := entry.about(clustering, detector)) is not None
-    )
-    return clean(next(titles), 100)
+    records = (entry.detector_record(clustering, detector) for entry in entries)
+    return clean(next(record["title"] for record in records if record is not None), 100)
 
 
 def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
@@ -254,7 +250,7 @@ def _cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
         summary = entry.content["summary"]
         draws = summary["n_clean"] + summary["n_noisy"]
         return EntryNumber(entry, Number(float(draws), n=summary["documents"], n_groups=0), None, [documents])
-    detector = entry.about(measure.clustering, measure.name)
+    detector = entry.detector_record(measure.clustering, measure.name)
     if detector is None:
         return None
     checked = [documents, labels, *findings.rests_on(measure.clustering, measure.name)]

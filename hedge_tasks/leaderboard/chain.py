@@ -21,8 +21,8 @@ from hedge_tasks.errors import HedgeError
 from hedge_tasks.leaderboard.recomputation import DIFFERENT_BY_ROUNDING, same_clusters
 from hedge_tasks.leaderboard.stated import MOST_FAULTS
 from hedge_tasks.leaderboard.submission import digest_of, document_record
-from hedge_tasks.leaderboard.suite import of_run as suite_of_run
-from hedge_tasks.leaderboard.units import of_run as claims_of_run
+from hedge_tasks.leaderboard.suite import suite_of_run
+from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings, check
 from hedge_tasks.runs.editions import clustering_rules
 from hedge_tasks.runs.run_files import Run

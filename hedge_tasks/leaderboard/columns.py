@@ -53,10 +53,8 @@ class EntryColumns:
         if values is None:
             values = np.full(len(self.ids), np.nan)
         held_out = self.held_out.get(clustering, np.zeros(len(self.ids), dtype=bool))
-        counts = (self.labels != _UNLABELLED) & ~held_out & ~np.isnan(values)
-        return LabelledScores(
-            self.ids[counts], values[counts], self.labels[counts] == 1, self.groups[counts], self.grouped
-        )
+        use = (self.labels != _UNLABELLED) & ~held_out & ~np.isnan(values)
+        return LabelledScores(self.ids[use], values[use], self.labels[use] == 1, self.groups[use], self.grouped)
 
     def counted(self, metric: str) -> Counted:
         """Return what a number of the suite is made of; nothing where the entry does not have it."""

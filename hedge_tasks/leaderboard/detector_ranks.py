@@ -89,16 +89,12 @@ def detector_board(
     Args:
         entries: task, model and ROC-AUC of each detector; intervals are of resampling models.
     """
-    having = Counter(name for _, _, by_detector in entries for name in by_detector)
+    having = Counter(name for _, _, aurocs in entries for name in aurocs)
     chosen = [name for name, n in having.items() if n >= _MOST_HAVE * len(entries)]
-    counted = [
-        (task, model, by_detector)
-        for task, model, by_detector in entries
-        if all(name in by_detector for name in chosen)
-    ]
-    values = [{name: by_detector[name].auroc for name in chosen} for _, _, by_detector in counted]
+    counted = [(task, model, aurocs) for task, model, aurocs in entries if all(name in aurocs for name in chosen)]
+    values = [{name: aurocs[name].auroc for name in chosen} for _, _, aurocs in counted]
     ranks = ranks_of(values, [model for _, model, _ in counted]) if chosen else []
-    rows = {name: [(task, model, by_detector[name]) for task, model, by_detector in counted] for name in chosen}
+    rows = {name: [(task, model, aurocs[name]) for task, model, aurocs in counted] for name in chosen}
     return DetectorBoard(ranks, rows, len(counted), len(entries) - len(counted))
 
 

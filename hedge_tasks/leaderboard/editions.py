@@ -43,7 +43,7 @@ class Standing:
         return self.edition is not None and not self.reasons
 
     @property
-    def told(self) -> str | None:
+    def why_apart(self) -> str | None:
         """Why it is not ranked beside those of the edition; None where it is."""
         if self.edition is None:
             return NO_EDITION
@@ -85,27 +85,27 @@ def standing_of(
     seed = seed if isinstance(seed, int) and not isinstance(seed, bool) else None
     if edition is None:
         return Standing("", None, seed)
-    reasons = [*differences(edition, rules), *_of_seed(edition, seed), *_of_draws(edition, answer_sets)]
+    reasons = [*differences(edition, rules), *_seed_faults(edition, seed), *_draw_count_faults(edition, answer_sets)]
     reasons += [
         *implausible(answer_sets, recorded_decoding(settings), read=reads_replies(submission["labels"]["judge"])),
-        *_of_tokens(edition, answer_sets),
+        *_token_faults(edition, answer_sets),
     ]
     reasons += [
-        *_of_records(edition, settings),
-        *_of_logprobs(settings, answer_sets),
-        *_of_pictures(submission, manifests),
+        *_sampling_record_faults(edition, settings),
+        *_logprob_faults(settings, answer_sets),
+        *_picture_faults(submission, manifests),
         *_contradicted(submission),
     ]
     return Standing(hash_of(edition, rules), edition.hash, seed, edition.seeds, tuple(reasons))
 
 
-def _of_seed(edition: Edition, seed: int | None) -> Iterator[str]:
+def _seed_faults(edition: Edition, seed: int | None) -> Iterator[str]:
     if seed not in edition.seeds:
         seeds = ", ".join(map(str, edition.seeds))
         yield f"seed {'not recorded' if seed is None else seed}, where the edition has {seeds}"
 
 
-def _of_draws(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _draw_count_faults(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """As many answers as there should be."""
     for name, key in (("clean", "n"), ("noisy", "n_noisy")):
         expected = edition.sampling.get(key)
@@ -116,7 +116,7 @@ def _of_draws(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[st
             yield f"{least} {name} answers a question in {others} documents, where the edition has {expected}"
 
 
-def _of_records(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
+def _sampling_record_faults(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the notes that are missing of how the model sampled, without which nobody can tell."""
     if not edition.sampling.get("n"):
         return
@@ -140,33 +140,33 @@ def _restricts(edition: Edition) -> bool:
     return cut or bool(sampling.get("guided")) or bool(sampling.get("until"))
 
 
-def _of_tokens(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _token_faults(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Numbers of tokens: whoever tells log-probabilities knows them, and no draw can be tested without."""
     if not edition.sampling.get("n"):
         return
     without = sum(
         any(
             a.mean_logprob is not None and a.n_tokens is None
-            for a in (answer_set.baseline, *answer_set.clean, *answer_set.noisy)
+            for a in (answers.baseline, *answers.clean, *answers.noisy)
         )
-        for answer_set in answer_sets
+        for answers in answer_sets
     )
     if without:
         yield f"answers with a log-probability have no number of tokens in {without} documents"
 
 
-def _of_logprobs(settings: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _logprob_faults(settings: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Whose record says that log-probabilities were told cannot leave them out: no draw could be tested."""
     probe = (settings.get("sampled") or {}).get("probe") or {}
     logprobs_recorded = probe.get("logprobs") is True
     if not logprobs_recorded and recorded_decoding(settings).get("sampled_here") is not True:
         return
-    without = sum(any(a.mean_logprob is None for a in answer_set.answers) for answer_set in answer_sets)
+    without = sum(any(a.mean_logprob is None for a in answers.answers) for answers in answer_sets)
     if without > _MOST_WITHOUT * len(answer_sets):
         yield f"the record says that log-probabilities were told, and {without} documents have answers without"
 
 
-def _of_pictures(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:
+def _picture_faults(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:
     manifest_documents = manifests[0].documents if manifests else {}
     with_pictures = {id for id, digests in manifest_documents.items() if digests.pictures is not None}
     without = sum(d["id"] in with_pictures and d["digests"]["pictures"] is None for d in submission["documents"])

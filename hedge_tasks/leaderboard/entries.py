@@ -102,8 +102,8 @@ def read_entries(
     for file in _in_order(folder, merged):
         progress(file.name)
         try:
-            look_at = partial(_looked_at, _plain(file), signers, **options)
-            valid.append(look_at() if cache is None else _kept(cache, file, circumstances, look_at))
+            read = partial(_read_entry, _plain(file), signers, **options)
+            valid.append(read() if cache is None else _cached(cache, file, circumstances, read))
         except HedgeError as error:
             refused[file] = str(error)
         except Exception as error:  # of a stranger's file: it must not keep others' entries from the board
@@ -178,15 +178,15 @@ def _plain(file: Path) -> Path:
     return file
 
 
-def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callable[[], Entry]) -> Entry:
+def _cached(cache: Path, file: Path, circumstances: Circumstances, read: Callable[[], Entry]) -> Entry:
     if (cached_entry := load(cache, file, circumstances)) is not None:
         return cached_entry
-    entry = look_at()
+    entry = read()
     save(cache, file, entry, circumstances)
     return entry
 
 
-def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
+def _read_entry(file: Path, signers: Path | None, **options: Any) -> Entry:
     content = read_submission(file)
     findings = with_statement(check(content, **options), content, file, signers)
     findings = with_private(with_signed_audit(findings, file, signers), content, file, signers)
@@ -205,7 +205,7 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
         supported=supported_of(sets),
         answers=_answer_digests(content),
         html=entry_page(content, findings, file.name, rate, detectors["all"], finding, why_none),
-        told=None if finding is None else EntryFinding(finding.trust.level, finding.trust.short, finding.text),
+        summary=None if finding is None else EntryFinding(finding.trust.level, finding.trust.short, finding.text),
     )
 
 
@@ -314,13 +314,13 @@ def _under_own_names(entries: Sequence[Entry]) -> list[Entry]:
     """Set aside what is named as another entry's model. Who is named as its own model keeps that, whoever was first."""
     models = {_model_key(entry.model) for entry in entries}
 
-    def of(entry: Entry) -> Entry:
+    def checked(entry: Entry) -> Entry:
         named = _model_key(entry.name)
         if named == _model_key(entry.model) or named not in models:
             return entry
         return _aside(entry, "its name is another entry's model")
 
-    return [of(entry) for entry in entries]
+    return [checked(entry) for entry in entries]
 
 
 def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
@@ -358,9 +358,7 @@ def _logprobs(entry: Entry) -> bool:
 def _close_pairs(entry: Entry, second: Entry) -> tuple[int, int]:
     """Equal texts on the same picture that both have, and how many of them are about as likely in both: noise on
     log-probabilities, or a full stop more, hides no model."""
-    mine, theirs = (
-        dict(mark[2:].split(":") for mark in side.answers if mark.startswith("p:")) for side in (entry, second)
-    )
+    mine, theirs = (dict(mark[2:].split(":") for mark in e.answers if mark.startswith("p:")) for e in (entry, second))
     both = mine.keys() & theirs.keys()
     return len(both), sum(abs(float(mine[key]) - float(theirs[key])) <= _CLOSE for key in both)
 

@@ -47,7 +47,7 @@ class Entry:
         supported: share of supported answers among all.
         answers: digests of its answers by document, much the same for a submission under another name.
         html: its page.
-        told: its finding and state of trust; None where what could be computed again makes none.
+        summary: its finding and state of trust; None where what could be computed again makes none.
         runs: of the same model with the edition's other seeds, which have no place of their own.
     """
 
@@ -60,7 +60,7 @@ class Entry:
     supported: Number
     answers: tuple[str, ...]
     html: str
-    told: EntryFinding | None = None
+    summary: EntryFinding | None = None
     runs: tuple[Entry, ...] = ()
 
     @property
@@ -112,7 +112,7 @@ class Entry:
         """Whether it lacks documents that others have, or the task's manifest names."""
         return any(reason.startswith(PARTIAL) for reason in self.findings.set_aside)
 
-    def about(self, clustering: str, detector: str) -> Mapping[str, Any] | None:
+    def detector_record(self, clustering: str, detector: str) -> Mapping[str, Any] | None:
         """Title and price of a detector; None where the entry does not have it."""
         clustering_record = self.content["clusterings"].get(clustering)
         record: Mapping[str, Any] | None = clustering_record["detectors"].get(detector) if clustering_record else None

@@ -29,7 +29,7 @@ def finding_in(
     if not all("texts" in document for document in documents):
         return None, "the texts are not in it, which part of a finding is about"
     verdicts = {d["id"]: {**d["judged"], "label": d["label"]} for d in documents}
-    run_fields = (
+    fields = (
         entry["task"],
         entry["model"],
         tuple(answer_sets),
@@ -38,14 +38,14 @@ def finding_in(
         entry["created"],
     )
     scores = {
-        name: [_verified(scores_of_document, verified_names) for scores_of_document in stored_scores(content, name)]
+        name: [_verified(scored, verified_names) for scored in stored_scores(content, name)]
         for name, part in findings.clusterings.items()
         if part.verified and (verified_names := {d for d, its in findings.detectors[name].items() if its.verified})
     }
     if not scores:
         return None, "no scores of it could be computed again"
     try:
-        return finding_of(Run(*run_fields), scores), ""
+        return finding_of(Run(*fields), scores), ""
     except (HedgeError, ArithmeticError, ValueError, TypeError, KeyError, AttributeError) as error:
         return None, f"its settings make none ({type(error).__name__})"  # a stranger's may be anything
 

@@ -16,7 +16,7 @@ from hedge_tasks.leaderboard.entry import documents_part
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
 from hedge_tasks.leaderboard.stated import number_in
 from hedge_tasks.leaderboard.submission import stored_scores
-from hedge_tasks.leaderboard.units import CLAIM_PARTS, shown_claims
+from hedge_tasks.leaderboard.units import CLAIM_PARTS, claims_for_page
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import Number
@@ -52,12 +52,10 @@ def entry_page(
     """
     clusterings = content["clusterings"]
     metrics = [
-        (name, [_row(content, findings, name, detector, detectors) for detector in clustering["detectors"]])
-        for name, clustering in clusterings.items()
+        (name, [_row(content, findings, name, detector, detectors) for detector in record["detectors"]])
+        for name, record in clusterings.items()
     ]
-    charts = [
-        _charts(stored_scores(content, name), list(clustering["detectors"])) for name, clustering in clusterings.items()
-    ]
+    charts = [_charts(stored_scores(content, name), list(record["detectors"])) for name, record in clusterings.items()]
     aside = findings.set_aside
     return render(
         "entry.html.j2",
@@ -86,7 +84,7 @@ def entry_page(
             (title, higher, number_in(content["suite"][name]), findings.suite[name])
             for name, (title, higher, _) in suite_titles([content]).items()
         ],
-        claims=shown_claims(content, findings.claims),
+        claims=claims_for_page(content, findings.claims),
         whose=whose(content),
         blind={name: shown_rows(content, name) for name in clusterings},
         audit=content.get("audit"),
@@ -97,7 +95,7 @@ def entry_page(
             {
                 "versions": content["versions"],
                 **{key: value for key, value in content["settings"].items() if key != SIGNED},
-                "clusterings": {name: clustering["settings"] for name, clustering in clusterings.items()},
+                "clusterings": {name: record["settings"] for name, record in clusterings.items()},
             }
         ),
     )
@@ -133,13 +131,11 @@ def _row(
 def _remarks(content: Mapping[str, Any], findings: ValidationFindings) -> list[str]:
     """Remarks on the run for its reader: computed here, and where texts are missing as the submission says them."""
     worse = (
-        []
-        if findings.private is None
-        else [f"Worse on private documents: {remark}" for remark in findings.private.other]
+        [] if findings.private is None else [f"Worse on private documents: {text}" for text in findings.private.better]
     )
     if findings.remarks is not None:
         return [*worse, *findings.remarks]
-    return [*worse] + [f"The submission says: {remark['text']}" for remark in content["health"]["findings"]]
+    return [*worse] + [f"The submission says: {text['text']}" for text in content["health"]["findings"]]
 
 
 def _sampled(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -115,8 +115,8 @@ def _numbers(submission: Mapping[str, Any], findings: ValidationFindings) -> Ite
             number = number_in(submission["suite"][name])
             yield _Number(name, name, title, clustering, number, higher, findings.suite[name].verified)
         yield _Number(_RATE, _RATE, HALLUCINATION_RATE.title, clustering, rate, False, labels)
-        for detector, detector_record in clustering_record["detectors"].items():
-            called = name_of(detector) if detector in names() else clean(detector_record["title"], 100)
+        for detector, record in clustering_record["detectors"].items():
+            called = name_of(detector) if detector in names() else clean(record["title"], 100)
             parts = [findings.labels, *(part for _, part in findings.rests_on(clustering, detector))]
             yield _Number(
                 f"{detector}_auroc",

@@ -84,8 +84,6 @@ def _run(model: str, seed: int) -> Run:
     dice = random.Random(f"{model} {seed}")
     plan, judge = SamplingPlan(n=DRAWS), build_judge("rule")
     sets = tuple(_answers(i, dice) for i in range(N))
-    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
-    verdicts = judge.judge(cases)
     settings = {
         "filters": {"embed": Scorer("embed", ExactClustering()).settings()},
         "documents": {"judge": judge.settings(), "question": "question", "images": ["image"], "revision": "abc"},
@@ -94,12 +92,19 @@ def _run(model: str, seed: int) -> Run:
         "metadata": {"version": 1.0},
         "sampled": {"decoding": {"asked": "pure", "temperature": 1.0}, "probe": {"draws": 13}},
     }
-    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
+    return _judged(Run(TASK, model, (), settings=settings, created="2026-01-02T03:04:05.000000+00:00"), sets)
+
+
+def _judged(run: Run, sets: Sequence[AnswerSet]) -> Run:
+    """The run with these answers, labelled by the rule judge."""
+    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
+    verdicts = build_judge("rule").judge(cases)
     records = {
         c.id: {**verdict_record(c, v), "image_key": _PICTURE, "judge": f"{v.judge} {v.version}"}
         for c, v in zip(cases, verdicts, strict=True)
     }
-    return Run(TASK, model, labelled, records, settings, "2026-01-02T03:04:05.000000+00:00")
+    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
+    return replace(run, answer_sets=labelled, verdicts=records)
 
 
 def _answers(i: int, dice: random.Random) -> AnswerSet:
@@ -110,7 +115,7 @@ def _answers(i: int, dice: random.Random) -> AnswerSet:
     shares[i % 4] += 1 - hard
     mean_logprobs = {word: math.log(share) / 2 for word, share in zip(_WORDS, shares, strict=True)}
 
-    def said(noise: float) -> Answer:
+    def answer(noise: float) -> Answer:
         [word] = dice.choices(_WORDS, shares)
         logprob = round(mean_logprobs[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5)
         return Answer(word, logprob, 2, "stop", end_logprob=0.0)
@@ -120,9 +125,9 @@ def _answers(i: int, dice: random.Random) -> AnswerSet:
         "reference": _WORDS[i % 4],
         "group": f"picture {i // 2}",
     }
-    clean = tuple(said(0.0) for _ in range(DRAWS))
-    noisy = tuple(said(1.0) for _ in range(DRAWS))
-    return AnswerSet(f"q{i}", said(0.0), clean, noisy, **fields, question_type=("open", "closed")[i % 2])
+    clean = tuple(answer(0.0) for _ in range(DRAWS))
+    noisy = tuple(answer(1.0) for _ in range(DRAWS))
+    return AnswerSet(f"q{i}", answer(0.0), clean, noisy, **fields, question_type=("open", "closed")[i % 2])
 
 
 def matched(submission: Json, *, scores: bool = True) -> Json:
@@ -174,26 +179,20 @@ def _own(board: Honest, seed: int = 7) -> Run:
     return _run("org/mine", seed)
 
 
-def _edited(change: Callable[[Json], Any]) -> Callable[[Honest], list[Json]]:
-    """The forger's own submission, edited, with all that follows."""
+def _edited(change: Callable[[Json], Any], finish: Callable[[Json], Json] = matched) -> Callable[[Honest], list[Json]]:
+    """The forger's own submission, edited, with all that follows; or with what `finish` makes of it."""
 
     def forge(board: Honest) -> list[Json]:
         submission = copy.deepcopy(make_submission(_own(board), texts=True))
         change(submission)
-        return [matched(submission)]
+        return [finish(submission)]
 
     return forge
 
 
 def _bare(change: Callable[[Json], Any]) -> Callable[[Honest], list[Json]]:
     """The forger's own submission, edited, with a new digest and nothing else that follows."""
-
-    def forge(board: Honest) -> list[Json]:
-        submission = copy.deepcopy(make_submission(_own(board), texts=True))
-        change(submission)
-        return [sealed(submission)]
-
-    return forge
+    return _edited(change, sealed)
 
 
 def _resampled(change: Callable[[AnswerSet], AnswerSet]) -> Callable[[Honest], list[Json]]:
@@ -239,10 +238,10 @@ def _well_scripted(answers: AnswerSet) -> AnswerSet:
     """The same by somebody who knows that noisy answers have other log-probabilities."""
     scripted, dice = _scripted(answers), random.Random(answers.id)
 
-    def other(answer: Answer) -> Answer:
+    def reweighted(answer: Answer) -> Answer:
         return replace(answer, mean_logprob=round(-dice.uniform(0.05, 2.0), 5))
 
-    return replace(scripted, clean=tuple(map(other, scripted.clean)), noisy=tuple(map(other, scripted.noisy)))
+    return replace(scripted, clean=tuple(map(reweighted, scripted.clean)), noisy=tuple(map(reweighted, scripted.noisy)))
 
 
 def _declines(answers: AnswerSet) -> AnswerSet:
@@ -254,16 +253,7 @@ def _declines(answers: AnswerSet) -> AnswerSet:
 
 def _declined(board: Honest) -> list[Json]:
     run = _own(board)
-    sets = tuple(map(_declines, run.answer_sets))
-    judge = build_judge("rule")
-    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
-    verdicts = judge.judge(cases)
-    records = {
-        c.id: {**verdict_record(c, v), "image_key": _PICTURE, "judge": f"{v.judge} {v.version}"}
-        for c, v in zip(cases, verdicts, strict=True)
-    }
-    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
-    return [make_submission(replace(run, answer_sets=labelled, verdicts=records), texts=True)]
+    return [make_submission(_judged(run, [_declines(a) for a in run.answer_sets]), texts=True)]
 
 
 def _hard_unlabelled(s: Json) -> None:
@@ -285,7 +275,7 @@ def _other_judge(s: Json) -> None:
         document["judged"]["judge"] = "llm 1"
 
 
-def _told_clusters(s: Json) -> None:
+def _label_in_clusters(s: Json) -> None:
     for document in s["documents"]:
         n = len(document["logprobs"])
         document["clusterings"]["embed"]["clusters"] = list(range(n)) if document["label"] == 1 else [0] * n
@@ -309,15 +299,20 @@ def _stolen_with_noise(board: Honest) -> list[Json]:
     return [matched(submission)]
 
 
+def _add_noise(document: Json) -> None:
+    """Add thousandths to log-probabilities, the same for equal texts."""
+    texts = document["texts"]["answers"]
+    noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in texts}
+    document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], texts, strict=True)]
+
+
 def _stolen_with_stops(board: Honest) -> list[Json]:
     """Stolen with a full stop behind one noisy answer of each document, and thousandths on the log-probabilities."""
     submission = copy.deepcopy(board.submission())
     submission["entry"] |= {"name": "mine", "model": "org/mine"}
     for document in submission["documents"]:
-        texts = document["texts"]["answers"]
-        noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in texts}
-        document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], texts, strict=True)]
-        texts[-1] += "."
+        _add_noise(document)
+        document["texts"]["answers"][-1] += "."
     return [matched(submission)]
 
 
@@ -326,9 +321,7 @@ def _renamed_with_noise(board: Honest) -> list[Json]:
     [submission] = _renamed_seeds(board)
     submission = copy.deepcopy(submission)
     for document in submission["documents"]:
-        texts = document["texts"]["answers"]
-        noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in texts}
-        document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], texts, strict=True)]
+        _add_noise(document)
     return [matched(submission)]
 
 
@@ -339,14 +332,14 @@ def _replied(s: Json) -> None:
         document["label"] = 0
 
 
-def _told_baseline(s: Json) -> None:
+def _label_in_baseline(s: Json) -> None:
     for document in s["documents"]:
         document["logprobs"][0] = -2.0 if document["label"] == 1 else -0.2
 
 
 def _thought(s: Json, n: int | None = None) -> None:
     """Behind thoughts, log-probabilities of one text may differ."""
-    _told_baseline(s)
+    _label_in_baseline(s)
     for document in s["documents"]:
         count = len(document["logprobs"])
         document["thoughts"] = [1] * count if n is None else [1] * n + [None] * (count - n)
@@ -411,12 +404,12 @@ def _counted_baseline(s: Json) -> None:
 
 def _spelled_baseline(s: Json) -> None:
     """No draw has the baseline answer's text, so that its log-probability cannot be compared."""
-    _told_baseline(s)
+    _label_in_baseline(s)
     for document in s["documents"]:
         document["texts"]["answers"][1:] = [f"{text}." for text in document["texts"]["answers"][1:]]
 
 
-def _told_draws(s: Json) -> None:
+def _label_in_draws(s: Json) -> None:
     """Log-probabilities that know the label, and are too high everywhere: no test tells that without end tokens."""
     for document in s["documents"]:
         del document["end_logprobs"]
@@ -598,7 +591,7 @@ FORGERIES: tuple[Forgery, ...] = (
     # Labels, clusters, numbers
     Forgery("labels as the detector would have them", _edited(_flipped), GONE),
     Forgery("the same by a judge that nobody has", _edited(_other_judge), APART),
-    Forgery("clusters that know the label", _edited(_told_clusters), GONE),
+    Forgery("clusters that know the label", _edited(_label_in_clusters), GONE),
     Forgery("an AUROC raised", _bare(lambda s: s["clusterings"]["embed"]["aggregates"]["se"].update(auroc=1.0)), GONE),
     # Answers
     Forgery("answers that a script wrote", _resampled(_scripted), ("refused", "not ranked", "not replayed")),
@@ -635,7 +628,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("a setting that is verified by its own word", _bare(_own_word), GONE),
     # What a run always has
     Forgery("a reply that nobody gave", _edited(_replied), GONE),
-    Forgery("a log-probability of the baseline answer that knows the label", _edited(_told_baseline), APART),
+    Forgery("a log-probability of the baseline answer that knows the label", _edited(_label_in_baseline), APART),
     Forgery("thoughts before every answer, and log-probabilities that know the label", _edited(_thought), SAID),
     Forgery("thoughts before the baseline answer alone", _edited(lambda s: _thought(s, 1)), APART),
     Forgery("scores whose ties are broken by the label", _ties_broken, GONE),
@@ -662,7 +655,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("a baseline answer that is spelled as no draw, and knows the label", _edited(_spelled_baseline), APART),
     Forgery(
         "log-probabilities of the draws that know the label, without end tokens",
-        _edited(_told_draws),
+        _edited(_label_in_draws),
         ("refused", "not ranked", "self-reported"),
     ),
     Forgery("draws that are each spelled otherwise, so that none repeats", _resampled(_spelled_apart), EITHER),

@@ -80,11 +80,7 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
     pages = {measure: f"models-{measure.slug}.html" if i else "index.html" for i, measure in enumerate(measures)}
     aside = [entry for entry in entries if not entry.findings.ranked]
     for measure in measures or [SUPPORTED]:
-        tasks = {
-            task: own
-            for task, measures_of_task in boards.items()
-            if (own := _in_task(measure, measures_of_task)) is not None
-        }
+        tasks = {task: own for task, own_boards in boards.items() if (own := _in_task(measure, own_boards)) is not None}
         rows = _rows(entries, boards, tasks)
         yield (
             pages.get(measure, "index.html"),
@@ -132,16 +128,16 @@ def _page(task: str, measure: BoardNumber, boards: Mapping[BoardNumber, Board]) 
 
 
 def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, BoardNumber]) -> list[ModelRow]:
-    cells_by_model: dict[tuple[str, str], dict[str, list[ShownNumber]]] = {}
+    by_model: dict[tuple[str, str], dict[str, list[ShownNumber]]] = {}
     for task, measure in tasks.items():
         mine = [entry for entry in entries if entry.task == task]
         board = boards[task][measure] if measure in boards[task] else board_of(mine, measure)
         for cell in board.cells:
             key = cell.entry.name, cell.entry.model
-            cells_by_model.setdefault(key, {}).setdefault(task, []).append(
+            by_model.setdefault(key, {}).setdefault(task, []).append(
                 ShownNumber(cell, measure, _shade(cell, measure), 0)
             )
-    rows = [_row(key, cells, list(tasks)) for key, cells in cells_by_model.items()]
+    rows = [_row(key, cells, list(tasks)) for key, cells in by_model.items()]
     return sorted(rows, key=lambda row: (row.mean_place is None, row.mean_place or (), row.name))
 
 

@@ -27,7 +27,7 @@ from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.private_records import place_of_scores
-from hedge_tasks.leaderboard.submission import sha256_of
+from hedge_tasks.leaderboard.submission import installed_versions, sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
 from hedge_tasks.numbers import Number
 
@@ -53,13 +53,13 @@ def circumstances_of(
     )
 
     @cache_of_function
-    def of(task: str) -> list[Any]:
+    def circumstances(task: str) -> list[Any]:
         manifest_digests = sha256_of([asdict(manifest) for manifest in manifests(task)])
         edition = editions(task)
         rules = [manifest_digests, edition and edition.hash, signers_digest, can_check()]
         return [__version__, _code(), versions, sorted(names()), thorough, *rules]
 
-    return of
+    return circumstances
 
 
 class _Kept(Record):
@@ -76,7 +76,10 @@ class _Kept(Record):
     supported: Number
     answers: tuple[str, ...]
     html: str
-    told: EntryFinding | None = None
+    summary: EntryFinding | None = None
+
+
+_AS_IN_ENTRY = ("content", "findings", "detectors", "rate", "supported", "answers", "html", "summary")
 
 
 def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
@@ -90,8 +93,7 @@ def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
         columns = _columns(kept.columns, arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         return None  # nothing kept, or written by another version
-    fields = (kept.detectors, kept.rate, kept.supported, kept.answers, kept.html, kept.told)
-    return Entry(file.name, kept.content, kept.findings, columns, *fields)
+    return Entry(file.name, columns=columns, **{name: getattr(kept, name) for name in _AS_IN_ENTRY})
 
 
 def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) -> None:
@@ -103,15 +105,8 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
     description, arrays = _arrays(entry.columns)
     record = _Kept.model_construct(
         circumstances=list(circumstances(entry.content["entry"]["task"])),
-        content=dict(entry.content),
-        findings=entry.findings,
         columns=description,
-        detectors=entry.detectors,
-        rate=entry.rate,
-        supported=entry.supported,
-        answers=entry.answers,
-        html=entry.html,
-        told=entry.told,
+        **{name: getattr(entry, name) for name in _AS_IN_ENTRY},
     )
     arrays["about"] = np.frombuffer(record.model_dump_json().encode(), dtype=np.uint8)
     buffer = io.BytesIO()
@@ -160,10 +155,7 @@ def _digest(folder: Path) -> str:
 
 def _versions() -> dict[str, str]:
     """Of the libraries that compute, and of every package that brings an entry point."""
-    versions = {}
-    for name in _DISTRIBUTIONS:
-        with suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
+    versions = installed_versions(_DISTRIBUTIONS)
     for group in metadata.entry_points().groups:
         if group.startswith(_GROUPS):
             brought = (point.dist for point in metadata.entry_points(group=group))

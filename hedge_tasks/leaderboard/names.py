@@ -10,20 +10,20 @@ from typing import Any
 from hedge_tasks.leaderboard.stated import recorded_decoding
 from hedge_tasks.runs.setting_verdicts import mitigation_line
 
-_SAID = (
+_BOARD_WORDS = (
     *("verified", "verifiz", "verifié", "verifie", "verificad", "verificat", "official", "recomputed", "replayed"),
     *("certified", "zertifiz", "certificad", "attested", "audited", "endorsed", "reproduced", "validated", "confirmed"),
     *("proofread", "vetted", "peer reviewed"),
 )
 """Words of the board's own, and what others would take for them, refused in whatever disguise."""
 
-_SAID_ALONE = (
+_BOARD_WORDS_ALONE = (
     *("proved", "proven", "approved", "authentic", "checked", "trusted", "winner", "sota"),
     *("maintainer", "maintainers", "ranked", "unranked"),
 )
 """Words of the board's own that others contain."""
 
-_SAID_TOGETHER = ("private split", "first place", "place 1", "rank 1", "chain proved", "against experts")
+_BOARD_PHRASES = ("private split", "first place", "place 1", "rank 1", "chain proved", "against experts")
 
 _CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Pd", "Pc", "Po", "Ps", "Pe", "Zs"})
 _SIGNS = frozenset("+=~<>|^$`")
@@ -54,7 +54,7 @@ def name_faults(submission: Mapping[str, Any]) -> Iterator[str]:
     for place, text in _names(submission):
         if (fault := name_fault(text)) is not None:
             yield f"{place}: {fault}"
-    if (claim := _said(submission["entry"].get("url") or "")) is not None:
+    if (claim := _board_word_in(submission["entry"].get("url") or "")) is not None:
         yield f"entry.url: {claim!r} is for the board to say"
 
 
@@ -87,7 +87,7 @@ def name_fault(text: str) -> str | None:
         scripts = sorted({script for letter in word if (script := _script(letter)) is not None})
         if len(scripts) > 1:
             return f"a word of {' and '.join(script.capitalize() for script in scripts)} letters looks like another one"
-    if (claim := _said(text)) is not None:
+    if (claim := _board_word_in(text)) is not None:
         return f"{claim!r} is for the board to say"
     return None
 
@@ -110,20 +110,20 @@ def _script(letter: str) -> str | None:
     return next((script for script in _SCRIPTS if name.startswith(script)), None)
 
 
-def _said(text: str) -> str | None:
+def _board_word_in(text: str) -> str | None:
     """The board's own word that a name says, in whatever disguise."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     bare = "".join(c for c in unicodedata.normalize("NFKD", parted.casefold()) if unicodedata.category(c) != "Mn")
     for read_as in "il":
         alike = bare.translate(_LOOKS_LIKE).translate(dict.fromkeys(map(ord, _UPRIGHT), read_as))
         joined = _OTHERS.sub("", alike)
-        if (word_found := next((word for word in _SAID if word in joined), None)) is not None:
+        if (word_found := next((word for word in _BOARD_WORDS if word in joined), None)) is not None:
             return word_found
         words = _OTHERS.sub(" ", alike).split()
-        if (alone := next((word for word in words if word in _SAID_ALONE), None)) is not None:
+        if (alone := next((word for word in words if word in _BOARD_WORDS_ALONE), None)) is not None:
             return alone
     plain = " ".join(re.findall(r"[a-z]+|\d+", bare))
-    return next((both for both in _SAID_TOGETHER if f" {both} " in f" {plain} "), None)
+    return next((both for both in _BOARD_PHRASES if f" {both} " in f" {plain} "), None)
 
 
 def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -139,8 +139,8 @@ def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"audit.strata[{i}].title", stratum["title"]
     for name, clustering in submission["clusterings"].items():
         yield "clusterings", name
-        for detector, detector_record in clustering["detectors"].items():
-            yield f"clusterings.{name}.detectors.{detector}.title", detector_record["title"]
+        for detector, record in clustering["detectors"].items():
+            yield f"clusterings.{name}.detectors.{detector}.title", record["title"]
     for name, clustering in submission["suite"].items():
         yield f"suite.{name}.title", clustering["title"]
     for name, clustering in (submission.get("claims") or {}).get("detectors", {}).items():

@@ -49,23 +49,23 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
         decoding: how the draws were made, as a run has it under `sampled`.
         read: the texts are what was read in replies, so that one text may stand for many.
     """
-    yield from _of_thoughts(answer_sets)
+    yield from _thoughts_apart(answer_sets)
     if read:
         return
     if any(a.noisy for a in answer_sets):
         yield from _copies(answer_sets)
-        yield from _of_noisy(answer_sets, decoding)
+        yield from _noisy_against_logprobs(answer_sets, decoding)
     yield from _doubled(answer_sets)
-    yield from _of_baseline(answer_sets)
-    yield from _of_baseline_by_label(answer_sets)
-    yield from _of_draws(answer_sets)
-    yield from _of_counts(answer_sets)
-    yield from _by_label(answer_sets, decoding)
+    yield from _baseline_against_draws(answer_sets)
+    yield from _baseline_by_label(answer_sets)
+    yield from _texts_against_logprobs(answer_sets)
+    yield from _token_counts(answer_sets)
+    yield from _draws_by_label(answer_sets, decoding)
 
 
 def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Noisy answers are drawn on other pictures: their log-probabilities are others, and mostly their texts."""
-    telling = [copied for a in answer_sets if (copied := _same_draws(a)) is not None]
+    telling = [copied for a in answer_sets if (copied := _are_noisy_copies(a)) is not None]
     if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
         yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
 
@@ -87,7 +87,7 @@ def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
             yield f"every {name} answer is there several times in {sum(flags)} of {len(flags)} documents that tell"
 
 
-def _of_noisy(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
     """Each noisy answer is drawn from another distribution, which nobody knows; its own probability p is stated. A text
     that is named beforehand comes with probability p and then counts 1 / p: once a draw in the mean, whatever p is.
     Texts that come more often than they are likely count more, and bets on that win."""
@@ -119,14 +119,14 @@ def _path(answer: Answer) -> Hashable:
 
 def _counted_noisy(noisy: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
     """The answers that are one of some texts, each counted 1 / p, by draw and text: at most 1 in the mean."""
-    usable = [a for a in noisy if _tells(a) and a.n_tokens is not None]
+    usable = [a for a in noisy if _telling(a) and a.n_tokens is not None]
     if not texts or not usable:
         return None
     nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in usable if _path(a) in texts]
     return sum(min(math.exp(min(-value, _MOST_NATS)), _MOST_COUNT) for value in nats) / (len(usable) * len(texts))
 
 
-def _same_draws(answers: AnswerSet) -> bool | None:
+def _are_noisy_copies(answers: AnswerSet) -> bool | None:
     """Whether most noisy answers are clean ones again; None where all answers are nearly the same in any case."""
     clean, noisy = (Counter(map(_mark, draws)) for draws in (answers.clean, answers.noisy))
     if not noisy or len(clean) < _TELLING or not any(mark for mark, _ in clean):
@@ -142,20 +142,20 @@ def _mark(answer: Answer) -> tuple[object, float | None]:
     return answer.text or logprob, logprob
 
 
-def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _baseline_against_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """One text has one log-probability and one number of tokens on one picture: the baseline answer's are those of the
     same text drawn clean. A baseline answer spelled as no draw of its words is cannot be compared."""
     differs, spelled = [], []
-    for answer_set in answer_sets:
-        mine = answer_set.baseline
-        if not _tells(mine) or not any(
-            _tells(a) and normalise(a.text) == normalise(mine.text) for a in answer_set.clean
+    for answers in answer_sets:
+        mine = answers.baseline
+        if not _telling(mine) or not any(
+            _telling(a) and normalise(a.text) == normalise(mine.text) for a in answers.clean
         ):
             continue
-        redrawn = _drawn_again(answer_set)
+        redrawn = _draws_of_its_text(answers)
         spelled.append(not redrawn)
         if redrawn:
-            differs.append(not any(_told_alike(mine, a) for a in redrawn))
+            differs.append(not any(_is_alike(mine, a) for a in redrawn))
     if _is_most(differs, _MOST_OTHERWISE):
         yield (
             f"the baseline answer has another log-probability or number of tokens than the same text drawn again in "
@@ -165,32 +165,29 @@ def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
         yield f"the baseline answer is spelled as no draw of its words is in {sum(spelled)} of {len(spelled)} documents"
 
 
-def _drawn_again(answers: AnswerSet) -> list[Answer]:
+def _draws_of_its_text(answers: AnswerSet) -> list[Answer]:
     """The clean draws of the baseline answer's text."""
-    return [a for a in answers.clean if _tells(a) and a.text == answers.baseline.text]
+    return [a for a in answers.clean if _telling(a) and a.text == answers.baseline.text]
 
 
-def _of_baseline_by_label(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _baseline_by_label(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Where one text's log-probabilities differ, by an engine's noise, the label does not know in which direction."""
     labels, stated_nll, redrawn_nll = [], [], []
-    for answer_set in answer_sets:
-        redrawn = _drawn_again(answer_set) if _tells(answer_set.baseline) and answer_set.label is not None else []
+    for answers in answer_sets:
+        redrawn = _draws_of_its_text(answers) if _telling(answers.baseline) and answers.label is not None else []
         if redrawn:
-            mine = answer_set.baseline.mean_logprob or 0.0
-            labels.append(answer_set.label or 0)
+            mine = answers.baseline.mean_logprob or 0.0
+            labels.append(answers.label or 0)
             stated_nll.append(-mine)
             redrawn_nll.append(-min((a.mean_logprob or 0.0 for a in redrawn), key=lambda value: abs(value - mine)))
     wrong = np.array(labels, dtype=bool)
     if min(wrong.sum(), (~wrong).sum()) < _FEWEST_OF_CLASS:
         return
-    theirs, redrawn_auroc = auroc(stated_nll, labels), auroc(redrawn_nll, labels)
-    if (
-        abs(theirs - redrawn_auroc) > _MOST_GAIN
-        and _p_of_split(np.subtract(stated_nll, redrawn_nll), wrong) < _UNLIKELY
-    ):
+    theirs, again = auroc(stated_nll, labels), auroc(redrawn_nll, labels)
+    if abs(theirs - again) > _MOST_GAIN and _p_of_split(np.subtract(stated_nll, redrawn_nll), wrong) < _UNLIKELY:
         yield (
             f"the baseline answers' log-probabilities know the label: their AUROC is {THREE_DIGITS(theirs)}, "
-            f"that of the same {len(labels)} texts drawn again {THREE_DIGITS(redrawn_auroc)}"
+            f"that of the same {len(labels)} texts drawn again {THREE_DIGITS(again)}"
         )
 
 
@@ -203,40 +200,39 @@ def _p_of_split(values: FloatArray, wrong: BoolArray) -> float:
     return float((1 + extreme.sum()) / (1 + _PERMUTATIONS))
 
 
-def _of_thoughts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _thoughts_apart(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """A model that thinks before a baseline answer thinks before the draws, of the same prompt, as well."""
-    telling = [answer_set for answer_set in answer_sets if answer_set.clean]
-    thought = [sum(a.thought is not None for a in answer_set.clean) / len(answer_set.clean) for answer_set in telling]
-    apart = [
-        (answer_set.baseline.thought is not None) != (share > 0.5)
-        for answer_set, share in zip(telling, thought, strict=True)
-    ]
+    apart = []
+    for answers in answer_sets:
+        if answers.clean:
+            share = sum(a.thought is not None for a in answers.clean) / len(answers.clean)
+            apart.append((answers.baseline.thought is not None) != (share > 0.5))
     if _is_most(apart, _MOST_OTHERWISE):
         alone = f"in {sum(apart)} of {len(apart)} documents"
         yield f"the baseline answer was thought over and the draws were not, or they alone, {alone}"
 
 
-def _tells(answer: Answer) -> bool:
+def _telling(answer: Answer) -> bool:
     """Whether a text's log-probability is known, and is the same each time: behind other thoughts it is another."""
     return answer.mean_logprob is not None and answer.thought is None and bool(answer.text)
 
 
-def _told_alike(first: Answer, second: Answer) -> bool:
+def _is_alike(first: Answer, second: Answer) -> bool:
     near = abs((first.mean_logprob or 0.0) - (second.mean_logprob or 0.0)) <= _ONE_TEXT
     return near and (first.n_tokens == second.n_tokens or None in (first.n_tokens, second.n_tokens))
 
 
-def _of_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _texts_against_logprobs(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Draws of one text have one log-probability, and of draws of the same words some are spelled alike."""
-    several = _known(_several_logprobs(a.clean) for a in answer_sets)
+    several = _not_none(_several_logprobs(a.clean) for a in answer_sets)
     if _is_most(several, _MOST_OTHERWISE):
         yield f"one text has several log-probabilities in {sum(several)} of {len(several)} documents that draw it again"
-    apart = _known(_spelled_apart(a.clean) for a in answer_sets)
+    apart = _not_none(_spelled_apart(a.clean) for a in answer_sets)
     if _is_most(apart, _MOST_SPELLED):
         yield f"no two draws of the same words are spelled alike in {sum(apart)} of {len(apart)} documents"
 
 
-def _known(flags: Iterable[bool | None]) -> list[bool]:
+def _not_none(flags: Iterable[bool | None]) -> list[bool]:
     return [flag for flag in flags if flag is not None]
 
 
@@ -248,13 +244,13 @@ def _spelled_apart(draws: Sequence[Answer]) -> bool | None:
     """Whether draws of the same words are all spelled in other ways; None where there are no such draws."""
     by_words: dict[str, list[str]] = defaultdict(list)
     for a in draws:
-        if _tells(a):
+        if _telling(a):
             by_words[normalise(a.text)].append(a.text)
     repeated = [texts for texts in by_words.values() if len(texts) > 1]
     return all(len({*texts}) == len(texts) for texts in repeated) if repeated else None
 
 
-def _of_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _token_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """One text has one number of tokens, whatever it answers, but for the few times that it is made of others."""
     counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
     documents: dict[Hashable, set[str]] = defaultdict(set)
@@ -273,13 +269,13 @@ def _several_logprobs(draws: Sequence[Answer]) -> bool | None:
     """Whether a text that was drawn again had another log-probability; None where none was."""
     by_text: dict[Hashable, list[float]] = defaultdict(list)
     for a in draws:
-        if _tells(a):
+        if _telling(a):
             by_text[a.text, a.n_tokens, a.finish].append(a.mean_logprob or 0.0)
     spans = [max(logprobs) - min(logprobs) for logprobs in by_text.values() if len(logprobs) > 1]
     return max(spans) > _ONE_TEXT if spans else None
 
 
-def _told_once(draws: Sequence[Answer]) -> list[Answer]:
+def _with_mean_logprobs(draws: Sequence[Answer]) -> list[Answer]:
     """The draws with one log-probability for one text where they differ by no more than an engine's noise: the test of
     draws would take them for other tokens, and see no repeats."""
     values: dict[Hashable, list[float]] = defaultdict(list)
@@ -294,12 +290,12 @@ def _told_once(draws: Sequence[Answer]) -> list[Answer]:
     return [replace(a, mean_logprob=means.get(_path(a), a.mean_logprob)) for a in draws]
 
 
-def _by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+def _draws_by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
     """Draws against their own log-probabilities, apart for right and wrong answers: they are drawn without regard to
     the baseline answer, on which the label rests. Chosen by the label, they repeat too little here and too much there,
     and as they should in the mean."""
     for label, which in ((0, "right"), (1, "wrong")):
-        draws = [_told_once(a.clean) for a in answer_sets if a.label == label]
+        draws = [_with_mean_logprobs(a.clean) for a in answer_sets if a.label == label]
         verdict = verdict_on(draws, decoding, alpha=_SELDOM)
         if verdict.state == "contradicted" and verdict.repeats is not None and verdict.expected is not None:
             yield (

@@ -16,7 +16,7 @@ from hedge_tasks.adjudication import build_judge
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.leaderboard.attestation_draws import check_prompt, drawn, draws_of, plan_of
+from hedge_tasks.leaderboard.attestation_draws import answers_to, check_prompt, draws_of, plan_of
 from hedge_tasks.leaderboard.attestation_records import Engine
 from hedge_tasks.leaderboard.private_records import PrivateScores
 from hedge_tasks.leaderboard.recomputation import asks_nobody
@@ -124,7 +124,7 @@ def _sampled(model: Any, task: HedgeTask, submission: Mapping[str, Any], ids: Se
     for id in ids:
         request, row = requests[id]
         draws = draws_of(task, request, row, plan)
-        by_index = drawn(model, {str(i): draw for i, draw in enumerate(draws)})
+        by_index = answers_to(model, {str(i): draw for i, draw in enumerate(draws)})
         answers, n = [by_index[str(i)] for i in range(len(draws))], plan.n
         fields = (request.question, request.reference, None, request.group, request.question_type)
         yield AnswerSet(id, answers[0], tuple(answers[1 : 1 + n]), tuple(answers[1 + n :]), *fields)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.adjudication import Case, build_judge, reliability
+from hedge_tasks.adjudication import Case, Judge, build_judge, reliability
 from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.adjudication.reply_judge import ReplyJudge, reads_replies
 from hedge_tasks.clustering import ClusteringBackend
@@ -89,34 +89,16 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     Returns:
         Whether the labels, and the kinds that the judge named, are verified, and those that are others.
     """
-    settings = submission["labels"]["judge"]
-    named = settings.get("judge") if isinstance(settings, Mapping) else None
-    if not isinstance(settings, Mapping) or not isinstance(named, str) or not asks_nobody(named):
-        who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
-        return PartStatus(False, f"labelled by {who[:200]}, who is not asked again here"), []
-    if settings.get("fallback") is not None:
-        return PartStatus(
-            False, f"labelled by the judge {named!r} with a model behind it, which is not asked again here"
-        ), []
+    judge = _judge_here(submission)
+    if isinstance(judge, str):
+        return PartStatus(False, judge), []
     documents = submission["documents"]
-    if not has_texts(submission):
-        return PartStatus(False, f"labelled by the judge {named!r}, but {NO_TEXTS}"), []
-    if named != _RULE and not all("reply" in document["texts"] for document in documents):
-        return PartStatus(False, f"labelled by the judge {named!r}, but the replies are not among the texts"), []
-    try:
-        options = {key: value for key, value in settings.items() if key not in ("judge", "version")}
-        judge = build_judge(named, **options)
-    except HedgeError as error:
-        return PartStatus(False, f"the judge {named!r} of these settings cannot be built here: {error}"[:500]), []
-    if judge.settings() != dict(settings):
-        version = str(settings.get("version"))[:50]
-        return PartStatus(False, f"labelled by version {version} of the judge {named!r}, not {judge.version}"), []
     try:
         verdicts = judge.judge([_case(*both) for both in zip(documents, answer_sets, strict=True)])
     except HedgeError as error:
         return PartStatus(False, "the references are not those of the judge"), [f"documents[].texts: {error}"[:300]]
     wrong = [
-        f"documents[{i}].{what}: stated {theirs}, the judge {named!r} says {ours} ({verdict.reason[:80]})"
+        f"documents[{i}].{what}: stated {theirs}, the judge {judge.name!r} says {ours} ({verdict.reason[:80]})"
         for i, (document, verdict) in enumerate(zip(documents, verdicts, strict=True))
         for what, theirs, ours in (
             ("label", document["label"], verdict.label),
@@ -124,7 +106,31 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
         )
         if theirs != ours
     ]
-    return PartStatus(not wrong, f"judged again by the judge {named!r}, version {judge.version}"), wrong
+    return PartStatus(not wrong, f"judged again by the judge {judge.name!r}, version {judge.version}"), wrong
+
+
+def _judge_here(submission: Mapping[str, Any]) -> Judge | str:
+    """The judge of a submission, where it is here and has to ask nobody; else why not."""
+    settings = submission["labels"]["judge"]
+    name = settings.get("judge") if isinstance(settings, Mapping) else None
+    if not isinstance(settings, Mapping) or not isinstance(name, str):
+        return "labelled by nobody that is recorded, who is not asked again here"
+    labelled_by = f"labelled by the judge {name!r}"[:200]
+    if not asks_nobody(name):
+        return f"{labelled_by}, who is not asked again here"
+    if settings.get("fallback") is not None:
+        return f"{labelled_by} with a model behind it, which is not asked again here"
+    if not has_texts(submission):
+        return f"{labelled_by}, but {NO_TEXTS}"
+    if name != _RULE and not all("reply" in document["texts"] for document in submission["documents"]):
+        return f"{labelled_by}, but the replies are not among the texts"
+    try:
+        judge = build_judge(name, **{key: value for key, value in settings.items() if key not in ("judge", "version")})
+    except HedgeError as error:
+        return f"the judge {name!r} of these settings cannot be built here: {error}"[:500]
+    if judge.settings() != dict(settings):
+        return f"labelled by version {str(settings.get('version'))[:50]} of the judge {name!r}, not {judge.version}"
+    return judge
 
 
 def asks_nobody(name: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from hedge_tasks.numbers import Interval, Number
 
@@ -37,6 +38,21 @@ def number_in(fields: Mapping[str, Any], name: str = "value") -> Number:
     """Return a number that a file states; `name` as for `number_fields`."""
     counts = {key: fields[key] for key in ("n", "n_groups", "n_positive", "reason") if key in fields}
     return Number(fields[name], fields["stderr"], interval_in(fields), **counts)
+
+
+def finite(value: float | None) -> float | None:
+    """Return a score as JSON can hold it: what is infinite is left out."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def logprob_field(logprob: float | None) -> float | Literal["-inf"] | None:
+    """Return a log-probability as a file states it: "-inf" where the answer is impossible."""
+    return "-inf" if logprob == -math.inf else logprob
+
+
+def logprob_in(field: float | str | None) -> float | None:
+    """Return a log-probability that a file states."""
+    return -math.inf if isinstance(field, str) else field
 
 
 def interval_in(fields: Mapping[str, Any], prefix: str = "") -> Interval | None:

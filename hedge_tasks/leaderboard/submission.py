@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from importlib import metadata
 from itertools import groupby
@@ -28,9 +28,9 @@ from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.json_lines import canonical
 from hedge_tasks.io.outside import cleaned
 from hedge_tasks.leaderboard import audits, blind
-from hedge_tasks.leaderboard.stated import number_fields, rounded
-from hedge_tasks.leaderboard.suite import of_run
-from hedge_tasks.leaderboard.units import of_run as claims_of_run
+from hedge_tasks.leaderboard.stated import finite, logprob_field, logprob_in, number_fields, rounded
+from hedge_tasks.leaderboard.suite import suite_of_run
+from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
@@ -97,7 +97,7 @@ def make_submission(
     optional = {"url": url, "note": note, "weights": weights, "parameters": parameters}
     with_texts = texts_licence(run.task) is not None if texts is None else texts
     settings = json.loads(json.dumps(run.settings, default=str))
-    own, claims = of_run(run), claims_of_run(run, texts=with_texts)
+    own, claims = suite_of_run(run), claims_of_run(run, texts=with_texts)
     documents = [
         document_record(
             a,
@@ -113,7 +113,11 @@ def make_submission(
     content: dict[str, Any] = {
         "hedge_submission": FORMAT,
         "entry": {**entry, **{key: value for key, value in optional.items() if value}},
-        "versions": _versions(),
+        "versions": {
+            "hedge-tasks": __version__,
+            "python": platform.python_version(),
+            **installed_versions(_DISTRIBUTIONS),
+        },
         "run": {"sha256": run.digest or None},
         "settings": settings,
         "labels": {"judge": (settings.get("documents") or {}).get("judge"), "store": label_digest(documents)},
@@ -242,7 +246,7 @@ def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:
     Raises:
         DataError: numbers that belong to no answers.
     """
-    logprobs = [-math.inf if value == "-inf" else value for value in document["logprobs"]]
+    logprobs = [logprob_in(field) for field in document["logprobs"]]
     if len(logprobs) < 1 + document["n_clean"]:
         raise DataError(f"{len(logprobs)} log-probabilities for a baseline and {document['n_clean']} clean answers")
     nothing = [None] * len(logprobs)
@@ -253,7 +257,7 @@ def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:
         document.get("n_tokens") or nothing,
         texts.get("finish") or nothing,
     )
-    ends = [-math.inf if value == "-inf" else value for value in document.get("end_logprobs") or nothing]
+    ends = [logprob_in(field) for field in document.get("end_logprobs") or nothing]
     thoughts = [None if n is None else Thought(n) for n in document.get("thoughts") or nothing]
     served = [None if who is None else Served(**who) for n, who in document.get("answered_by") or () for _ in range(n)]
     if len(served or nothing) != len(logprobs):
@@ -277,14 +281,14 @@ def clustered_as_stated(answers: AnswerSet, document: Mapping[str, Any], cluster
 
 def stored_scores(submission: Mapping[str, Any], clustering: str) -> list[Scores]:
     """The scores of all documents as the submission states them."""
-    clustering_record = submission["clusterings"][clustering]
+    clustering_of = submission["clusterings"][clustering]
     rows = []
     for document in submission["documents"]:
         record = document["clusterings"][clustering]
-        numbers = {name: record["scores"].get(name) for name in clustering_record["detectors"]}
+        numbers = {name: record["scores"].get(name) for name in clustering_of["detectors"]}
         fields = {key: document[key] for key in ("id", "label", "group", "question_type")}
         extras = {"cluster_ids": tuple(record["clusters"]), "held_out": record.get("held_out", False)}
-        extras |= {"n_clean": document["n_clean"], "choice_errors": clustering_record["choice_errors"]}
+        extras |= {"n_clean": document["n_clean"], "choice_errors": clustering_of["choice_errors"]}
         rows.append(Scores(**fields, numbers=numbers, weighting="", **extras))
     return rows
 
@@ -331,11 +335,11 @@ def document_record(
         "digests": {**digests, "pictures": pictures if isinstance(pictures, str) else None},
         "judged": _judged(verdict),
         "n_clean": len(answers.clean),
-        "logprobs": ["-inf" if a.mean_logprob == -math.inf else a.mean_logprob for a in answers.answers],
+        "logprobs": [logprob_field(a.mean_logprob) for a in answers.answers],
         "clusterings": {
             key: {
                 "clusters": list(s.cluster_ids),
-                "scores": {name: _finite(value) for name, value in s.items()},
+                "scores": {name: finite(value) for name, value in s.items()},
                 **({"held_out": True} if s.held_out else {}),
             }
             for key, s in scores.items()
@@ -343,7 +347,7 @@ def document_record(
     }
     if any(answer.n_tokens is not None for answer in answers.answers):
         document["n_tokens"] = [answer.n_tokens for answer in answers.answers]
-    document |= _told_by_server(answers.answers)
+    document |= _server_evidence(answers.answers)
     if answers.drawn is not None:
         document["drawn"] = asdict(answers.drawn)
     if suite:
@@ -361,9 +365,9 @@ def document_record(
     return document
 
 
-def _told_by_server(answers: Sequence[Answer]) -> dict[str, Any]:
+def _server_evidence(answers: Sequence[Answer]) -> dict[str, Any]:
     """Evidence for the verdicts on settings besides the answers, as far as it is known."""
-    ends = ["-inf" if a.end_logprob == -math.inf else a.end_logprob for a in answers]
+    ends = [logprob_field(a.end_logprob) for a in answers]
     thoughts = [None if a.thought is None else a.thought.n_tokens for a in answers]
     columns: dict[str, list[Any]] = {"end_logprobs": ends, "thoughts": thoughts}
     evidence: dict[str, Any] = {
@@ -384,24 +388,18 @@ def _follow_up(answers: AnswerSet, follow_up: AnswerSet) -> dict[str, Any]:
 def _judged(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Who judged, of what kind the answer is, and where label stores have that."""
     votes = verdict.get("votes")
-    readings = (
+    verdicts = (
         [verdict, *(vote for vote in votes if isinstance(vote, Mapping))] if isinstance(votes, list) else [verdict]
     )
-    keys = [reading["key"] for reading in readings if isinstance(reading.get("key"), str)]
+    keys = [record["key"] for record in verdicts if isinstance(record.get("key"), str)]
     judge, category = verdict.get("judge"), verdict.get("category")
     return {"judge": judge if isinstance(judge, str) else None, "category": category, "keys": keys}
 
 
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: an impossible answer's NLL is left out."""
-    return value if value is None or math.isfinite(value) else None
-
-
-def _versions() -> dict[str, str]:
-    versions = {"hedge-tasks": __version__, "python": platform.python_version()}
-    for name in _DISTRIBUTIONS:
-        try:
+def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those distributions that are installed here, by name."""
+    versions = {}
+    for name in distributions:
+        with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return versions

@@ -26,7 +26,7 @@ class SuiteOfRun:
     """Numbers of a run's own measures, as a submission has them.
 
     Attributes:
-        numbers: by metric, see `stated`.
+        numbers: by metric, see `suite_fields`.
         records: id of the document -> metric -> record; none of a metric that the run does not record.
     """
 
@@ -34,7 +34,7 @@ class SuiteOfRun:
     records: Mapping[str, Mapping[str, Any]]
 
 
-def of_run(run: Run) -> SuiteOfRun:
+def suite_of_run(run: Run) -> SuiteOfRun:
     """The suite's own numbers of a run, and what they are made of."""
     numbers: dict[str, Mapping[str, Any]] = {}
     records: dict[str, dict[str, Any]] = {answers.id: {} for answers in run.answer_sets}
@@ -42,15 +42,15 @@ def of_run(run: Run) -> SuiteOfRun:
         try:
             documents = documents_of(run, metric)
         except DataError as error:
-            numbers[metric.name] = stated(metric, Number.undefined(str(error)[:500]))
+            numbers[metric.name] = suite_fields(metric, Number.undefined(str(error)[:500]))
             continue
         for document in documents:
             records[document.id][metric.name] = dict(document.record)
-        numbers[metric.name] = stated(metric, estimate_of(metric, documents))
+        numbers[metric.name] = suite_fields(metric, estimate_of(metric, documents))
     return SuiteOfRun(numbers, records)
 
 
-def stated(metric: OfSums, number: Number) -> dict[str, Any]:
+def suite_fields(metric: OfSums, number: Number) -> dict[str, Any]:
     """A number as a submission has it."""
     kind = {"title": metric.title, "higher_is_better": metric.higher_is_better}
     return {**kind, **number_fields(number), "n": number.n, "n_groups": number.n_groups, "reason": number.reason}
@@ -104,7 +104,7 @@ def _part(submission: Mapping[str, Any], metric: OfSums, labels: PartStatus) -> 
     if submission["suite"][metric.name]["value"] is None:
         return PartStatus(False, "no number is claimed"), []
     if has_texts(submission):
-        complete, faults = _again(submission, metric)
+        complete, faults = _texts_against_records(submission, metric)
         if complete or faults:
             return PartStatus(complete and not faults, "computed again from the texts"), faults
     if metric.follows_label and labels.verified:
@@ -113,7 +113,7 @@ def _part(submission: Mapping[str, Any], metric: OfSums, labels: PartStatus) -> 
     return PartStatus(False, f"{reason} ({labels.reason})" if metric.follows_label else reason), []
 
 
-def _again(submission: Mapping[str, Any], metric: OfSums) -> tuple[bool, list[str]]:
+def _texts_against_records(submission: Mapping[str, Any], metric: OfSums) -> tuple[bool, list[str]]:
     """Whether the texts of all documents tell the record, and where it is another."""
     judge = submission["labels"]["judge"]
     complete, faults = True, []
@@ -127,12 +127,12 @@ def _again(submission: Mapping[str, Any], metric: OfSums) -> tuple[bool, list[st
         except Exception as error:  # of a suite's code, given a stranger's texts
             return False, [f"{place}: cannot be computed from the texts ({type(error).__name__})"]
         complete = complete and record is not None
-        if record is not None and not _same(record, stated_record):
+        if record is not None and not _is_same_record(record, stated_record):
             faults.append(f"{place}: stated {stated_record}, the texts say {dict(record)}"[:300])
     return complete, faults[:MOST_FAULTS]
 
 
-def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+def _is_same_record(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     """Equal, numbers but for rounding."""
     return ours.keys() == theirs.keys() and all(is_equal(ours[key], theirs[key]) for key in ours)
 
@@ -147,7 +147,7 @@ def _faults(submission: Mapping[str, Any], metric: OfSums) -> Iterator[str]:
         return
     try:
         yield from _record_faults(documents, metric)
-        ours = stated(metric, estimate_of(metric, documents_in(submission, metric)))
+        ours = suite_fields(metric, estimate_of(metric, documents_in(submission, metric)))
     except Exception as error:  # of a suite's code, given a stranger's records
         yield f"documents[].suite.{metric.name}: no records of this metric ({type(error).__name__})"
         return

@@ -6,7 +6,6 @@ and labels, always; the support itself where words or objects gave it and the te
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -20,7 +19,7 @@ from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.units import Unit, UnitEvidence, columns_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
-from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, number_fields
+from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, finite, number_fields
 from hedge_tasks.measures.kept_units import scored_kept
 from hedge_tasks.measures.unit_numbers import TEXT, is_blind, names_in, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
@@ -71,7 +70,7 @@ class UnitsOfRun:
     records: Mapping[str, Mapping[str, Any]]
 
 
-def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
+def claims_of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
     """The claims that are kept with a run, for a submission; None where none are.
 
     Args:
@@ -100,7 +99,7 @@ def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
             "labels": scored_answer.counted_labels(**options),
             "clean": packed(evidence.clean),
             "noisy": packed(evidence.noisy),
-            "scores": {name: [_written(value) for value in column] for name, column in values.items()},
+            "scores": {name: [finite(value) for value in column] for name, column in values.items()},
         }
         if evidence.elsewhere is not None:
             record["elsewhere"] = packed(evidence.elsewhere)
@@ -111,19 +110,15 @@ def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
         "settings": dict(scored.settings),
         "contradicts": scored.answers[0].evidence.contradicts if scored.answers else True,
         "labels": {**options, "by": scored.labelled_by},
-        "detectors": {name: _about(name, *draws_of(scored)) for name in listed},
+        "detectors": {name: _detector_fields(name, *draws_of(scored)) for name in listed},
     }
     documents = [{"claims": records[answers.id]} for answers in run.answer_sets]
     return UnitsOfRun({**facts, "aggregates": _aggregates(facts, documents, list(run.answer_sets))}, records)
 
 
-def _about(name: str, clean: int, noisy: int) -> dict[str, Any]:
+def _detector_fields(name: str, clean: int, noisy: int) -> dict[str, Any]:
     fields = asdict(about_detector(name, clean, noisy))
     return fields if name == TEXT else {**fields, "title": get(name).title}
-
-
-def _written(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 # --- what a submission says -------------------------------------------------------------------------------------------
@@ -172,7 +167,7 @@ def _matrix(fields: Mapping[str, Any], k: int, n: int | None, at: str) -> npt.ND
     return matrix
 
 
-class _Said:
+class _StatedSupport:
     """Who gave the support of a submission."""
 
     def __init__(self, submission: Mapping[str, Any]) -> None:
@@ -188,7 +183,7 @@ def evidence_of_claims(submission: Mapping[str, Any], answer_sets: Sequence[Answ
     """
     if "claims" not in submission:
         return {}
-    evidence = claim_evidence(answer_sets, support_of(submission, answer_sets), _Said(submission))
+    evidence = claim_evidence(answer_sets, support_of(submission, answer_sets), _StatedSupport(submission))
     return {answers.id: claims_evidence for answers, claims_evidence in zip(answer_sets, evidence, strict=True)}
 
 
@@ -251,7 +246,7 @@ def check_claims(
         return {}, [f"documents[{i}].claims: the submission has no claims" for i in strays[:MOST_FAULTS]]
     try:
         supported = support_of(submission, answer_sets)
-        evidence = claim_evidence(answer_sets, supported, _Said(submission))
+        evidence = claim_evidence(answer_sets, supported, _StatedSupport(submission))
     except DataError as error:
         return {}, [str(error)[:300]]
     texts = all("texts" in d["claims"] and "texts" in d for d in submission["documents"])
@@ -312,43 +307,42 @@ def _support_again(
     own = [
         i
         for i, (claims, our) in enumerate(both)
-        if not (_same(claims.clean, our.clean) and _same(claims.noisy, our.noisy))
+        if not (_is_close(claims.clean, our.clean) and _is_close(claims.noisy, our.noisy))
     ]
-    differing_elsewhere = [
-        i for i, (claims, our) in enumerate(both) if claims.elsewhere is not None and not _same_elsewhere(claims, our)
+    others = [
+        i
+        for i, (claims, our) in enumerate(both)
+        if claims.elsewhere is not None and not _is_close_elsewhere(claims, our)
     ]
     wrong = [f"documents[{i}].claims: not the support of {name!r}" for i in own]
-    wrong += [
-        f"documents[{i}].claims.elsewhere: not the support of {name!r} by another image's draws"
-        for i in differing_elsewhere
-    ]
+    wrong += [f"documents[{i}].claims.elsewhere: not the support of {name!r} by another image's draws" for i in others]
     reason = f"the support is that of {name!r}, computed again"
     return (
         PartStatus(not own, reason),
-        PartStatus(not differing_elsewhere, f"{reason} with another image's draws"),
+        PartStatus(not others, f"{reason} with another image's draws"),
         wrong[:MOST_FAULTS],
     )
 
 
-def _same(stated: npt.NDArray[np.floating[Any]], ours: npt.NDArray[np.floating[Any]]) -> bool:
+def _is_close(stated: npt.NDArray[np.floating[Any]], ours: npt.NDArray[np.floating[Any]]) -> bool:
     nothing = not len(stated) and not len(ours)  # no claims: of no draws, or of none by each of them
     return nothing or (stated.shape == ours.shape and np.allclose(stated, ours, atol=_SUPPORT_TOLERANCE))
 
 
-def _same_elsewhere(stated: Supported, ours: Supported) -> bool:
+def _is_close_elsewhere(stated: Supported, ours: Supported) -> bool:
     assert stated.elsewhere is not None
     assert ours.elsewhere is not None
-    return _same(stated.elsewhere, ours.elsewhere)
+    return _is_close(stated.elsewhere, ours.elsewhere)
 
 
 def _score_faults(
     submission: Mapping[str, Any], evidence: Sequence[UnitEvidence], checked: Sequence[str]
 ) -> Iterator[str]:
-    for i, (document, claims_evidence) in enumerate(zip(submission["documents"], evidence, strict=True)):
+    for i, (document, seen) in enumerate(zip(submission["documents"], evidence, strict=True)):
         for name in checked:
             stated_scores = document["claims"]["scores"][name]
-            ours = get(name).claim_scores(claims_evidence) if claims_evidence.claims else np.empty(0)
-            values = [None] * len(stated_scores) if ours is None else [_written(float(v)) for v in ours]
+            ours = get(name).claim_scores(seen) if seen.claims else np.empty(0)
+            values = [None] * len(stated_scores) if ours is None else [finite(float(v)) for v in ours]
             if not all(_close(a, b, _SCORE_TOLERANCE) for a, b in zip(values, stated_scores, strict=True)):
                 yield f"documents[{i}].claims.scores.{name}: not what follows from the support"
 
@@ -366,7 +360,7 @@ def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[UnitEvide
     for name, record in stated_detectors.items():
         if name != TEXT and name not in names("claim"):
             continue
-        ours = _about(name, clean, noisy)
+        ours = _detector_fields(name, clean, noisy)
         for key in ("draws", "blind"):
             if record[key] != ours[key]:
                 yield f"claims.detectors.{name}.{key}: stated {record[key]}, computed {ours[key]}"
@@ -377,17 +371,15 @@ def _silent_baselines(
 ) -> Iterator[str]:
     """No blind baseline that a run always has may be left out, or the best of them would be lower."""
     stated_detectors = submission["claims"]["detectors"]
-    if not any(claims_evidence.claims for claims_evidence in evidence):
+    if not any(seen.claims for seen in evidence):
         return
     expected = ["claim_position", "claim_length", "claim_affirmed"]
     several = len(set(groups_of(answer_sets))) > 1
     expected += ["claim_rarity"] if several else []
     if submission["claims"]["settings"].get("elsewhere") is True:
-        expected += (
-            ["claim_elsewhere"] if several and all(claims_evidence.n_clean for claims_evidence in evidence) else []
-        )
-        for i, claims_evidence in enumerate(evidence):
-            if claims_evidence.elsewhere is None:
+        expected += ["claim_elsewhere"] if several and all(seen.n_clean for seen in evidence) else []
+        for i, seen in enumerate(evidence):
+            if seen.elsewhere is None:
                 yield f"documents[{i}].claims.elsewhere: missing, though the settings say that it was asked for"
     for name in expected:
         if name not in stated_detectors:
@@ -401,7 +393,7 @@ def _close(ours: float | None, theirs: float | None, tolerance: float) -> bool:
 # --- for pages --------------------------------------------------------------------------------------------------------
 
 
-def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, PartStatus]) -> dict[str, Any] | None:
+def claims_for_page(submission: Mapping[str, Any], parts: Mapping[str, PartStatus]) -> dict[str, Any] | None:
     """Return what a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
 
     Args:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +37,7 @@ from hedge_tasks.leaderboard.recomputation import (
     text_problems,
 )
 from hedge_tasks.leaderboard.schema import schema_fault
-from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, has_texts
+from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, finite, has_texts
 from hedge_tasks.leaderboard.submission import (
     OF_TOKENS,
     aggregates_of,
@@ -85,12 +84,12 @@ class PrivateFindings:
     Attributes:
         part: whether scores on them count, and whose they are.
         aurocs: by clustering and detector.
-        other: which numbers of the entry are better than there by more than chance.
+        better: numbers of the entry that are better than there by more than chance.
     """
 
     part: PartStatus
     aurocs: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
-    other: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def findings_of(
     documents = submission["documents"]
     if wrong := list(islice(_document_faults(submission), MOST_FAULTS)):
         return ValidationFindings(tuple(wrong))  # nothing can be computed from such documents
-    faults = list(islice((*name_faults(submission), *_statements(submission)), MOST_FAULTS))
+    faults = list(islice((*name_faults(submission), *_inner_faults(submission)), MOST_FAULTS))
     edition = editions(submission["entry"]["task"])
     known_documents = manifests_of_edition(edition, manifests(submission["entry"]["task"]))
     coverage = coverage_of(submission, known_documents)
@@ -234,7 +233,7 @@ def findings_of(
     faults += wrong
     unreliable, wrong = _unreliable(submission, answer_sets, health)
     standing = standing_of(submission, edition, known_documents, answer_sets)
-    aside = [_part_of_task(coverage), standing.told, unreliable]
+    aside = [_part_of_task(coverage), standing.why_apart, unreliable]
     return ValidationFindings(
         tuple([*faults, *wrong][:MOST_FAULTS]),
         coverage,
@@ -249,7 +248,7 @@ def findings_of(
         standing,
         owner=owner,
         remarks=tuple(finding.text for finding in health.findings) if isinstance(health, Health) else None,
-        sampled=tuple(map(_told, health.setting_verdicts)) if isinstance(health, Health) else None,
+        sampled=tuple(map(_setting_row, health.setting_verdicts)) if isinstance(health, Health) else None,
     )
 
 
@@ -259,7 +258,7 @@ def _holds_against_draws(health: Health | str | None) -> bool:
     return verdict is not None and verdict.two_sided and verdict.documents > 0
 
 
-def _told(verdict: SettingVerdict) -> tuple[str, str, str]:
+def _setting_row(verdict: SettingVerdict) -> tuple[str, str, str]:
     """Setting, state, and what says so; what follows from the submission's own record alone is only said."""
     value = "" if verdict.asked is None else f" {verdict.asked:g}"
     by_own_record = verdict.state == "verified" and verdict.by is None
@@ -283,18 +282,18 @@ def _unreliable(
     submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], health: Health | str | None
 ) -> tuple[str | None, list[str]]:
     """Why the run is unreliable, by its own account or ours; a run that hides it, or a state of a setting, is wrong."""
-    stated_reason, ours = (
+    theirs, ours = (
         submission["health"]["unreliable"],
         health.unreliable if isinstance(health, Health) else health,
     )
-    wrong = list(_other_states(submission, settings_again(submission, answer_sets, health)))
-    if ours and not stated_reason:
+    wrong = list(_state_faults(submission, settings_again(submission, answer_sets, health)))
+    if ours and not theirs:
         wrong.insert(0, f"health.unreliable: stated null, computed {ours.removeprefix('unreliable: ')}")
         return f"unreliable: {ours}", wrong
-    return (f"unreliable: {stated_reason}" if stated_reason else None), wrong
+    return (f"unreliable: {theirs}" if theirs else None), wrong
 
 
-def _other_states(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Iterator[str]:
+def _state_faults(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Iterator[str]:
     every = Counter(row["setting"] for row in submission["health"]["settings"])
     yield from (f"health.settings: {name[:80]!r} is there {n} times" for name, n in every.items() if n > 1)
     if strange := sorted(every.keys() - set(SETTINGS)):
@@ -306,7 +305,7 @@ def _other_states(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Ite
             yield f"health.settings: {setting}: stated {stated_state}, computed {state!r}"
 
 
-def _statements(submission: Mapping[str, Any]) -> Iterator[str]:
+def _inner_faults(submission: Mapping[str, Any]) -> Iterator[str]:
     """Yield what must follow from the rest of the file by itself."""
     documents = submission["documents"]
     if (digest := digest_of(submission)) != submission["digest"]:
@@ -408,21 +407,17 @@ def _check_clustering(
         parts |= {d: PartStatus(False, NO_END) for d in checked if any(a[d] != b[d] for a, b in pairs)}
     wrong += islice(_held_out_faults(name, clustering["settings"], stated), MOST_FAULTS)
     wrong += islice(_choice_faults(name, clustering, reclustered), MOST_FAULTS)
-    counted = [_with(theirs, mine) for theirs, mine in zip(stated, ours, strict=True)]
+    counted = [_with_computed(theirs, mine) for theirs, mine in zip(stated, ours, strict=True)]
     aggregates = differences(f"clusterings.{name}.aggregates", aggregates_of(counted, cached), clustering["aggregates"])
     wrong += islice(aggregates, MOST_FAULTS)
     wrong += _differences_by_models(name, [d for d in checked if get(d).needs & _OF_MODELS], ours, counted)
     return parts, counted, wrong
 
 
-def _with(stated: Scores, computed: Scores) -> Scores:
+def _with_computed(stated: Scores, computed: Scores) -> Scores:
     """The scores as they were computed again; the submitter's where nobody can, or a model had to be asked."""
     ours = {name: value for name, value in computed.items() if not get(name).needs & _OF_MODELS}
-    return replace(stated, numbers={**stated.numbers, **{name: _finite(value) for name, value in ours.items()}})
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or math.isinf(value) else value
+    return replace(stated, numbers={**stated.numbers, **{name: finite(value) for name, value in ours.items()}})
 
 
 def _without_logprobs(answers: AnswerSet) -> AnswerSet:
@@ -441,9 +436,9 @@ def _can_be_computed(detector: str, submission: Mapping[str, Any], reclustered: 
     if get(detector).needs & OF_TOKENS:
         return PartStatus(False, "a submission has no log-probabilities of single tokens")
     if "claims" in get(detector).needs:
-        has_claims = "claims" in submission
+        carried = "claims" in submission
         return PartStatus(
-            has_claims, "computed again from the support of claims" if has_claims else "the claims are not in it"
+            carried, "computed again from the support of claims" if carried else "the claims are not in it"
         )
     if not has_texts(submission):
         return PartStatus(False, NO_TEXTS)
@@ -454,9 +449,9 @@ def _can_be_computed(detector: str, submission: Mapping[str, Any], reclustered: 
 
 def _price_faults(name: str, clustering: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
     clean, noisy = (min(getattr(s, attribute) for s in scores) for attribute in ("n_clean", "n_noisy"))
-    for detector, detector_record in clustering["detectors"].items():
-        if detector in names() and detector_record["draws"] != (price := get(detector).draws(clean, noisy)):
-            yield f"clusterings.{name}.detectors.{detector}.draws: stated {detector_record['draws']}, computed {price}"
+    for detector, record in clustering["detectors"].items():
+        if detector in names() and record["draws"] != (price := get(detector).draws(clean, noisy)):
+            yield f"clusterings.{name}.detectors.{detector}.draws: stated {record['draws']}, computed {price}"
 
 
 def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
@@ -500,8 +495,8 @@ def _score_differences(
     for i, (of_ours, of_theirs) in enumerate(zip(computed, stated, strict=True)):
         for name in checked:
             ours, theirs = of_ours[name], of_theirs[name]
-            finite = _finite(ours)
-            if not (theirs is None if finite is None else _close(finite, theirs, tolerances[name])):
+            value = finite(ours)
+            if not (theirs is None if value is None else _close(value, theirs, tolerances[name])):
                 yield f"documents[{i}].clusterings.{clustering}.scores.{name}: stated {theirs}, computed {ours}"
 
 
@@ -513,7 +508,7 @@ def _differences_by_models(
     for name in checked:
         ours, theirs = (
             detection_auroc(
-                [replace(s, numbers={name: of_document[name]}) for s, of_document in zip(stated, side, strict=True)],
+                [replace(s, numbers={name: row[name]}) for s, row in zip(stated, side, strict=True)],
                 name,
             )
             for side in (computed, stated)
