@@ -56,8 +56,8 @@ from hedge_tasks.leaderboard.attestation_tests import (
     LOGPROBS,
     NOISY,
     SEEDS,
-    _drawn_place,
     _permuted,
+    _random_place,
     _Share,
     _swapped,
     _two_samples,
@@ -140,7 +140,7 @@ def _alike(values: np.ndarray) -> np.ndarray:
     [
         lambda chance: _two_samples(4, _alike(chance.normal(size=8))),
         lambda chance: _swapped(4, _alike(chance.normal(size=8))),
-        lambda chance: _drawn_place(chance.normal(size=6)),
+        lambda chance: _random_place(chance.normal(size=6)),
     ],
 )
 def test_p_values_of_the_like_are_uniform(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +159,8 @@ def test_p_values_of_others_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_that_never_repeat_say_nothing_and_equal_ones_hold() -> None:
     chance = np.random.default_rng(0)
-    assert _permuted([_Share(_drawn_place(np.zeros(4)), 0)], chance, "").state == "not verifiable"
-    assert _permuted([_Share(_drawn_place(np.zeros(4)), 12)], chance, "").state == "holds"
+    assert _permuted([_Share(_random_place(np.zeros(4)), 0)], chance, "").state == "not verifiable"
+    assert _permuted([_Share(_random_place(np.zeros(4)), 12)], chance, "").state == "holds"
 
 
 # --- honest and forged entries of the embedded model ------------------------------------------------------------------

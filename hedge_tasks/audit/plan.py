@@ -49,8 +49,8 @@ _LONGEST = 20_000
 _OPPOSITE = {"yes": "no", "no": "yes"}
 
 
-class Asked(NamedTuple):
-    """The part of an item that a person sees. Neither score nor judge nor model is in it."""
+class ShownItem(NamedTuple):
+    """Fields of an item that a person sees; score, judge and model are hidden."""
 
     code: str
     question: str
@@ -64,12 +64,12 @@ class Planned(NamedTuple):
 
     Attributes:
         plan: as it is kept.
-        asked: by code.
+        shown_items: by code.
         widths: number of labels -> width of the 95 % interval to expect.
     """
 
     plan: AuditPlan
-    asked: Mapping[str, Asked]
+    shown_items: Mapping[str, ShownItem]
     widths: Mapping[int, float]
 
 
@@ -116,7 +116,7 @@ def make_plan(
     units = np.arange(len(sets)) if images is None else images
     chosen_documents: list[int] = []
     for stratum, take in enumerate(strata.take):
-        chosen = chance.sample(np.unique(units[strata.of == stratum]).tolist(), take)
+        chosen = chance.sample(np.unique(units[strata.stratum == stratum]).tolist(), take)
         chosen_documents += np.flatnonzero(np.isin(units, chosen)).tolist() if whole else chosen
     controls = _controls(
         [a for i, a in enumerate(sets) if i not in set(chosen_documents)], math.ceil(_CONTROLS * n), chance
@@ -137,8 +137,8 @@ def make_plan(
         items.append(PlannedItem(code=code, id=None if label is not None else answers.id, label=label, raters=share))
         text_shown = answers.baseline.text if text is None else text
         right = _cut(answers.reference) if reference and answers.reference else None
-        by_code[code] = Asked(code, _cut(answers.question or ""), _cut(text_shown), right, answers.id)
-    sizes = [len(np.unique(units[strata.of == stratum])) for stratum in range(len(strata.titles))]
+        by_code[code] = ShownItem(code, _cut(answers.question or ""), _cut(text_shown), right, answers.id)
+    sizes = [len(np.unique(units[strata.stratum == stratum])) for stratum in range(len(strata.titles))]
     plan = AuditPlan(
         hedge_audit=FORMAT,
         task=run.task,
@@ -152,7 +152,7 @@ def make_plan(
             PlannedStratum(title=title, size=size, take=take)
             for title, size, take in zip(strata.titles, sizes, strata.take, strict=True)
         ),
-        documents={answers.id: int(stratum) for answers, stratum in zip(sets, strata.of, strict=True)},
+        documents={answers.id: int(stratum) for answers, stratum in zip(sets, strata.stratum, strict=True)},
         units={} if images is None else {a.id: image for a, image in zip(sets, images.tolist(), strict=True)},
         items=tuple(items),
     )
@@ -216,7 +216,7 @@ def _strata(
         if k <= len(places)
     }
     column = np.full(len(has_score), len(scored_strata.titles), dtype=np.int64)
-    column[has_score] = scored_strata.of
+    column[has_score] = scored_strata.stratum
     if not n_without:
         return Strata(column, scored_strata.titles, scored_strata.take), widths
     return Strata(column, (*scored_strata.titles, "without a score"), (*scored_strata.take, of_rest)), widths
@@ -254,7 +254,7 @@ def _strata_of_images(
 
 
 def _controls(answers: Sequence[AnswerSet], n: int, chance: random.Random) -> list[tuple[AnswerSet, str, int]]:
-    """Answers that are right or wrong for certain: the reference itself, and the other of yes and no."""
+    """Return answers with a certain label: the reference itself, or the opposite where it is yes or no."""
     answerable = [a for a in answers if a.reference and a.question]
     chosen = chance.sample(answerable, min(n, len(answerable)))
     controls = []
@@ -268,7 +268,7 @@ def _controls(answers: Sequence[AnswerSet], n: int, chance: random.Random) -> li
 def _shuffled(
     entries: Sequence[tuple[AnswerSet, str | None, int | None]], chance: random.Random
 ) -> list[tuple[AnswerSet, str | None, int | None]]:
-    """In random order, but the questions on one image together, which is then looked at once."""
+    """Return the entries in random order, questions on one image together."""
     groups: dict[str, list[tuple[AnswerSet, str | None, int | None]]] = {}
     for entry in entries:
         groups.setdefault(_block(entry[0]), []).append(entry)
@@ -294,7 +294,7 @@ def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[b
     files = [folder / "plan.json"]
     write_whole(files[0], plan.model_dump_json(indent=1) + "\n")
     for rater in sorted({rater for item in plan.items for rater in item.raters}):
-        share = [planned.asked[item.code] for item in plan.items if rater in item.raters]
+        share = [planned.shown_items[item.code] for item in plan.items if rater in item.raters]
         name = f"labels-{rater + 1}"
         page, table = folder / f"page-{rater + 1}.html", folder / f"{name}.csv"
         # Of the run the title says nothing.
@@ -311,7 +311,7 @@ def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[b
     return files
 
 
-def _texts(item: Asked) -> dict[str, str]:
+def _texts(item: ShownItem) -> dict[str, str]:
     right = {} if item.reference is None else {"Right answer, by the data set": item.reference}
     return {"Question": item.question, "Answer to judge": item.answer, **right}
 

@@ -30,12 +30,12 @@ class Strata(NamedTuple):
     """Which documents are drawn alike.
 
     Attributes:
-        of: stratum of each document, shape `(n,)`.
+        stratum: of each document, shape `(n,)`.
         titles: of each stratum.
         take: documents to draw in each.
     """
 
-    of: IntArray
+    stratum: IntArray
     titles: tuple[str, ...]
     take: tuple[int, ...]
 
@@ -242,9 +242,9 @@ def expected_width(
         effects = _effects(scores, chances)
         effects = effects if other is None else effects - _effects(other, chances)
     variances = chances * (1 - chances) * effects**2
-    stratum_of_unit = strata.of
+    stratum_of_unit = strata.stratum
     if images is not None:
         stratum_of_unit = stratum_of_unit[np.unique(images, return_index=True)[1]]
     sizes, take = np.bincount(stratum_of_unit), np.array(strata.take)
-    means = np.bincount(strata.of, variances) / sizes
+    means = np.bincount(strata.stratum, variances) / sizes
     return 2 * quantile_of(0.95) * math.sqrt(float((sizes**2 * (1 - take / sizes) * means / take).sum()))

@@ -56,7 +56,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
 def beacon_of(value: str) -> Beacon:
-    """The beacon that somebody gives.
+    """Parse a beacon from the command line.
 
     Args:
         value: ROUND:RANDOMNESS of drand's network quicknet, or the randomness alone.
@@ -80,7 +80,7 @@ def beacon_of(value: str) -> Beacon:
 
 
 def check_beacon(beacon: Beacon, committed: int | None) -> None:
-    """See to it that nobody could know the beacon before the entry was there.
+    """Check that nobody could know the beacon before the entry was committed.
 
     Args:
         beacon: public randomness.
@@ -97,7 +97,7 @@ def check_beacon(beacon: Beacon, committed: int | None) -> None:
 
 
 def picked(beacon: Beacon, digest: str, ids: Sequence[str], k: int) -> list[str]:
-    """The documents that a beacon picks of an entry, `k` of them or all, by hash of (beacon, submission, document).
+    """Return the ids of the `k` documents that a beacon picks, by hash of (beacon, submission, document).
 
     Args:
         beacon: public randomness.
@@ -174,7 +174,7 @@ def statement_faults(statement: Attestation, submission: Mapping[str, Any]) -> l
 def with_statement(
     findings: ValidationFindings, submission: Mapping[str, Any], entry: Path, signers: Path | None = None
 ) -> ValidationFindings:
-    """Findings on an entry with what the statement beside it says of its answers.
+    """Return an entry's findings with what the statement beside it says of its answers.
 
     Args:
         findings: of its validation.
@@ -210,7 +210,7 @@ def with_statement(
 
 
 def with_signed_audit(findings: ValidationFindings, entry: Path, signers: Path | None) -> ValidationFindings:
-    """Findings on an entry with whether somebody known here vouches for the experts of its audit.
+    """Return an entry's findings with whether a known key vouches for the experts of its audit.
 
     The signature is of the entry's file, in the namespace `AUDIT`: `ssh-keygen -Y sign -n hedge-audit -f KEY ENTRY`.
     Without it the numbers against experts are shown, and rank nobody.
@@ -306,7 +306,7 @@ def _document_faults(attested: AttestedDocument, document: Mapping[str, Any]) ->
 
 
 def _is_same_test(ours: ReplayTest, theirs: ReplayTest) -> bool:
-    """Equal but for the rounding of other machines, of which no verdict may depend."""
+    """Whether two tests agree, apart from rounding on other machines."""
     numbers = [(getattr(ours, name), getattr(theirs, name)) for name in ("statistic", "allowed", "p_value")]
     close = all(
         a is b or (a is not None and b is not None and abs(a - b) <= _CLOSE * max(1, abs(a))) for a, b in numbers

@@ -39,7 +39,7 @@ _Kind = Literal["baseline", "clean", "noisy"]
 
 
 def plan_of(submission: Mapping[str, Any]) -> SamplingPlan:
-    """The sampling that a submission states.
+    """Return the sampling plan that a submission states.
 
     Raises:
         DataError: it states none.
@@ -52,7 +52,7 @@ def plan_of(submission: Mapping[str, Any]) -> SamplingPlan:
 
 
 def engine_of(model: Any, adapter: str, display_name: str) -> Engine:
-    """The engine as a statement has it.
+    """Describe the model that answers, for a statement.
 
     Args:
         model: an adapter.
@@ -101,7 +101,7 @@ def read_again(
 def draws_of(
     task: HedgeTask, request: SampleRequest, row: tuple[str, str, int], plan: SamplingPlan
 ) -> list[DrawRequest]:
-    """All draws of a document, in the order baseline, clean, noisy."""
+    """Return all draws of a document in the order baseline, clean, noisy."""
     fetch = partial(_row, task, row)
     return [DrawRequest(request, draw, fetch, row) for draw in plan.draws(request.key)]
 
@@ -113,7 +113,7 @@ def _row(task: HedgeTask, row: tuple[str, str, int]) -> Mapping[str, Any]:
 
 
 def check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
-    """The entry was asked with the task's prompt.
+    """Check that the entry was asked with the task's prompt.
 
     Raises:
         ConfigError: it was not.
@@ -125,7 +125,7 @@ def check_prompt(task: HedgeTask, submission: Mapping[str, Any]) -> None:
 
 
 def check_document(request: SampleRequest, document: Mapping[str, Any]) -> None:
-    """The entry's document is the task's: by the store's key where it has one, else by the question."""
+    """Check that the entry's document is the task's: by the store's key where it has one, else by the question."""
     stored = document.get("drawn")
     same_document = (
         stored["document"] == request.key
@@ -182,7 +182,7 @@ def _is_doubted(reading: Reread | str, answer: Answer) -> bool:
 
 
 def _fresh(model: Any, draws: Sequence[DrawRequest], beacon: Beacon) -> dict[_Kind, tuple[FreshDraw, ...]]:
-    """Answers drawn anew with seeds that the beacon decides."""
+    """Draw answers anew, with seeds that follow from the beacon."""
     first, noisy = draws[0], [draw for draw in draws if draw.draw.condition == "noisy"]
     n = sum(draw.draw.condition == "clean" for draw in draws)
     seed = int(beacon.value[:12], 16)
@@ -215,7 +215,7 @@ def _drawn_twice(model: Any, requests: Mapping[str, DrawRequest]) -> dict[str, A
 
 
 def _clean_draws(draw: DrawRequest, plan: SamplingPlan, name: str) -> list[DrawRequest]:
-    """Clean draws of another plan on a draw's prompt, with seeds of their own."""
+    """Return clean draws of another plan for a draw's prompt, with seeds of their own."""
     request = replace(draw.request, plan=plan, key=f"{draw.request.key} {name}")
     return [
         replace(draw, request=request, draw=new_draw)
@@ -238,7 +238,7 @@ def _clean_request(draw: DrawRequest) -> DrawRequest:
 
 
 def answers_to(model: Any, draws: Mapping[str, DrawRequest]) -> dict[str, Answer]:
-    """Answers to draws by key; those that fail are asked for again.
+    """Ask a model for draws and return the answers by key; failed draws are asked for again.
 
     Raises:
         DataError: one fails time and again.

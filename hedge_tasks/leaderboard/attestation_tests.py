@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, ReplayTest, Verdict
-from hedge_tasks.leaderboard.stated import has_texts, logprob_in, recorded_decoding
+from hedge_tasks.leaderboard.stated import has_texts, logprob_in, present, recorded_decoding
 from hedge_tasks.leaderboard.submission import answer_set_of
 from hedge_tasks.numbers import Format, count_of
 from hedge_tasks.statistics.draws import verdict_on
@@ -73,7 +73,7 @@ class _Case:
 def outcomes_of(
     submission: Mapping[str, Any], documents: Sequence[AttestedDocument], *, dtype: str | None, seed: int
 ) -> dict[str, ReplayTest]:
-    """Every test of a statement, by name.
+    """Run every test of a statement; return the outcomes by name.
 
     Args:
         submission: the entry.
@@ -86,10 +86,7 @@ def outcomes_of(
     cases = [_Case(sets[attested.id].answers, len(sets[attested.id].clean), attested) for attested in documents]
     rng = np.random.default_rng(seed)
     tests = {LOGPROBS: _logprobs(cases, dtype)}
-    sampled_here, has_margins = (
-        _sampled_here(submission),
-        any(margin is not None for case in cases for margin in case.attested.margins),
-    )
+    sampled_here, has_margins = _sampled_here(submission), _has_margins(cases)
     if sampled_here or has_margins:
         tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
     if not sampled_here:
@@ -127,10 +124,9 @@ def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
 
 
 def _logprobs(cases: Sequence[_Case], dtype: str | None) -> ReplayTest:
-    """Stated log-probabilities against those that the model finds."""
-    fresh = [draw for case in cases for group in case.attested.fresh.values() for draw in group]
-    honest = [_deviation_of_fresh(draw) for draw in fresh if draw.logprob is not None]
-    tolerance = _tolerance(ROUNDING, dtype, [value for value in honest if value is not None and math.isfinite(value)])
+    """Compare the stated log-probabilities with those that the model computes."""
+    honest = [_deviation_of_fresh(draw) for draw in _fresh_draws(cases) if draw.logprob is not None]
+    tolerance = _tolerance(ROUNDING, dtype, [value for value in present(honest) if math.isfinite(value)])
     deviations: list[list[float | None]] = [[], []]
     for case in cases:
         attested = case.attested
@@ -141,8 +137,17 @@ def _logprobs(cases: Sequence[_Case], dtype: str | None) -> ReplayTest:
     if all(value is None for group in deviations for value in group):
         return _untestable("there are no log-probabilities to compare")
     # Where drawing again gives the same, no token can be ambiguous.
-    exact = any(value is not None for case in cases for value in case.attested.margins)
-    return _counted(deviations, honest, tolerance, "nats a token from what the model finds", exact=exact)
+    reason = "nats a token from what the model finds"
+    return _counted(deviations, honest, tolerance, reason, exact=_has_margins(cases))
+
+
+def _fresh_draws(cases: Sequence[_Case]) -> list[FreshDraw]:
+    return [draw for case in cases for draws in case.attested.fresh.values() for draw in draws]
+
+
+def _has_margins(cases: Sequence[_Case]) -> bool:
+    """Whether the engine says what the seeds choose."""
+    return any(margin is not None for case in cases for margin in case.attested.margins)
 
 
 def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float, float]) -> ReplayTest:
@@ -154,8 +159,7 @@ def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float,
         for kind, group in case.attested.fresh.items()
         for draw in group
     ]
-    known_margins = [value for value in honest if value is not None]
-    tolerance = _tolerance(MARGINS, dtype, [value for value in known_margins if value <= _range(MARGINS, dtype)[1]])
+    tolerance = _tolerance(MARGINS, dtype, present(honest))
     margins: list[list[float | None]] = [[], []]
     for case in cases:
         for i, (margin, equal) in enumerate(zip(case.attested.margins, case.attested.equal, strict=True)):
@@ -171,21 +175,14 @@ def _same_seeds(cases: Sequence[_Case]) -> ReplayTest:
 
     Another machine or version may choose other tokens for the same seeds, so that nothing is contradicted.
     """
-    honest = [
-        draw.equal
-        for case in cases
-        for draws in case.attested.fresh.values()
-        for draw in draws
-        if draw.equal is not None
-    ]
-    ours = [equal for case in cases for equal in case.attested.equal if equal is not None]
+    honest = present(draw.equal for draw in _fresh_draws(cases))
+    ours = present(equal for case in cases for equal in case.attested.equal)
     if not honest or not ours:
         return _untestable("the engine takes no seeds")
     unequal, off = honest.count(False), ours.count(False)
     if unequal > (1 - _STABLE) * len(honest):
-        return _untestable(
-            f"the engine is not bit-stable: of {len(honest)} answers {unequal} are others when drawn twice"
-        )
+        unstable = f"of {len(honest)} answers {unequal} are others when drawn twice"
+        return _untestable(f"the engine is not bit-stable: {unstable}")
     allowed = _quantile(len(ours), (unequal + 1) / (len(honest) + 2))
     return ReplayTest(
         state="holds" if off <= allowed else "not met",
@@ -205,7 +202,7 @@ def _counted(
     *,
     exact: bool,
 ) -> ReplayTest:
-    """Answers beyond a tolerance, of the baseline and of draws, against how many of honest ones would be.
+    """Compare how many answers are beyond a tolerance with how many honest ones would be.
 
     A text may be written in other tokens than those that were drawn: as many may be off as honest answers are, by what
     was drawn for the statement. Baseline answers decide labels: of them none may be, unless honest ones were.
@@ -217,13 +214,13 @@ def _counted(
         what: is measured, for people.
         exact: whether of draws, too, none may be off, unless honest ones were.
     """
-    beyond = sum(value is not None and value > tolerance for value in honest)
-    known_honest = [value for value in honest if value is not None]
+    known_honest = present(honest)
+    beyond = sum(value > tolerance for value in known_honest)
     rate = beyond / len(known_honest) if known_honest else 0.0
     rates = (rate, rate if exact else (beyond + 1) / (len(known_honest) + 2))
     off, allowed, n, wrong = 0, 0, 0, False
     for group, rate in zip(values, rates, strict=True):
-        known_values = [value for value in group if value is not None]
+        known_values = present(group)
         mine, most = sum(value > tolerance for value in known_values), _quantile(len(known_values), rate)
         off, allowed, n, wrong = off + mine, allowed + most, n + len(known_values), wrong or mine > most
     reason = f"{off} of {count_of(n, 'answer')} more than {tolerance:g} {what}"
@@ -238,7 +235,7 @@ def _counted(
 
 
 def _quantile(n: int, rate: float) -> int:
-    """Most of `n` that are off with at least `LEVEL`, where each is with this rate."""
+    """Return how many of `n` answers may be off at `LEVEL`, if each is off with this rate."""
     from scipy.special import bdtr
 
     most = 0
@@ -248,7 +245,7 @@ def _quantile(n: int, rate: float) -> int:
 
 
 def _deviation(stated: tuple[Any, Any, Any], reading: tuple[Any, Any, Any]) -> float | None:
-    """Largest difference of mean and end; infinite where the tokens are others, None where nothing is stated."""
+    """Return the largest difference of mean and end log-probability: infinite for other tokens, None without."""
     if stated[0] is None or reading[0] is None:
         return None
     if stated[1] is not None and reading[1] is not None and stated[1] != reading[1]:
@@ -260,8 +257,13 @@ def _deviation(stated: tuple[Any, Any, Any], reading: tuple[Any, Any, Any]) -> f
 
 
 def _deviation_of_fresh(draw: FreshDraw) -> float | None:
-    stated = (logprob_in(draw.logprob), draw.n_tokens, logprob_in(draw.end_logprob))
-    return _deviation(stated, (logprob_in(draw.reread), draw.reread_n_tokens, logprob_in(draw.reread_end)))
+    return _deviation(
+        _stated_by_draw(draw), (logprob_in(draw.reread), draw.reread_n_tokens, logprob_in(draw.reread_end))
+    )
+
+
+def _stated_by_draw(draw: FreshDraw) -> tuple[float | None, int | None, float | None]:
+    return logprob_in(draw.logprob), draw.n_tokens, logprob_in(draw.end_logprob)
 
 
 def _range(table: Mapping[str, tuple[float, float]], dtype: str | None) -> tuple[float, float]:
@@ -355,7 +357,7 @@ def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) 
 
 
 def _baselines(cases: Sequence[_Case]) -> list[_Share]:
-    """A baseline answer that few of those drawn anew equal, where these equal each other."""
+    """Test whether few baseline answers drawn anew equal the entry's, although they equal each other."""
     shares = []
     for case in cases:
         fresh = [draw.text for draw in case.attested.fresh.get("baseline", ())]
@@ -388,18 +390,12 @@ def _clean(cases: Sequence[_Case]) -> list[_Share]:
 
 
 def _likelihoods(cases: Sequence[_Case]) -> list[_Share]:
-    """The same by log-probability: draws that were chosen, or made at another temperature, are as likely as others."""
+    """Compare log-probabilities of clean answers with those drawn anew: chosen draws would differ."""
     shares = []
     for case in cases:
         ours = [_total(a.mean_logprob, a.n_tokens, a.end_logprob) for a in case.stated[1 : 1 + case.n_clean]]
-        fresh = [
-            _total(logprob_in(d.logprob), d.n_tokens, logprob_in(d.end_logprob))
-            for d in case.attested.fresh.get("clean", ())
-        ]
-        finite = [
-            [value for value in values_of_side if value is not None and math.isfinite(value)]
-            for values_of_side in (ours, fresh)
-        ]
+        fresh = [_total(*_stated_by_draw(draw)) for draw in case.attested.fresh.get("clean", ())]
+        finite = [[value for value in present(values) if math.isfinite(value)] for values in (ours, fresh)]
         if min(map(len, finite)) > 1:
             values = np.array([*finite[0], *finite[1]])
             shares.append(_Share(_two_samples(len(finite[0]), -np.abs(values[:, None] - values[None, :]))))
@@ -415,7 +411,7 @@ def _equal(texts: Sequence[str]) -> Array:
 
 
 def _repeats(alike: Array) -> int:
-    """Pairs of equal answers."""
+    """Number of pairs of equal answers."""
     return round((alike.sum() - np.trace(alike)) / 2)
 
 
@@ -477,7 +473,7 @@ def _signs(rng: np.random.Generator, times: int, n: int) -> Array:
 
 
 def _copies(cases: Sequence[_Case]) -> list[_Share]:
-    """Noisy answers that are among the entry's clean ones more often than those drawn anew."""
+    """Test whether noisy answers are among the clean ones more often than noisy answers drawn anew."""
     shares = []
     for case in cases:
         clean = case.attested.texts[1 : 1 + case.n_clean]

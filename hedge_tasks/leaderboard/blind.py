@@ -1,4 +1,4 @@
-"""Blind baselines in submissions: what sees neither picture nor draws, beside every detector that claims to see more.
+"""Blind baselines in submissions: scores that see neither picture nor draws, which every detector has to beat.
 
 A submission has their scores by document. AUROCs, and which detectors do not beat the best of them, are computed again
 always; the scores where the texts are there, and lengths in tokens without them.
@@ -122,7 +122,7 @@ def _has_scores(document: Mapping[str, Any]) -> list[bool]:
 
 
 def _is_same_record(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Equal, numbers but for rounding."""
+    """Whether two records agree, apart from rounding."""
     if list(ours["not_better"]) != list(theirs["not_better"]) or len(ours["rows"]) != len(theirs["rows"]):
         return False
     return all(is_equal(a[key], b[key]) for a, b in zip(ours["rows"], theirs["rows"], strict=True) for key in a)

@@ -71,7 +71,7 @@ class BoardNumber:
 
     @property
     def slug(self) -> str:
-        """Part of a page's name."""
+        """Part of the file name of the measure's page."""
         return slug(f"{self.kind}-{self.clustering}-{self.name}", str(self.key))
 
 
@@ -112,7 +112,7 @@ class EntryNumber:
 
     @property
     def shown(self) -> Number:
-        """The number that counts: against experts, where somebody known here has signed that they gave the labels."""
+        """The number that is ranked: against experts where a known key has signed for them, else against the judge."""
         return self.experts if self.experts is not None and self.counts_experts else self.estimate
 
     @property
@@ -135,7 +135,7 @@ class EntryNumber:
 
     @property
     def reported(self) -> list[tuple[str, str]]:
-        """Return what is only said, and why."""
+        """Return the parts that are self-reported, each with the reason."""
         return [(what, part.reason) for what, part in self.checked if not part.verified]
 
 
@@ -185,7 +185,7 @@ def choices_of(pages: Mapping[BoardNumber, str]) -> list[tuple[str, list[tuple[s
 
 
 def suite_measures(entries: Sequence[Entry]) -> Iterator[BoardNumber]:
-    """By us where we know it, else as it is told."""
+    """Yield the suites' own numbers; titles are ours for installed metrics, else the submission's."""
     for name, (title, higher, metric) in suite_titles([entry.content for entry in entries]).items():
         yield BoardNumber("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
 
@@ -204,7 +204,7 @@ def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, 
 
 
 def auroc_measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """Those that most entries have first; of as many the paper's detectors before the others."""
+    """Return a measure for each detector and clustering, those of most entries first, then the paper's detectors."""
     having = Counter(key for entry in entries for key in entry.columns.scores)
     paper = {name: i for i, name in enumerate(SCORE_NAMES)}
     order = sorted(having, key=lambda key: (-having[key], paper.get(key[1], len(paper))))
@@ -265,8 +265,8 @@ def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> 
 
 
 def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
-    """Every two entries by a measure; None where nobody is ranked by it (a price, the hallucination rate), or it is not
-    installed here."""
+    """Compare every two entries by a measure; None where nobody is ranked by it (a price, the hallucination rate), or
+    it is not installed here."""
     if measure.kind == "auroc":
         return auroc_pairs([entry.columns.labelled(measure.clustering, measure.name) for entry in entries])
     if measure.kind == "supported":
@@ -282,7 +282,7 @@ def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
 
 
 def _shaped(counted: Sequence[Counted], shape: tuple[int, ...]) -> list[Counted]:
-    """Nothing, in the shape that the others have."""
+    """Give empty records the shape that the others have."""
     return [counts if len(counts.ids) else replace(counts, parts=np.zeros((0, *shape))) for counts in counted]
 
 
@@ -314,6 +314,6 @@ def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
 
 
 def by_value(cell: EntryNumber, measure: BoardNumber) -> tuple[bool, float, str]:
-    """Sorting key: the best first, what is undefined last."""
+    """Sorting key: the best first, undefined values last."""
     value = cell.value
     return value is None, (value or 0.0) * (-1 if measure.higher_is_better else 1), cell.entry.name

@@ -54,7 +54,7 @@ class Link:
 
 
 def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
-    """That a submission is of this run file, and of all of it."""
+    """Prove that a submission is of this run file, and of all of it."""
     unknown: list[str] = []
     problems = (*_differences(submission, run), *_clustering_differences(submission, run, unknown))
     return Link(
@@ -84,7 +84,7 @@ def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) ->
 
 
 def prove_store(run: Run, store: AnswerStore) -> Link:
-    """That the answers of a run file are those of an answer store, draw by draw."""
+    """Prove that the answers of a run file are those of an answer store, draw by draw."""
     read: list[str] = []
     problems = tuple(islice(_draw_faults(run, store, read), MOST_FAULTS))
     named = {a.drawn.definition for a in run.answer_sets if a.drawn is not None}
@@ -101,7 +101,7 @@ def prove_store(run: Run, store: AnswerStore) -> Link:
 
 
 def prove_labels(submission: Mapping[str, Any], store: ReplyLog) -> Link:
-    """That the labels of a model judge are those of a label store."""
+    """Prove that the labels of a model judge are those of a label store."""
     problems = tuple(islice(_label_faults(submission, store), MOST_FAULTS))
     keyed = sum(bool(document["judged"]["keys"]) for document in submission["documents"])
     return Link("label store", problems, {"labels_with_a_key": keyed})

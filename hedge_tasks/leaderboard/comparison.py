@@ -106,7 +106,7 @@ class Pairs:
 
     @cached_property
     def half_widths(self) -> FloatArray:
-        """Half of each 95 % interval."""
+        """Half the width of each 95 % interval."""
         from scipy.special import ndtri, stdtrit
 
         normal = np.isinf(self.degrees)
@@ -167,7 +167,7 @@ def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
 
 
 def _together(entries: Sequence[LabelledScores] | Sequence[Counted]) -> tuple[IntArray, IntArray]:
-    """All documents of any entry, ascending, and their groups."""
+    """Return the ids of the documents that any entry has, ascending, and their groups."""
     ids = np.unique(np.concatenate([entry.ids for entry in entries]))
     groups = np.zeros(len(ids), dtype=np.int64)
     for entry in entries[::-1]:

@@ -83,7 +83,7 @@ def _row(rank: Any, board: DetectorBoard, tasks: Sequence[str]) -> dict[str, Any
 
 
 def _blind(entries: Sequence[Entry], clustering: str, tasks: Sequence[str]) -> list[dict[str, Any]]:
-    """Blind baselines as rows: mean ROC-AUC over the entries that have them, and by task."""
+    """Return the blind baselines as rows: mean ROC-AUC over the entries that have them, and by task."""
     by_name: dict[str, list[tuple[str, float]]] = {name: [] for name in TITLES}
     for entry in entries:
         for row in entry.content["blind"].get(clustering, {"rows": ()})["rows"]:

@@ -59,7 +59,7 @@ class DetectorBoard:
 
 
 def priced(submission: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Priced]]]:
-    """Price -> clustering -> detector -> its ROC-AUC, of those that need no texts and are not experimental.
+    """Return ROC-AUCs by price, clustering and detector, of detectors that need no texts and are not experimental.
 
     Cluster ids are those of all answers, also where a detector pays for the first of them only.
     """
@@ -84,7 +84,7 @@ def priced(submission: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Price
 def detector_board(
     entries: Sequence[tuple[str, str, Mapping[str, Priced]]],
 ) -> DetectorBoard:
-    """Mean ranks over entries, of the detectors that at least half of them have.
+    """Rank the detectors that at least half of the entries have, by mean rank.
 
     Args:
         entries: task, model and ROC-AUC of each detector; intervals are of resampling models.

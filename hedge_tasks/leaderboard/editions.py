@@ -106,7 +106,7 @@ def _seed_faults(edition: Edition, seed: int | None) -> Iterator[str]:
 
 
 def _draw_count_faults(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """As many answers as there should be."""
+    """Yield where there are fewer or more answers than the edition asks for."""
     for name, key in (("clean", "n"), ("noisy", "n_noisy")):
         expected = edition.sampling.get(key)
         counts = Counter(len(getattr(a, name)) for a in answer_sets)
@@ -141,7 +141,7 @@ def _restricts(edition: Edition) -> bool:
 
 
 def _token_faults(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Numbers of tokens: whoever tells log-probabilities knows them, and no draw can be tested without."""
+    """Yield where numbers of tokens are missing beside log-probabilities: without them no draw can be tested."""
     if not edition.sampling.get("n"):
         return
     without = sum(
@@ -156,7 +156,7 @@ def _token_faults(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterato
 
 
 def _logprob_faults(settings: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Whose record says that log-probabilities were told cannot leave them out: no draw could be tested."""
+    """Yield where log-probabilities are missing although the record says that the model gave some."""
     probe = (settings.get("sampled") or {}).get("probe") or {}
     logprobs_recorded = probe.get("logprobs") is True
     if not logprobs_recorded and recorded_decoding(settings).get("sampled_here") is not True:

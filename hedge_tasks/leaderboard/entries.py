@@ -231,8 +231,8 @@ def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
-    """Log-probabilities of answers on the clean picture, by question: the same answer has the same one wherever the
-    same model is asked."""
+    """Yield marks of the model: log-probabilities of answers on the clean picture, which are the same wherever it is
+    asked."""
     documents = {sha256_of(d["id"]): d for d in content["documents"]}
     for key in sorted(documents)[:_OF_FEW_ANSWERS]:
         d = documents[key]
@@ -268,7 +268,7 @@ def _twin(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
 
 
 def _shared(entry: Entry, second: Entry, kind: str) -> tuple[int, int]:
-    """Marks of a kind that the entry with fewer has, and those that both have."""
+    """Return how many marks of a kind the entry with fewer has, and how many both have."""
     mine, theirs = ({mark for mark in side.answers if mark.startswith(kind)} for side in (entry, second))
     return min(len(mine), len(theirs)), len(mine & theirs)
 
@@ -356,7 +356,7 @@ def _logprobs(entry: Entry) -> bool:
 
 
 def _close_pairs(entry: Entry, second: Entry) -> tuple[int, int]:
-    """Equal texts on the same picture that both have, and how many of them are about as likely in both: noise on
+    """Return how many texts on the same picture both have, and how many of these are about as likely in both. Noise on
     log-probabilities, or a full stop more, hides no model."""
     mine, theirs = (dict(mark[2:].split(":") for mark in e.answers if mark.startswith("p:")) for e in (entry, second))
     both = mine.keys() & theirs.keys()

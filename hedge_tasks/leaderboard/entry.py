@@ -94,7 +94,7 @@ class Entry:
 
     @property
     def judge(self) -> str:
-        """Who labelled, for people."""
+        """Name of the judge, for people."""
         return judge_of(self.content)
 
     @property

@@ -102,7 +102,7 @@ def entry_page(
 
 
 def _charts(scores: Sequence[Scores], detectors: Sequence[str]) -> list[Any]:
-    """Curves of the paper's detectors, or of the first that the entry has."""
+    """Draw the curves of the paper's detectors, or of the first that the entry has."""
     detector_names = [name for name in SCORE_NAMES if name in detectors] or list(detectors)[: len(SCORE_NAMES)]
     return [picture(roc_chart(scores, detector_names)), picture(risk_coverage_chart(scores, detector_names))]
 
@@ -129,29 +129,24 @@ def _row(
 
 
 def _remarks(content: Mapping[str, Any], findings: ValidationFindings) -> list[str]:
-    """Remarks on the run for its reader: computed here, and where texts are missing as the submission says them."""
-    worse = (
-        [] if findings.private is None else [f"Worse on private documents: {text}" for text in findings.private.better]
-    )
-    if findings.remarks is not None:
-        return [*worse, *findings.remarks]
-    return [*worse] + [f"The submission says: {text['text']}" for text in content["health"]["findings"]]
+    """Return remarks on the run: computed here, or the submission's own where texts are missing."""
+    better = () if findings.private is None else findings.private.better
+    stated = [f"The submission says: {finding['text']}" for finding in content["health"]["findings"]]
+    own = stated if findings.remarks is None else findings.remarks
+    return [*(f"Worse on private documents: {text}" for text in better), *own]
 
 
 def _sampled(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(setting, verdict, what says so) of every setting of the sampling, as a submission without texts says it."""
+    """Yield (setting, verdict, evidence) of every setting of the sampling, as a submission without texts states it."""
     for setting in content["health"]["settings"]:
         value = "" if "asked" not in setting else f" {setting['asked']:g}"
         state = "self-reported" if setting["state"] == "verified" else setting["state"]
-        yield (
-            setting["setting"] + value,
-            state,
-            f"the submission says: {setting['evidence']}" if setting["evidence"] else "",
-        )
+        evidence = f"the submission says: {setting['evidence']}" if setting["evidence"] else ""
+        yield setting["setting"] + value, state, evidence
 
 
 def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator[tuple[str, str, bool | None, str]]:
-    """(what, how it stands, whether it is verified, why) of everything that somebody could have made up."""
+    """Yield (part, state, whether it is verified, reason) of everything that somebody could have made up."""
     coverage, documents = findings.coverage, documents_part(findings)
     state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]
     yield "documents", state, documents.verified, documents.reason

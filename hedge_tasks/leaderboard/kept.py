@@ -45,8 +45,8 @@ Circumstances = Callable[[str], Sequence[Any]]
 def circumstances_of(
     manifests: FindManifests, editions: FindEdition, thorough: bool, signers: Path | None = None
 ) -> Circumstances:
-    """This package, detectors and versions that are here, a task's manifests and edition, whether NLI models are
-    asked, and whose statements count."""
+    """Return what findings depend on besides the file: this package, installed detectors and versions, a task's
+    manifests and edition, whether NLI models are asked, and whose statements count."""
     versions = _versions()
     signers_digest = (
         None if signers is None or not signers.is_file() else hashlib.sha256(signers.read_bytes()).hexdigest()
@@ -164,7 +164,7 @@ def _versions() -> dict[str, str]:
 
 
 def _arrays(columns: EntryColumns) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Columns as a description and arrays by name."""
+    """Split columns into a description and arrays by name."""
     arrays: dict[str, Any] = {name: getattr(columns, name) for name in ("ids", "keys", "labels", "groups")}
     scores, suite = list(columns.scores.items()), list(columns.suite.items())
     arrays["scores"] = np.stack([values for _, values in scores]) if scores else np.zeros((0, len(columns.ids)))

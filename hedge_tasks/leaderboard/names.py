@@ -127,7 +127,7 @@ def _board_word_in(text: str) -> str | None:
 
 
 def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every text of a submission that a table shows, with its place."""
+    """Yield every text of a submission that a table shows, with its place."""
     entry = submission["entry"]
     for key in ("name", "model", "task", "note"):
         if key in entry:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import gcd
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.leaderboard.stated import present
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray
 from hedge_tasks.statistics.draws import verdict_on
@@ -64,14 +65,15 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
 
 
 def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Noisy answers are drawn on other pictures: their log-probabilities are others, and mostly their texts."""
-    telling = [copied for a in answer_sets if (copied := _are_noisy_copies(a)) is not None]
+    """Yield where noisy answers are the clean ones again. They are drawn on other pictures, so their log-probabilities
+    differ, and mostly their texts."""
+    telling = present(map(_are_noisy_copies, answer_sets))
     if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
         yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
 
 
 def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Fewer draws, each several times: honest draws repeat themselves, but seldom all of them equally often.
+    """Yield where fewer draws are there several times. Honest draws repeat themselves, but seldom all equally often.
 
     Of two different answers both counts are even (or share another divisor) in up to four fifths of honest questions,
     of three and more in less than two fifths.
@@ -102,8 +104,7 @@ def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[
                 [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of_class],
             ),
         ):
-            known_counts = [_counted_noisy(a.noisy, texts) for a, texts in zip(of_class, named, strict=True)]
-            counts = np.array([count for count in known_counts if count is not None])
+            counts = np.array(present(_counted_noisy(a.noisy, texts) for a, texts in zip(of_class, named, strict=True)))
             won = [np.log1p(stake * (counts - _SLACK)).sum() for stake in _STAKES]
             if len(counts) and np.logaddexp.reduce(won) - math.log(len(_STAKES)) > -math.log(_SELDOM):
                 yield (
@@ -137,7 +138,7 @@ def _are_noisy_copies(answers: AnswerSet) -> bool | None:
 
 
 def _mark(answer: Answer) -> tuple[object, float | None]:
-    """Marks that tell an answer from others: the words where they are there, and the log-probability."""
+    """Return what tells an answer from others: its words where they are there, and its log-probability."""
     logprob = None if answer.mean_logprob is None else round(answer.mean_logprob, _DIGITS)
     return answer.text or logprob, logprob
 
@@ -147,10 +148,8 @@ def _baseline_against_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     same text drawn clean. A baseline answer spelled as no draw of its words is cannot be compared."""
     differs, spelled = [], []
     for answers in answer_sets:
-        mine = answers.baseline
-        if not _telling(mine) or not any(
-            _telling(a) and normalise(a.text) == normalise(mine.text) for a in answers.clean
-        ):
+        mine, words = answers.baseline, normalise(answers.baseline.text)
+        if not _telling(mine) or not any(_telling(a) and normalise(a.text) == words for a in answers.clean):
             continue
         redrawn = _draws_of_its_text(answers)
         spelled.append(not redrawn)
@@ -192,7 +191,12 @@ def _baseline_by_label(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
 
 
 def _p_of_split(values: FloatArray, wrong: BoolArray) -> float:
-    """p value of the difference in means between wrong and right answers, by permutation of the labels."""
+    """Return the p-value of the difference in means between wrong and right answers, by permutation of the labels.
+
+    Args:
+        values: shape `(n,)`.
+        wrong: which answers are wrong, shape `(n,)`.
+    """
     dice = np.random.default_rng(0)
     sums = [values[dice.permutation(len(wrong))[: wrong.sum()]].sum() for _ in range(_PERMUTATIONS)]
     expected = values.mean() * wrong.sum()
@@ -224,16 +228,12 @@ def _is_alike(first: Answer, second: Answer) -> bool:
 
 def _texts_against_logprobs(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Draws of one text have one log-probability, and of draws of the same words some are spelled alike."""
-    several = _not_none(_several_logprobs(a.clean) for a in answer_sets)
+    several = present(_several_logprobs(a.clean) for a in answer_sets)
     if _is_most(several, _MOST_OTHERWISE):
         yield f"one text has several log-probabilities in {sum(several)} of {len(several)} documents that draw it again"
-    apart = _not_none(_spelled_apart(a.clean) for a in answer_sets)
+    apart = present(_spelled_apart(a.clean) for a in answer_sets)
     if _is_most(apart, _MOST_SPELLED):
         yield f"no two draws of the same words are spelled alike in {sum(apart)} of {len(apart)} documents"
-
-
-def _not_none(flags: Iterable[bool | None]) -> list[bool]:
-    return [flag for flag in flags if flag is not None]
 
 
 def _is_most(flags: Sequence[bool], share: float) -> bool:
@@ -251,7 +251,7 @@ def _spelled_apart(draws: Sequence[Answer]) -> bool | None:
 
 
 def _token_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """One text has one number of tokens, whatever it answers, but for the few times that it is made of others."""
+    """Yield where answers of one text have several numbers of tokens, which seldom happens."""
     counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
     documents: dict[Hashable, set[str]] = defaultdict(set)
     for answer_set in answer_sets:
@@ -282,11 +282,7 @@ def _with_mean_logprobs(draws: Sequence[Answer]) -> list[Answer]:
     for a in draws:
         if a.mean_logprob is not None:
             values[_path(a)].append(a.mean_logprob)
-    means = {
-        key: sum(logprobs) / len(logprobs)
-        for key, logprobs in values.items()
-        if max(logprobs) - min(logprobs) <= _ONE_TEXT
-    }
+    means = {key: sum(group) / len(group) for key, group in values.items() if max(group) - min(group) <= _ONE_TEXT}
     return [replace(a, mean_logprob=means.get(_path(a), a.mean_logprob)) for a in draws]
 
 

@@ -76,7 +76,7 @@ def read_scores(path: Path, submission: Mapping[str, Any]) -> PrivateScores:
 def with_private(
     findings: ValidationFindings, submission: Mapping[str, Any], entry: Path, signers: Path | None = None
 ) -> ValidationFindings:
-    """Findings on an entry with what its model is worth on private documents, where scores on them are beside it.
+    """Return an entry's findings with its model's scores on private documents, where such scores are beside it.
 
     Args:
         findings: of its validation.

@@ -15,14 +15,14 @@ SIZES = ((0, 4, "up to 4 B"), (4, 10, "4 to 10 B"), (10, 40, "10 to 40 B"), (40,
 
 
 def judge_of(content: Mapping[str, Any]) -> str:
-    """Who labelled."""
+    """Return the name of the judge."""
     settings = content["labels"]["judge"]
     named = settings.get("judge") if isinstance(settings, Mapping) else None
     return clean(named, 60) if isinstance(named, str) else "unknown"
 
 
 def protocol_of(content: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(what, how) of decoding, judge and number of draws."""
+    """Return (setting, value) of decoding, judge and number of draws."""
     sampling = content["settings"].get("sampling")
     decoding = sampling.get("decoding") if isinstance(sampling, Mapping) else None
     summary = content["summary"]
@@ -41,7 +41,7 @@ def weights_of(content: Mapping[str, Any]) -> str:
 
 
 def parameters_of(content: Mapping[str, Any]) -> float | None:
-    """Billions of parameters, as the submitter says."""
+    """Return the billions of parameters that the submitter states; None without."""
     parameters = content["entry"].get("parameters")
     return None if parameters is None else float(parameters)
 

@@ -30,7 +30,7 @@ class Place:
 
     @property
     def interval(self) -> str:
-        """As people write it."""
+        """The places that the entry may have, such as "2–4"."""
         return str(self.rank) if self.rank == self.worst else f"{self.rank}–{self.worst}"
 
 

@@ -61,7 +61,7 @@ class RecomputedClusters:
 
 
 def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Texts that are not those of the digests beside them."""
+    """Return the faults of texts that do not have the digests beside them."""
     return [
         f"documents[{i}].texts.{name}: not the text of its digest"
         for i, document in enumerate(documents)
@@ -72,7 +72,7 @@ def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def reply_problems(submission: Mapping[str, Any]) -> list[str]:
-    """Replies where the judge of the settings reads none: it would judge what nobody scored and no model is asked."""
+    """Return the faults of replies where the stated judge reads none: it would judge other texts than were scored."""
     if reads_replies(submission["labels"]["judge"]):
         return []
     return [
@@ -225,7 +225,7 @@ def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[Answer
 
 
 def health_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Health | str | None:
-    """Health of the run as far as the submission tells by its texts; without them why its labels are unreliable."""
+    """Return the health of the run by the submission's texts; without texts why its labels are unreliable, or None."""
     settings, documents = submission["settings"], submission["documents"]
     verdicts = [{"label": d["label"], "category": d["judged"]["category"]} for d in documents]
     if not has_texts(submission):
@@ -237,7 +237,7 @@ def health_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]
 def settings_again(
     submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], health: Health | str | None
 ) -> dict[str, str]:
-    """State of each setting that the submission itself tells; without texts of who answered alone.
+    """Return the state of each setting by the submission itself; without texts only of who answered.
 
     Args:
         health: as `health_again` has it.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeVar
 
 from hedge_tasks.numbers import Interval, Number
 
@@ -17,6 +17,8 @@ _TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
 """Half a unit in the last decimal is rounding; the derivative behind a standard error has a little of its own."""
 
 _LONGEST = 300
+
+Item = TypeVar("Item")
 
 
 def number_fields(number: Number, name: str = "value") -> dict[str, float | None]:
@@ -38,6 +40,11 @@ def number_in(fields: Mapping[str, Any], name: str = "value") -> Number:
     """Return a number that a file states; `name` as for `number_fields`."""
     counts = {key: fields[key] for key in ("n", "n_groups", "n_positive", "reason") if key in fields}
     return Number(fields[name], fields["stderr"], interval_in(fields), **counts)
+
+
+def present(values: Iterable[Item | None]) -> list[Item]:
+    """Return the values that are not None."""
+    return [value for value in values if value is not None]
 
 
 def finite(value: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""A finished run as a file for the leaderboard: what anybody can check, and as much of it as licences allow."""
+"""A finished run as a file for the leaderboard, with as much of it as licences allow."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def make_submission(
     entry = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
     optional = {"url": url, "note": note, "weights": weights, "parameters": parameters}
     with_texts = texts_licence(run.task) is not None if texts is None else texts
-    settings = json.loads(json.dumps(run.settings, default=str))
+    settings, versions = json.loads(json.dumps(run.settings, default=str)), installed_versions(_DISTRIBUTIONS)
     own, claims = suite_of_run(run), claims_of_run(run, texts=with_texts)
     documents = [
         document_record(
             a,
             run.verdicts.get(a.id) or {},
-            {key: by_key[i] for key, by_key in scores.items()},
+            {key: rows[i] for key, rows in scores.items()},
             texts=with_texts,
             suite=own.records[a.id],
             claims=None if claims is None else claims.records[a.id],
@@ -113,11 +113,7 @@ def make_submission(
     content: dict[str, Any] = {
         "hedge_submission": FORMAT,
         "entry": {**entry, **{key: value for key, value in optional.items() if value}},
-        "versions": {
-            "hedge-tasks": __version__,
-            "python": platform.python_version(),
-            **installed_versions(_DISTRIBUTIONS),
-        },
+        "versions": {"hedge-tasks": __version__, "python": platform.python_version(), **versions},
         "run": {"sha256": run.digest or None},
         "settings": settings,
         "labels": {"judge": (settings.get("documents") or {}).get("judge"), "store": label_digest(documents)},
@@ -129,17 +125,17 @@ def make_submission(
     }
     # From what is stated there, as whoever validates it will do.
     content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in chosen.items()}
-    for key, by_key in content["clusterings"].items():
-        by_key["aggregates"] = aggregates_of(stored_scores(content, key))
+    for key, clustering in content["clusterings"].items():
+        clustering["aggregates"] = aggregates_of(stored_scores(content, key))
     sets = [answer_set_of(document) for document in documents]
-    stated_by_key = {key: stored_scores(content, key) for key in chosen}
-    for document, by_key in zip(documents, blind.scores_by_document(run.answer_sets), strict=True):
-        document |= {"blind": by_key} if by_key else {}
-    content["blind"] = blind.record_of(content, stated_by_key)
+    stated = {key: stored_scores(content, key) for key in chosen}
+    for document, blind_scores in zip(documents, blind.scores_by_document(run.answer_sets), strict=True):
+        document |= {"blind": blind_scores} if blind_scores else {}
+    content["blind"] = blind.record_of(content, stated)
     if (audit := audit_of(run)) is not None:
         for document in documents:
             document["audit"] = audits.in_document(audit, document["id"])
-        content["audit"] = audits.record_of(audit, sets, stated_by_key)
+        content["audit"] = audits.record_of(audit, sets, stated)
     content = cleaned(content)  # as whoever reads the file has it
     submission = {**content, "digest": digest_of(content)}
     if fault := schema_fault(submission):
@@ -220,12 +216,8 @@ def aggregates_of(
 
 def _aggregate(scores: Sequence[Scores], name: str) -> dict[str, Any]:
     estimate = detection_auroc(scores, name)
-    return {
-        **number_fields(estimate, "auroc"),
-        "n": estimate.n,
-        "n_positive": estimate.n_positive,
-        "reason": estimate.reason,
-    }
+    counts = {"n": estimate.n, "n_positive": estimate.n_positive}
+    return {**number_fields(estimate, "auroc"), **counts, "reason": estimate.reason}
 
 
 def follows_from_numbers(name: str) -> bool:
@@ -366,7 +358,7 @@ def document_record(
 
 
 def _server_evidence(answers: Sequence[Answer]) -> dict[str, Any]:
-    """Evidence for the verdicts on settings besides the answers, as far as it is known."""
+    """Return the evidence for verdicts on settings that is known besides the answers."""
     ends = [logprob_field(a.end_logprob) for a in answers]
     thoughts = [None if a.thought is None else a.thought.n_tokens for a in answers]
     columns: dict[str, list[Any]] = {"end_logprobs": ends, "thoughts": thoughts}
@@ -386,7 +378,7 @@ def _follow_up(answers: AnswerSet, follow_up: AnswerSet) -> dict[str, Any]:
 
 
 def _judged(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Who judged, of what kind the answer is, and where label stores have that."""
+    """Return the judge, the kind of hallucination, and the keys of label stores."""
     votes = verdict.get("votes")
     verdicts = (
         [verdict, *(vote for vote in votes if isinstance(vote, Mapping))] if isinstance(votes, list) else [verdict]

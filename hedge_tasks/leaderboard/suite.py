@@ -35,7 +35,7 @@ class SuiteOfRun:
 
 
 def suite_of_run(run: Run) -> SuiteOfRun:
-    """The suite's own numbers of a run, and what they are made of."""
+    """Return the suite's own numbers of a run, and the records that they are made of."""
     numbers: dict[str, Mapping[str, Any]] = {}
     records: dict[str, dict[str, Any]] = {answers.id: {} for answers in run.answer_sets}
     for metric in sums_of(run.settings):
@@ -95,7 +95,7 @@ def documents_in(submission: Mapping[str, Any], metric: OfSums) -> list[Document
 
 
 def metrics_of(submission: Mapping[str, Any]) -> list[OfSums]:
-    """Those of the submission's own numbers that are installed here."""
+    """Return the metrics of the submission's own numbers that are installed here."""
     return [metric for metric in sums_of(submission["settings"]) if metric.name in submission["suite"]]
 
 
@@ -133,7 +133,7 @@ def _texts_against_records(submission: Mapping[str, Any], metric: OfSums) -> tup
 
 
 def _is_same_record(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Equal, numbers but for rounding."""
+    """Whether two records agree, apart from rounding."""
     return ours.keys() == theirs.keys() and all(is_equal(ours[key], theirs[key]) for key in ours)
 
 

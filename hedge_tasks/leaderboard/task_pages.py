@@ -64,13 +64,13 @@ def task_pages(
 
 
 def _edition_of(entries: Sequence[Entry]) -> str | None:
-    """Hash of the edition that the entries were held against; None where none is known."""
+    """Return the hash of the edition that the entries were compared with; None where none is known."""
     editions = (entry.findings.standing.edition for entry in entries if entry.findings.standing is not None)
     return next((edition for edition in editions if edition is not None), None)
 
 
 def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Entries without a place under headings: those of each other edition together, after all others."""
+    """Group entries without a place under headings: those of each other edition together, after all others."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         standing = row["entry"].findings.standing
@@ -94,7 +94,7 @@ def _row(cell: EntryNumber, measure: BoardNumber) -> dict[str, Any]:
 
 
 def _compared(board: Board) -> Any:
-    """Data of the comparison of any two, as JSON that may stand in a script element; None where there is none."""
+    """Return the comparison of any two entries as JSON for a script element; None where there is none."""
     from markupsafe import Markup
 
     if board.pairs is None or len(board.cells) < 2:

@@ -125,7 +125,7 @@ def _detector_fields(name: str, clean: int, noisy: int) -> dict[str, Any]:
 
 
 def support_of(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> list[Supported]:
-    """Claims and support as they are stated.
+    """Return claims and support as they are stated.
 
     Raises:
         DataError: they are not those of the documents' answers; names the place.
@@ -168,7 +168,7 @@ def _matrix(fields: Mapping[str, Any], k: int, n: int | None, at: str) -> npt.ND
 
 
 class _StatedSupport:
-    """Who gave the support of a submission."""
+    """The source of a submission's support, as `claim_evidence` asks for it."""
 
     def __init__(self, submission: Mapping[str, Any]) -> None:
         self.name = str(submission["claims"]["settings"].get("support", ""))
@@ -292,7 +292,7 @@ def _part(name: str, support: PartStatus, elsewhere: PartStatus, texts: bool) ->
 def _support_again(
     submission: Mapping[str, Any], supported: Sequence[Supported], answer_sets: Sequence[AnswerSet], texts: bool
 ) -> tuple[PartStatus, PartStatus, list[str]]:
-    """Ask who needs no model how far the draws support the claims: the own ones, and those of another image."""
+    """Compute the support of the claims again where it needs no model: by their own draws and by another image's."""
     name = str(submission["claims"]["settings"].get("support", ""))
     if name not in _FREE or not texts:
         who = f"the support is that of {name[:80]!r}, "
@@ -354,7 +354,7 @@ def _aggregate_faults(submission: Mapping[str, Any], answer_sets: Sequence[Answe
 
 
 def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[UnitEvidence]) -> Iterator[str]:
-    """Prices, and who is blind."""
+    """Yield faults in the prices of detectors, and in which are blind."""
     clean, noisy = (min((getattr(e, key) for e in evidence), default=0) for key in ("n_clean", "n_noisy"))
     stated_detectors = submission["claims"]["detectors"]
     for name, record in stated_detectors.items():
@@ -369,7 +369,7 @@ def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[UnitEvide
 def _silent_baselines(
     submission: Mapping[str, Any], evidence: Sequence[UnitEvidence], answer_sets: Sequence[AnswerSet]
 ) -> Iterator[str]:
-    """No blind baseline that a run always has may be left out, or the best of them would be lower."""
+    """Yield the blind baselines that are left out although a run always has them."""
     stated_detectors = submission["claims"]["detectors"]
     if not any(seen.claims for seen in evidence):
         return

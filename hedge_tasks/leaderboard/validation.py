@@ -1,4 +1,4 @@
-"""Is a submission what it says it is? Everything that can be is computed again; the rest is called self-reported."""
+"""Validation of submissions: everything that can be is computed again; the rest is called self-reported."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def check(
 def findings_of(
     submission: Mapping[str, Any], manifests: FindManifests, editions: FindEdition, *, thorough: bool = False
 ) -> ValidationFindings:
-    """As `check`, but a fault of this package is raised."""
+    """Compute everything again as `check` does, but raise what fails in this package."""
     if fault := schema_fault(submission):
         return ValidationFindings((fault,))
     documents = submission["documents"]
@@ -455,7 +455,7 @@ def _price_faults(name: str, clustering: Mapping[str, Any], scores: Sequence[Sco
 
 
 def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
-    """Aggregates leave out the documents that the settings of the tuning say, or a submitter could choose them."""
+    """Yield where other documents are held out than the settings of the tuning say, which a submitter could choose."""
     stated = {s.id for s in scores if s.held_out}
     place = f"documents[].clusterings.{clustering}.held_out"
     if settings.get("threshold") != "tuned":
