@@ -33,6 +33,7 @@ from openai_server import serve
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.io.signatures import sign, signature_of, signer_of
 from hedge_tasks.leaderboard import attestation, check, read_entries, write_submission
 from hedge_tasks.leaderboard.attestation import (
     NAMESPACE,
@@ -44,7 +45,6 @@ from hedge_tasks.leaderboard.attestation import (
     read_statement,
     statement_faults,
     with_statement,
-    write_statement,
 )
 from hedge_tasks.leaderboard.attestation_records import Attestation
 from hedge_tasks.leaderboard.attestation_tests import (
@@ -56,13 +56,12 @@ from hedge_tasks.leaderboard.attestation_tests import (
     LOGPROBS,
     NOISY,
     SEEDS,
-    _drawn_place,
     _permuted,
+    _random_place,
     _Share,
     _swapped,
     _two_samples,
 )
-from hedge_tasks.leaderboard.signatures import sign, signature_of, signer_of
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.models import adapter_class
 
@@ -141,7 +140,7 @@ def _alike(values: np.ndarray) -> np.ndarray:
     [
         lambda chance: _two_samples(4, _alike(chance.normal(size=8))),
         lambda chance: _swapped(4, _alike(chance.normal(size=8))),
-        lambda chance: _drawn_place(chance.normal(size=6)),
+        lambda chance: _random_place(chance.normal(size=6)),
     ],
 )
 def test_p_values_of_the_like_are_uniform(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +159,8 @@ def test_p_values_of_others_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_that_never_repeat_say_nothing_and_equal_ones_hold() -> None:
     chance = np.random.default_rng(0)
-    assert _permuted([_Share(_drawn_place(np.zeros(4)), 0)], chance, "").state == "not verifiable"
-    assert _permuted([_Share(_drawn_place(np.zeros(4)), 12)], chance, "").state == "holds"
+    assert _permuted([_Share(_random_place(np.zeros(4)), 0)], chance, "").state == "not verifiable"
+    assert _permuted([_Share(_random_place(np.zeros(4)), 12)], chance, "").state == "holds"
 
 
 # --- honest and forged entries of the embedded model ------------------------------------------------------------------
@@ -355,13 +354,13 @@ def test_the_board_shows_what_a_statement_says(statement: Attestation, honest: D
     cache = tmp_path / "cache"
     [before] = read_entries(tmp_path, cache=cache).entries
     assert not before.findings.answers.verified
-    write_statement(place_of_statement(file), statement)
+    statement.write(place_of_statement(file))
     [after] = read_entries(tmp_path, cache=cache).entries
     assert after.findings.answers.verified
     assert "unsigned" in after.findings.answers.reason
     assert "replayed" in after.html
     assert read_statement(place_of_statement(file)) == statement
-    write_statement(place_of_statement(file), _edited(statement, EDITS["another submission"]))
+    _edited(statement, EDITS["another submission"]).write(place_of_statement(file))
     [forged] = read_entries(tmp_path, cache=cache).entries
     assert not forged.findings.answers.verified
     assert "refused" in forged.findings.answers.reason
@@ -371,7 +370,7 @@ def test_the_board_shows_what_a_statement_says(statement: Attestation, honest: D
 def test_a_contradicted_entry_is_set_aside(model: Any, honest: Drawn, tmp_path: Path) -> None:
     entry, file = entry_of(scripted(honest), plan()), tmp_path / "entry.json"
     write_submission(file, entry)
-    write_statement(place_of_statement(file), statement_on(model, entry, 4))
+    statement_on(model, entry, 4).write(place_of_statement(file))
     findings = with_statement(check(entry), entry, file)
     assert not findings.ranked
     assert any("not its model's" in reason for reason in findings.set_aside)
@@ -385,7 +384,7 @@ def test_only_statements_of_known_keys_count_where_keys_are_given(
     entry, file = entry_of(honest, plan()), tmp_path / "entry.json"
     write_submission(file, entry)
     path = place_of_statement(file)
-    write_statement(path, statement)
+    statement.write(path)
     for name in ("mine", "other"):
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(tmp_path / name)]
         subprocess.run(command, check=True, timeout=60)
@@ -439,7 +438,7 @@ def test_few_documents_or_another_model_are_no_replay(
 ) -> None:
     entry, file = entry_of(honest, plan()), tmp_path / "entry.json"
     write_submission(file, entry)
-    write_statement(place_of_statement(file), statement)
+    statement.write(place_of_statement(file))
     assert with_statement(check(entry), entry, file).answers.verified
     monkeypatch.setattr(attestation, "FEWEST_READ", K + 1)
     if len(honest) > K:

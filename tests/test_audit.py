@@ -112,7 +112,7 @@ def test_questions_on_one_image_stand_together() -> None:
     run, _ = misjudged()
     found = planned(run, n=120)
     group = {a.id: a.group for a in run.answer_sets}
-    order = [group[found.asked[item.code].document] for item in found.plan.items]
+    order = [group[found.shown_items[item.code].document] for item in found.plan.items]
     blocks = 1 + sum(a != b for a, b in pairwise(order))
     assert blocks == len(set(order))
 
@@ -121,7 +121,7 @@ def test_controls_are_known() -> None:
     run, _ = misjudged()
     closed = replace(run, answer_sets=tuple(replace(a, reference="Yes.") for a in run.answer_sets))
     found = planned(closed, n=80)
-    controls = {found.asked[item.code].answer: item.label for item in found.plan.items if item.id is None}
+    controls = {found.shown_items[item.code].answer: item.label for item in found.plan.items if item.id is None}
     assert controls == {"Yes.": 0, "no": 1}
 
 

@@ -52,8 +52,8 @@ def test_keys_label_and_one_file_comes_back(tmp_path: Path, open_page: Any) -> N
     # Another audit with as many answers does not find them, though files share what the browser keeps.
     other = make_plan(run, scores, detector="se", filter_name="exact", n=20)
     code = items[0].code
-    asked = {**other.asked, code: other.asked[code]._replace(answer="another")}
-    page.goto(write_plan(other._replace(asked=asked), tmp_path / "other", {})[1].as_uri())
+    items = {**other.shown_items, code: other.shown_items[code]._replace(answer="another")}
+    page.goto(write_plan(other._replace(shown_items=items), tmp_path / "other", {})[1].as_uri())
     assert ", 0 labelled" in page.locator("#place").inner_text()
     page.go_back()
     with page.expect_download(timeout=10_000) as download:

@@ -282,7 +282,7 @@ def test_the_schema_is_valid_json_schema() -> None:
             lambda s: s["clusterings"]["exact"]["aggregates"].update(
                 best=s["clusterings"]["exact"]["aggregates"]["se"]
             ),
-            "no such score",
+            "no such number",
         ),
     ],
 )

@@ -23,7 +23,7 @@ from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.export import as_model_index
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.submission import digest_of
-from hedge_tasks.leaderboard.units import of_run
+from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.kept_claims import measured_claims, score_kept_claims
 from hedge_tasks.measures.unit_table import UnitTable
@@ -238,7 +238,7 @@ def test_the_run_file_and_what_lies_beside_it_prove_the_claims(run: Run, submiss
         changed = copy.deepcopy(submission)
         claims_of(changed)["labels"][0] = 1 - claims_of(changed)["labels"][0]
         assert "documents[0].claims" in prove_run(changed, run).problems[0]
-    assert of_run(replace(run, path=None), texts=True) is None
+    assert claims_of_run(replace(run, path=None), texts=True) is None
 
 
 def test_the_page_of_an_entry_shows_them(submissions: dict[bool, Json], table: UnitTable, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hedge_tasks.leaderboard.chain import check_with_texts, prove_run
 from hedge_tasks.leaderboard.columns import columns_of
 from hedge_tasks.leaderboard.comparison import Counted, sum_pairs
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
-from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
+from hedge_tasks.leaderboard.suite import documents_in, metrics_of, suite_fields
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_measures import compare_documents, documents_of, estimate_of, numbers_of_run, sums_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
@@ -231,7 +231,7 @@ def matched(submission: Json) -> None:
     for metric in metrics_of(submission):
         if documents := documents_in(submission, metric):
             try:
-                submission["suite"][metric.name] = stated(metric, estimate_of(metric, documents))
+                submission["suite"][metric.name] = suite_fields(metric, estimate_of(metric, documents))
             except Exception:
                 continue
     submission["summary"] = summary_of(

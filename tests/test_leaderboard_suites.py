@@ -23,7 +23,7 @@ from hedge_tasks.evaluations.vope.objects import recheck_records, story_scores, 
 from hedge_tasks.leaderboard import check, make_submission
 from hedge_tasks.leaderboard.chain import prove_run
 from hedge_tasks.leaderboard.submission import aggregates_of, answer_set_of, digest_of, stored_scores, summary_of
-from hedge_tasks.leaderboard.suite import documents_in, metrics_of, stated
+from hedge_tasks.leaderboard.suite import documents_in, metrics_of, suite_fields
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_measures import estimate_of
 from hedge_tasks.runs.run_files import Run, read_run, save_run
@@ -182,7 +182,7 @@ def forged(submission: Json, change: Callable[[Json], None]) -> Json:
     other = copy.deepcopy(submission)
     change(other)
     for metric in metrics_of(other):
-        other["suite"][metric.name] = stated(metric, estimate_of(metric, documents_in(other, metric)))
+        other["suite"][metric.name] = suite_fields(metric, estimate_of(metric, documents_in(other, metric)))
     other["summary"] = summary_of([answer_set_of(document) for document in other["documents"]], other["documents"])
     for name, of in other["clusterings"].items():
         of["aggregates"] = aggregates_of(stored_scores(other, name))

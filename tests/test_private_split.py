@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attested import entry_of, plan, sampled, task
@@ -15,14 +17,17 @@ from hedge_tasks.data.manifests import Data, Digests, Manifest, read_manifest
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.leaderboard import write_submission
 from hedge_tasks.leaderboard.entries import read_entries
+from hedge_tasks.leaderboard.forgeries import honest_board
 from hedge_tasks.leaderboard.private_records import (
+    ALPHA,
     PrivateScores,
+    _is_lower_rate,
     place_of_scores,
     read_scores,
     with_private,
-    write_scores,
 )
 from hedge_tasks.leaderboard.private_split import split_manifest
+from hedge_tasks.leaderboard.schema import Summary
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.models import adapter_class
@@ -74,7 +79,7 @@ def test_an_entrys_model_is_scored_on_documents_it_has_not_seen(
     [shown] = read_entries(tmp_path, cache=tmp_path / "cache").entries
     assert shown.findings.private is not None
     assert shown.findings.private.part.verified
-    assert shown.findings.private.other == ()  # the same model, so that nothing is better by more than chance
+    assert shown.findings.private.better == ()  # the same model, so that nothing is better by more than chance
     assert "private documents" in shown.html
     there = shown.findings.private.aurocs["exact"]["radflag"]
     assert there.n == scores.summary.labelled
@@ -101,6 +106,63 @@ def test_an_entry_with_private_documents_is_refused(tmp_path: Path, capsys: pyte
     assert "private documents" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("labelled", "hallucinated", "named"),
+    [
+        (9, 9, False),  # too few to tell: two small samples differ so now and then
+        (60, 60, True),
+        (60, 20, False),
+    ],
+)
+def test_a_rate_is_compared_where_there_are_answers_enough(
+    tmp_path: Path, labelled: int, hallucinated: int, named: bool
+) -> None:
+    entry = honest_board().submission()
+    file = tmp_path / "entry.json"
+    rate = hallucinated / labelled
+    told = _scores_on(entry, documents=labelled, labelled=labelled, hallucinated=hallucinated, hallucination_rate=rate)
+    told.write(place_of_scores(file))
+    private = with_private(ValidationFindings(), entry, file).private
+    assert private is not None
+    assert private.part.verified
+    assert [text.partition(":")[0] for text in private.better] == ["hallucination rate"] * named
+
+
+def test_few_documents_of_any_split_are_no_remark() -> None:
+    """Rates of two samples of one model that are as large as a small board's hardly ever differ by more than chance."""
+    dice = random.Random(0)
+    entry = honest_board().submission()
+    remarks = 0
+    for _ in range(300):
+        documents = dice.sample(entry["documents"], 17)
+        here, there = documents[:8], documents[8:]
+        part = {**entry, "documents": here, "summary": _summary(here)}
+        remarks += _is_lower_rate(part, Summary.model_validate(_summary(there)), ALPHA)
+    assert remarks == 0
+
+
+def _summary(documents: list[Any]) -> dict[str, Any]:
+    labels = [document["label"] for document in documents if document["label"] is not None]
+    counts = {"documents": len(documents), "labelled": len(labels), "hallucinated": sum(labels), "declined": 0}
+    return {**counts, "hallucination_rate": sum(labels) / len(labels), "n_clean": 6, "n_noisy": 6}
+
+
+def _scores_on(entry: dict[str, Any], **summary: Any) -> PrivateScores:
+    told = {
+        "hedge_private": 1,
+        "submission": entry["digest"],
+        "task": entry["entry"]["task"],
+        "created": "2026",
+        "version": "1",
+        "engine": {"adapter": "hedge_tiny", "model": "m", "identity": "m", "dtype": None, "versions": {}},
+        "split": sha256_of([]),
+        "documents": 9,
+        "summary": {**entry["summary"], **summary},
+        "clusterings": {},
+    }
+    return PrivateScores.read({**told, "digest": sha256_of(told)})
+
+
 @pytest.mark.slow
 def test_numbers_that_are_better_than_on_private_documents_are_named(tmp_path: Path) -> None:
     model = adapter_class("hedge_tiny").create_from_arg_string("")
@@ -124,9 +186,9 @@ def test_numbers_that_are_better_than_on_private_documents_are_named(tmp_path: P
             "summary": summary,
             "clusterings": {"exact": {"se": there}},
         }
-        write_scores(place_of_scores(file), PrivateScores.read({**told, "digest": sha256_of(told)}))
+        PrivateScores.read({**told, "digest": sha256_of(told)}).write(place_of_scores(file))
         found = with_private(ValidationFindings(), entry, file).private
         assert found is not None
         assert found.part.verified
         assert found.aurocs["exact"]["se"].value == clear
-        assert [text.startswith("ROC-AUC of se (exact): 0.900 in the entry") for text in found.other] == [True] * named
+        assert [text.startswith("ROC-AUC of se (exact): 0.900 in the entry") for text in found.better] == [True] * named

@@ -49,8 +49,8 @@ _LONGEST = 20_000
 _OPPOSITE = {"yes": "no", "no": "yes"}
 
 
-class Asked(NamedTuple):
-    """The part of an item that a person sees. Neither score nor judge nor model is in it."""
+class ShownItem(NamedTuple):
+    """Fields of an item that a person sees; score, judge and model are hidden."""
 
     code: str
     question: str
@@ -64,12 +64,12 @@ class Planned(NamedTuple):
 
     Attributes:
         plan: as it is kept.
-        asked: by code.
+        shown_items: by code.
         widths: number of labels -> width of the 95 % interval to expect.
     """
 
     plan: AuditPlan
-    asked: Mapping[str, Asked]
+    shown_items: Mapping[str, ShownItem]
     widths: Mapping[int, float]
 
 
@@ -114,16 +114,18 @@ def make_plan(
     images = _images(sets) if whole else None
     strata, widths = _strata(run, scores, detector, n, purpose, against, images)
     units = np.arange(len(sets)) if images is None else images
-    drawn: list[int] = []
+    chosen_documents: list[int] = []
     for stratum, take in enumerate(strata.take):
-        chosen = chance.sample(np.unique(units[strata.of == stratum]).tolist(), take)
-        drawn += np.flatnonzero(np.isin(units, chosen)).tolist() if whole else chosen
-    controls = _controls([a for i, a in enumerate(sets) if i not in set(drawn)], math.ceil(_CONTROLS * n), chance)
+        chosen = chance.sample(np.unique(units[strata.stratum == stratum]).tolist(), take)
+        chosen_documents += np.flatnonzero(np.isin(units, chosen)).tolist() if whole else chosen
+    controls = _controls(
+        [a for i, a in enumerate(sets) if i not in set(chosen_documents)], math.ceil(_CONTROLS * n), chance
+    )
     entries: list[tuple[AnswerSet, str | None, int | None]] = [
-        *((sets[i], None, None) for i in drawn),
+        *((sets[i], None, None) for i in chosen_documents),
         *((answers, text, label) for answers, text, label in controls),
     ]
-    items, asked = [], {}
+    items, by_code = [], {}
     blocks: dict[str, int] = {}
     width = len(str(len(entries)))
     for i, (answers, text, label) in enumerate(_shuffled(entries, chance), start=1):
@@ -133,10 +135,10 @@ def make_plan(
         block = blocks.setdefault(_block(answers), len(blocks))
         share = tuple(range(raters)) if both or raters == 1 else (block % 2,)
         items.append(PlannedItem(code=code, id=None if label is not None else answers.id, label=label, raters=share))
-        shown = answers.baseline.text if text is None else text
+        text_shown = answers.baseline.text if text is None else text
         right = _cut(answers.reference) if reference and answers.reference else None
-        asked[code] = Asked(code, _cut(answers.question or ""), _cut(shown), right, answers.id)
-    sizes = [len(np.unique(units[strata.of == stratum])) for stratum in range(len(strata.titles))]
+        by_code[code] = ShownItem(code, _cut(answers.question or ""), _cut(text_shown), right, answers.id)
+    sizes = [len(np.unique(units[strata.stratum == stratum])) for stratum in range(len(strata.titles))]
     plan = AuditPlan(
         hedge_audit=FORMAT,
         task=run.task,
@@ -150,11 +152,11 @@ def make_plan(
             PlannedStratum(title=title, size=size, take=take)
             for title, size, take in zip(strata.titles, sizes, strata.take, strict=True)
         ),
-        documents={answers.id: int(stratum) for answers, stratum in zip(sets, strata.of, strict=True)},
+        documents={answers.id: int(stratum) for answers, stratum in zip(sets, strata.stratum, strict=True)},
         units={} if images is None else {a.id: image for a, image in zip(sets, images.tolist(), strict=True)},
         items=tuple(items),
     )
-    return Planned(plan, asked, widths)
+    return Planned(plan, by_code, widths)
 
 
 def _cut(text: str) -> str:
@@ -195,29 +197,29 @@ def _strata(
     """The strata of all documents; those without a score are one of their own, unless images are drawn whole."""
     values = [s[detector] for s in scores]
     others = [0.0 if against is None else s[against] for s in scores]
-    there = np.array([a is not None and b is not None for a, b in zip(values, others, strict=True)])
-    if not there.any():
+    has_score = np.array([a is not None and b is not None for a, b in zip(values, others, strict=True)])
+    if not has_score.any():
         raise ConfigError(f"no document has a score of {detector}")
     if images is not None:
-        return _strata_of_images(run, values, others if against is not None else None, there, images, n, purpose)
-    rest = int((~there).sum())
-    of_rest = min(rest, max(LEAST, round(0.5 * n * rest / len(there)))) if rest else 0
-    places = np.flatnonzero(there).tolist()
-    x, other = (np.array([of[i] for i in places], dtype=np.float64) for of in (values, others))
+        return _strata_of_images(run, values, others if against is not None else None, has_score, images, n, purpose)
+    n_without = int((~has_score).sum())
+    of_rest = min(n_without, max(LEAST, round(0.5 * n * n_without / len(has_score)))) if n_without else 0
+    places = np.flatnonzero(has_score).tolist()
+    x, other_scores = (np.array([column[i] for i in places], dtype=np.float64) for column in (values, others))
     judged = [run.answer_sets[i].label for i in places]
     basis = [basis_of(run.verdicts.get(run.answer_sets[i].id)) for i in places]
-    second = None if against is None else other
-    found = strata_of(x, judged, basis, n - of_rest, purpose=purpose, other=second)
+    second = None if against is None else other_scores
+    scored_strata = strata_of(x, judged, basis, n - of_rest, purpose=purpose, other=second)
     widths = {
         k: expected_width(x, judged, strata_of(x, judged, basis, k, purpose=purpose, other=second), purpose, second)
         for k in sorted({*WIDTHS, n})
         if k <= len(places)
     }
-    of = np.full(len(there), len(found.titles), dtype=np.int64)
-    of[there] = found.of
-    if not rest:
-        return Strata(of, found.titles, found.take), widths
-    return Strata(of, (*found.titles, "without a score"), (*found.take, of_rest)), widths
+    column = np.full(len(has_score), len(scored_strata.titles), dtype=np.int64)
+    column[has_score] = scored_strata.stratum
+    if not n_without:
+        return Strata(column, scored_strata.titles, scored_strata.take), widths
+    return Strata(column, (*scored_strata.titles, "without a score"), (*scored_strata.take, of_rest)), widths
 
 
 def _strata_of_images(
@@ -235,38 +237,38 @@ def _strata_of_images(
         x = np.array([math.nan if value is None else value for value in of], dtype=np.float64)
         return np.where(there, x, np.median(x[there]))
 
-    x, other = filled(values), None if others is None else filled(others)
+    x, other_scores = filled(values), None if others is None else filled(others)
     judged = [answers.label for answers in run.answer_sets]
     widths = {}
     for k in sorted({*WIDTHS, n}):
         if k > len(judged):
             continue
         try:
-            found = strata_of_images(x, judged, images, k, purpose=purpose, other=other)
+            strata = strata_of_images(x, judged, images, k, purpose=purpose, other=other_scores)
         except ConfigError:
             if k == n:
                 raise
             continue  # too few labels for whole images
-        widths[k] = expected_width(x, judged, found, purpose, other, images)
-    return strata_of_images(x, judged, images, n, purpose=purpose, other=other), widths
+        widths[k] = expected_width(x, judged, strata, purpose, other_scores, images)
+    return strata_of_images(x, judged, images, n, purpose=purpose, other=other_scores), widths
 
 
 def _controls(answers: Sequence[AnswerSet], n: int, chance: random.Random) -> list[tuple[AnswerSet, str, int]]:
-    """Answers that are right or wrong for certain: the reference itself, and the other of yes and no."""
-    known = [a for a in answers if a.reference and a.question]
-    chosen = chance.sample(known, min(n, len(known)))
-    found = []
-    for i, each in enumerate(chosen):
-        words = str(each.reference).strip().rstrip(".").casefold()
+    """Return answers with a certain label: the reference itself, or the opposite where it is yes or no."""
+    answerable = [a for a in answers if a.reference and a.question]
+    chosen = chance.sample(answerable, min(n, len(answerable)))
+    controls = []
+    for i, answer_set in enumerate(chosen):
+        words = str(answer_set.reference).strip().rstrip(".").casefold()
         wrong = _OPPOSITE.get(words) if i % 2 else None
-        found.append((each, str(each.reference), 0) if wrong is None else (each, wrong, 1))
-    return found
+        controls.append((answer_set, str(answer_set.reference), 0) if wrong is None else (answer_set, wrong, 1))
+    return controls
 
 
 def _shuffled(
     entries: Sequence[tuple[AnswerSet, str | None, int | None]], chance: random.Random
 ) -> list[tuple[AnswerSet, str | None, int | None]]:
-    """In random order, but the questions on one image together, which is then looked at once."""
+    """Return the entries in random order, questions on one image together."""
     groups: dict[str, list[tuple[AnswerSet, str | None, int | None]]] = {}
     for entry in entries:
         groups.setdefault(_block(entry[0]), []).append(entry)
@@ -292,7 +294,7 @@ def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[b
     files = [folder / "plan.json"]
     write_whole(files[0], plan.model_dump_json(indent=1) + "\n")
     for rater in sorted({rater for item in plan.items for rater in item.raters}):
-        share = [planned.asked[item.code] for item in plan.items if rater in item.raters]
+        share = [planned.shown_items[item.code] for item in plan.items if rater in item.raters]
         name = f"labels-{rater + 1}"
         page, table = folder / f"page-{rater + 1}.html", folder / f"{name}.csv"
         # Of the run the title says nothing.
@@ -309,9 +311,9 @@ def write_plan(planned: Planned, folder: Path, pictures: Mapping[str, Sequence[b
     return files
 
 
-def _texts(asked: Asked) -> dict[str, str]:
-    right = {} if asked.reference is None else {"Right answer, by the data set": asked.reference}
-    return {"Question": asked.question, "Answer to judge": asked.answer, **right}
+def _texts(item: ShownItem) -> dict[str, str]:
+    right = {} if item.reference is None else {"Right answer, by the data set": item.reference}
+    return {"Question": item.question, "Answer to judge": item.answer, **right}
 
 
 def _opened(file: bytes) -> object:

@@ -81,14 +81,14 @@ def write_review(
 
     source = (resources.files("hedge_tasks.audit") / "templates" / "review.html").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
-    shown = [
+    records = [
         {"id": i.id, "claim": i.claim, "texts": dict(i.texts), "images": [_data_url(image) for image in i.images]}
         for i in items
     ]
     # Browsers may keep the labels of all files in one place: these are of these records and of no others.
-    told = [title, *((item["id"], item["claim"], item["texts"]) for item in shown)]
-    store = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-    write_whole(path, template.render(title=title, store=store, items=shown, keys=keys, file=labels, code=code))
+    identity = [title, *((item["id"], item["claim"], item["texts"]) for item in records)]
+    store = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+    write_whole(path, template.render(title=title, store=store, items=records, keys=keys, file=labels, code=code))
 
 
 def _data_url(image: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,12 +30,12 @@ class Strata(NamedTuple):
     """Which documents are drawn alike.
 
     Attributes:
-        of: stratum of each document, shape `(n,)`.
+        stratum: of each document, shape `(n,)`.
         titles: of each stratum.
         take: documents to draw in each.
     """
 
-    of: IntArray
+    stratum: IntArray
     titles: tuple[str, ...]
     take: tuple[int, ...]
 
@@ -70,22 +70,13 @@ def strata_of(
     chances = np.array([_HALLUCINATED[label] for label in judged])
     weights = _weights(scores, chances, purpose, other)
     needs = np.sqrt(chances * (1 - chances)) * weights
-    cells = _cells(judged, basis, n)
-    of = np.zeros(len(scores), dtype=np.int64)
-    titles: list[str] = []
-    whole = float(needs.sum()) or 1.0
-    for title, here in cells.items():
-        labels = n * float(needs[here].sum()) / whole
-        parts = _parts(scores[here], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
-        for part in np.unique(parts):
-            of[here[parts == part]] = len(titles)
-            titles.append(title if parts.max() == 0 else f"{title}, score {part + 1} of {parts.max() + 1}")
-    sizes = np.bincount(of)
+    stratum, titles = _divided(_cells(judged, basis, n), scores, needs, n, "score")
+    sizes = np.bincount(stratum)
     least = (1.0 if purpose == "policy" else 0.5) if floor is None else floor
     if n < LEAST * len(sizes):
         raise ConfigError(f"--budget {n}: at least {LEAST * len(sizes)} labels are needed here")
-    spreads = np.sqrt(np.bincount(of, needs**2) / sizes)
-    return Strata(of, tuple(titles), tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=least)))
+    spreads = np.sqrt(np.bincount(stratum, needs**2) / sizes)
+    return Strata(stratum, titles, tuple(allocate(sizes.tolist(), spreads.tolist(), n, floor=least)))
 
 
 def strata_of_images(
@@ -111,61 +102,76 @@ def strata_of_images(
         raise unknown("purpose of an audit", purpose, PURPOSES)
     chances = np.array([_HALLUCINATED[label] for label in judged])
     needs = chances * (1 - chances) * _weights(scores, chances, purpose, other) ** 2
-    there = np.bincount(images)
+    n_documents = np.bincount(images)
     of_image = np.sqrt(np.bincount(images, needs))
     kinds = [{1: 0, None: 1, 0: 2}[label] for label in judged]
-    first = np.full(len(there), 2)
+    first = np.full(len(n_documents), 2)
     np.minimum.at(first, images, kinds)
-    of = np.zeros(len(there), dtype=np.int64)
-    titles: list[str] = []
-    whole = float(of_image.sum()) or 1.0
-    for kind, title in enumerate(("any judged hallucinated", "any without a label", "all judged supported")):
-        here = np.flatnonzero(first == kind)
-        if not len(here):
-            continue
-        labels = n / float(there.mean()) * float(of_image[here].sum()) / whole
-        parts = _parts(of_image[here], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
-        for part in np.unique(parts):
-            of[here[parts == part]] = len(titles)
-            titles.append(title if parts.max() == 0 else f"{title}, weight {part + 1} of {parts.max() + 1}")
-    sizes = np.bincount(of)
-    documents = np.bincount(of, there) / sizes
-    spreads = np.sqrt(np.bincount(of, of_image**2) / sizes / documents)
+    names = ("any judged hallucinated", "any without a label", "all judged supported")
+    cells = {name: np.flatnonzero(first == kind) for kind, name in enumerate(names) if (first == kind).any()}
+    stratum, titles = _divided(cells, of_image, of_image, n / float(n_documents.mean()), "weight")
+    sizes = np.bincount(stratum)
+    documents = np.bincount(stratum, n_documents) / sizes
+    spreads = np.sqrt(np.bincount(stratum, of_image**2) / sizes / documents)
     floor = 1.0 if purpose == "policy" else 0.5
 
-    def drawn(m: int) -> list[int]:
+    def allocation(m: int) -> list[int]:
         return allocate(sizes.tolist(), spreads.tolist(), m, floor=floor)
 
     low = int(np.minimum(sizes, LEAST).sum())
     if float((np.minimum(sizes, LEAST) * documents).sum()) > n:
         needed = math.ceil(float((np.minimum(sizes, LEAST) * documents).sum()))
         raise ConfigError(f"--budget {n}: about {needed} labels are needed here, where images are drawn whole")
-    high = max(low, min(n, len(there)))
+    high = max(low, min(n, len(n_documents)))
     while low < high:  # as many images as the labels are enough for
         middle = (low + high + 1) // 2
-        fits = float(np.dot(drawn(middle), documents)) <= n + 0.5
+        fits = float(np.dot(allocation(middle), documents)) <= n + 0.5
         low, high = (middle, high) if fits else (low, middle - 1)
-    return Strata(of[images], tuple(titles), tuple(drawn(low)))
+    return Strata(stratum[images], titles, tuple(allocation(low)))
+
+
+def _divided(
+    cells: Mapping[str, IntArray], values: FloatArray, needs: FloatArray, n: float, word: str
+) -> tuple[IntArray, tuple[str, ...]]:
+    """The stratum of each unit, and the titles of the strata: parts of the cells by the value of their members.
+
+    Args:
+        cells: by title, numbers of units.
+        values: that a cell is divided by, shape `(units,)`.
+        needs: how many labels each unit needs, beside the others, shape `(units,)`.
+        n: labels in all.
+        word: for the value, in titles.
+    """
+    stratum = np.zeros(len(values), dtype=np.int64)
+    titles: list[str] = []
+    whole = float(needs.sum()) or 1.0
+    for title, members in cells.items():
+        labels = n * float(needs[members].sum()) / whole
+        parts = _parts(values[members], int(min(_MOST_PARTS, max(1, labels // _PER_STRATUM))))
+        for part in np.unique(parts):
+            stratum[members[parts == part]] = len(titles)
+            titles.append(title if parts.max() == 0 else f"{title}, {word} {part + 1} of {parts.max() + 1}")
+    return stratum, tuple(titles)
 
 
 def _cells(judged: Sequence[int | None], basis: Sequence[str], n: int) -> dict[str, IntArray]:
     """Documents by the judge's label and its basis; rare bases of a label are one cell."""
     names = {1: "judged hallucinated", 0: "judged supported", None: "without a label"}
     labels = [names[label] for label in judged]
-    found: dict[str, IntArray] = {}
+    cells: dict[str, IntArray] = {}
     for label in dict.fromkeys(labels):
-        here = np.array([i for i, own in enumerate(labels) if own == label])
-        codes = codes_of([basis[i] for i in here], len(here), "basis")
+        members = np.array([i for i, own in enumerate(labels) if own == label])
+        codes = codes_of([basis[i] for i in members], len(members), "basis")
         sizes = np.bincount(codes)
         enough = sizes * n >= _PER_STRATUM * len(judged) if n else sizes > 0
-        kept = [code for code in range(len(sizes)) if enough[code]]
-        rest = here[~np.isin(codes, kept)]
-        for code in kept:
-            of = here[codes == code]
-            found[f"{label} ({basis[int(of[0])]})" if basis[int(of[0])] else label] = of
-        if len(rest):
-            found[f"{label} (other)" if kept else label] = rest
-    return found
+        common = [code for code in range(len(sizes)) if enough[code]]
+        rare = members[~np.isin(codes, common)]
+        for code in common:
+            cell = members[codes == code]
+            cells[f"{label} ({basis[int(cell[0])]})" if basis[int(cell[0])] else label] = cell
+        if len(rare):
+            cells[f"{label} (other)" if common else label] = rare
+    return cells
 
 
 def _parts(scores: FloatArray, n: int) -> IntArray:
@@ -236,9 +242,9 @@ def expected_width(
         effects = _effects(scores, chances)
         effects = effects if other is None else effects - _effects(other, chances)
     variances = chances * (1 - chances) * effects**2
-    of = strata.of
+    stratum_of_unit = strata.stratum
     if images is not None:
-        of = of[np.unique(images, return_index=True)[1]]
-    sizes, take = np.bincount(of), np.array(strata.take)
-    means = np.bincount(strata.of, variances) / sizes
+        stratum_of_unit = stratum_of_unit[np.unique(images, return_index=True)[1]]
+    sizes, take = np.bincount(stratum_of_unit), np.array(strata.take)
+    means = np.bincount(strata.stratum, variances) / sizes
     return 2 * quantile_of(0.95) * math.sqrt(float((sizes**2 * (1 - take / sizes) * means / take).sum()))

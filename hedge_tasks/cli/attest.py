@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io import options
     from hedge_tasks.io.progress import progress
+    from hedge_tasks.io.signatures import sign
     from hedge_tasks.leaderboard import read_submission
     from hedge_tasks.leaderboard.attestation import (
         NAMESPACE,
@@ -52,11 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         picked,
         place_of_statement,
         statement_of,
-        write_statement,
     )
     from hedge_tasks.leaderboard.attestation_draws import read_again
     from hedge_tasks.leaderboard.repository import committed_at
-    from hedge_tasks.leaderboard.signatures import sign
     from hedge_tasks.lmms.manifests import load_task
     from hedge_tasks.models import adapter_class
 
@@ -77,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     documents = list(progress(steps, name="Reading again", unit="document", total=len(ids)))
     statement = statement_of(submission, beacon, engine, documents, created=datetime.now(UTC).isoformat())
     out = arguments.out or place_of_statement(arguments.submission)
-    write_statement(out, statement)
+    statement.write(out)
     signature = None if arguments.sign is None else sign(out, arguments.sign, NAMESPACE)
     facts = {
         "statement": str(out),
@@ -108,10 +107,10 @@ def _load(arguments: argparse.Namespace) -> tuple[Any, Any]:
 def _private(arguments: argparse.Namespace) -> int:
     """Score an entry's model on private documents."""
     from hedge_tasks.data.manifests import read_manifest
+    from hedge_tasks.io.signatures import sign
     from hedge_tasks.leaderboard import read_submission
-    from hedge_tasks.leaderboard.private_records import NAMESPACE, place_of_scores, write_scores
+    from hedge_tasks.leaderboard.private_records import NAMESPACE, place_of_scores
     from hedge_tasks.leaderboard.private_split import private_scores
-    from hedge_tasks.leaderboard.signatures import sign
     from hedge_tasks.lmms.manifests import load_task
     from hedge_tasks.models import adapter_class
     from hedge_tasks.numbers import PERCENT, THREE_DIGITS, format_value
@@ -124,7 +123,7 @@ def _private(arguments: argparse.Namespace) -> int:
     created = datetime.now(UTC).isoformat()
     scores = private_scores(model, task, submission, private, engine, created=created)
     out = arguments.out or place_of_scores(arguments.submission)
-    write_scores(out, scores)
+    scores.write(out)
     if arguments.sign is not None:
         sign(out, arguments.sign, NAMESPACE)
     rates = [summary["hallucination_rate"] for summary in (submission["summary"], scores.summary.model_dump())]

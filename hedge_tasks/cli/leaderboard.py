@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,11 @@ def add(commands: Parser) -> None:
         action=argparse.BooleanOptionalAction,
         help="put questions, references and answers into it, so that labels and clusters can be computed again "
         "(default: where the task's licence allows it)",
+    )
+    making.add_argument(
+        "--announce",
+        action="store_true",
+        help="write only what a signed run has signed (HEDGE_SIGN_KEY): merged first, it keeps copies from the place",
     )
     add_task(making)
     checking = command(
@@ -105,12 +111,15 @@ def init(arguments: argparse.Namespace) -> int:
 def submit(arguments: argparse.Namespace) -> int:
     from hedge_tasks.leaderboard import make_submission, write_submission
     from hedge_tasks.leaderboard.audits import whose
+    from hedge_tasks.leaderboard.owners import ANNOUNCEMENT
     from hedge_tasks.leaderboard.repository import commands_for, place_of
 
     run = chosen_run(arguments)
     entry = {key: getattr(arguments, key) for key in ("name", "url", "note", "weights", "parameters", "texts")}
     submission = make_submission(run, **entry)
     out = place_of(arguments.out, submission)
+    if arguments.announce:
+        return _announce(arguments, submission, out.with_suffix(ANNOUNCEMENT))
     write_submission(out, submission)
     texts = "texts" in submission["documents"][0]
     commands = commands_for(out, submission)
@@ -140,23 +149,44 @@ def submit(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _announce(arguments: argparse.Namespace, submission: Mapping[str, Any], out: Path) -> int:
+    """Write what announces an entry, and nothing of the entry itself."""
+    from hedge_tasks.leaderboard.owners import announcement_of, write_announcement
+    from hedge_tasks.leaderboard.repository import commands_for
+
+    announcement = announcement_of(submission)
+    write_announcement(out, announcement)
+    commands = commands_for(out, submission)
+    facts = {"announcement": str(out), "key": announcement.fingerprint, "commands": commands}
+    lines = [f"{out}: {announcement.in_words}; submit the entry once this is merged", "The pull request:"]
+    show(arguments, facts, "\n".join([*lines, *(f"  {line}" for line in commands)]))
+    return 0
+
+
 def validate(arguments: argparse.Namespace) -> int:
     from hedge_tasks.errors import DataError
     from hedge_tasks.io.progress import progress
     from hedge_tasks.leaderboard import ValidationFindings, check, read_submission
     from hedge_tasks.leaderboard.attestation import with_statement
+    from hedge_tasks.leaderboard.owners import ANNOUNCEMENT, read_announcement
 
     options = options_of(arguments)
     findings_by_path: dict[str, ValidationFindings] = {}
+    announcements: dict[str, str] = {}
     for path in progress(arguments.submissions, name="Checking", unit="entry"):
         try:
+            if path.suffix == ANNOUNCEMENT:
+                announcements[str(path)] = read_announcement(path).in_words
+                continue
             submission = read_submission(path)
             findings = check(submission, **options)
             findings_by_path[str(path)] = with_statement(findings, submission, path, arguments.signers)
         except DataError as error:
             findings_by_path[str(path)] = ValidationFindings((str(error),))
-    text = "\n".join(line for path, findings in findings_by_path.items() for line in lines_of(path, findings))
-    show(arguments, {path: facts_of(findings) for path, findings in findings_by_path.items()}, text)
+    lines = [line for path, findings in findings_by_path.items() for line in lines_of(path, findings)]
+    lines += [f"{path}: announces an entry, {by}" for path, by in announcements.items()]
+    facts = {path: facts_of(findings) for path, findings in findings_by_path.items()}
+    show(arguments, {**facts, **{path: {"announces": by} for path, by in announcements.items()}}, "\n".join(lines))
     return PROBLEMS_FOUND if any(findings.problems for findings in findings_by_path.values()) else 0
 
 
@@ -178,6 +208,7 @@ def facts_of(findings: ValidationFindings) -> dict[str, Any]:
         "claims": findings.claims,
         "audit": findings.audit,
         "answers": findings.answers,
+        "owner": findings.owner,
     }
 
 
@@ -200,6 +231,7 @@ def lines_of(path: str, findings: ValidationFindings) -> list[str]:
     }
     for what, part in parts.items():
         lines.append(f"  {what}: {'recomputed' if part.verified else 'self-reported'} ({part.reason})")
+    lines += [f"  owner: {findings.owner.reason}"]
     lines += [f"  answers: {'replayed' if findings.answers.verified else 'self-reported'} ({findings.answers.reason})"]
     for name, detectors in findings.detectors.items():
         reported = [detector for detector, part in detectors.items() if not part.verified]

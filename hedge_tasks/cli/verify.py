@@ -83,8 +83,10 @@ def _prove(arguments: argparse.Namespace) -> int:
 
 def _facts(file: Path, repair: bool) -> dict[str, Any]:
     from hedge_tasks.errors import DataError
+    from hedge_tasks.io.signatures import can_check
     from hedge_tasks.runs.integrity import inspect, is_run_file
     from hedge_tasks.runs.run_files import read_run
+    from hedge_tasks.runs.signed_runs import signature_faults, signed_run_of, statement_faults
 
     try:
         if not is_run_file(file):
@@ -93,9 +95,16 @@ def _facts(file: Path, repair: bool) -> dict[str, Any]:
         if inspection.problems:
             return _damaged(inspection, repair)
         read = read_run(file)
+        signed = signed_run_of(read.settings)
     except DataError as error:
         return {"problems": [str(error)]}
-    return {"documents": len(read.answer_sets), "sha256": inspection.digest, "problems": []}
+    facts = {"documents": len(read.answer_sets), "sha256": inspection.digest}
+    if signed is None:
+        return {**facts, "signed": None, "problems": []}
+    of_run = (read.task, read.model, read.created, read.settings, read.answer_sets)
+    problems = [f"{file}: {fault}" for fault in (*statement_faults(signed, *of_run), *signature_faults(signed))]
+    checked = "" if can_check() else ", which ssh-keygen is missing to check"
+    return {**facts, "signed": f"{signed.in_words}{checked}", "problems": problems}
 
 
 def _damaged(inspection: Inspection, repair: bool) -> dict[str, Any]:
@@ -109,18 +118,21 @@ def _damaged(inspection: Inspection, repair: bool) -> dict[str, Any]:
     return {**facts, "documents": len(repaired.run.answer_sets), **lost}
 
 
-def _text(file: str, facts: dict[str, Any]) -> str:
-    if not facts["problems"]:
-        return f"{file}: sound, {facts['documents']} documents, sha256:{facts['sha256']}"
-    problems = facts["problems"]
-    lines = [f"{file}: damaged", *(f"  {problem}" for problem in problems[:_LISTED])]
-    lines += [f"  and {len(problems) - _LISTED} more"] if len(problems) > _LISTED else []
-    if "original" in facts:
-        lost = "an unknown number of" if facts["lost"] is None else facts["lost"]
-        ids = facts["lost_ids"][:_LISTED]
-        named = f": {', '.join(ids)}" + (", ..." if len(facts["lost_ids"]) > _LISTED else "") if ids else ""
-        lines.append(f"  repaired: {facts['documents']} documents are kept, {lost} are gone{named}")
-        lines.append(f"  the damaged file is {facts['original']}")
-    elif "documents" in facts:
-        lines.append(f"  {facts['documents']} documents are sound; --repair keeps them")
+def _text(file: str, about: dict[str, Any]) -> str:
+    from hedge_tasks.runs.signed_runs import UNSIGNED
+
+    if not about["problems"]:
+        owner = about["signed"] or UNSIGNED
+        return f"{file}: sound, {about['documents']} documents, sha256:{about['sha256']}; {owner}"
+    problems = about["problems"]
+    more = [f"  and {len(problems) - _LISTED} more"] if len(problems) > _LISTED else []
+    lines = [f"{file}: damaged", *(f"  {problem}" for problem in problems[:_LISTED]), *more]
+    if "original" in about:
+        lost = "an unknown number of" if about["lost"] is None else about["lost"]
+        ids = about["lost_ids"][:_LISTED]
+        named = f": {', '.join(ids)}" + (", ..." if len(about["lost_ids"]) > _LISTED else "") if ids else ""
+        lines.append(f"  repaired: {about['documents']} documents are kept, {lost} are gone{named}")
+        lines.append(f"  the damaged file is {about['original']}")
+    elif "documents" in about and "sha256" not in about:  # damaged, and not only signed for another run
+        lines.append(f"  {about['documents']} documents are sound; --repair keeps them")
     return "\n".join(lines)

@@ -52,6 +52,11 @@ def parse_object(line: bytes, where: str) -> Mapping[str, Any]:
     return fields
 
 
+def canonical(value: Any) -> bytes:
+    """A JSON value in one form, for digests and signatures: sorted keys, no blanks, non-ASCII characters escaped."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+
+
 def seal(record: Mapping[str, Any], *, ensure_ascii: bool = False) -> bytes:
     """A record as a line with its checksum, line end included. The record has at least one field."""
     body = clean(json.dumps(record, ensure_ascii=ensure_ascii)).encode()[:-1]

@@ -17,11 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks import __version__
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
+from hedge_tasks.io.signatures import signer_of
 from hedge_tasks.leaderboard.attestation_records import (
     FORMAT,
     Attestation,
@@ -33,7 +32,7 @@ from hedge_tasks.leaderboard.attestation_records import (
 from hedge_tasks.leaderboard.attestation_tests import outcomes_of, verdict_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.repository import committed_at
-from hedge_tasks.leaderboard.signatures import signer_of
+from hedge_tasks.leaderboard.stated import MOST_FAULTS
 from hedge_tasks.leaderboard.submission import sha256_of
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.numbers import PERCENT, format_value
@@ -51,14 +50,13 @@ ENDING = ".attestation"
 """Of a statement's file, in place of the entry's `.json`."""
 
 _LARGEST = 64 << 20
-_MOST = 20
 _CLOSE = 1e-6
 _RANDOMNESS = re.compile(r"(?:(?P<round>[1-9]\d{0,15}):)?(?P<value>[0-9a-f]{64})")
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
 def beacon_of(value: str) -> Beacon:
-    """The beacon that somebody gives.
+    """Parse a beacon from the command line.
 
     Args:
         value: ROUND:RANDOMNESS of drand's network quicknet, or the randomness alone.
@@ -70,9 +68,9 @@ def beacon_of(value: str) -> Beacon:
         >>> beacon_of("1000:" + "ab" * 32).time
         1692806364
     """
-    found = _RANDOMNESS.fullmatch(value.strip().lower())
-    if found is not None:
-        return Beacon(value=found["value"], round=int(found["round"]) if found["round"] else None)
+    match = _RANDOMNESS.fullmatch(value.strip().lower())
+    if match is not None:
+        return Beacon(value=match["value"], round=int(match["round"]) if match["round"] else None)
     if _COMMIT.fullmatch(value.strip().lower()):
         raise ConfigError(
             f"beacon: {value!r} looks like a commit's hash, which whoever writes the commit can choose; give "
@@ -82,7 +80,7 @@ def beacon_of(value: str) -> Beacon:
 
 
 def check_beacon(beacon: Beacon, committed: int | None) -> None:
-    """See to it that nobody could know the beacon before the entry was there.
+    """Check that nobody could know the beacon before the entry was committed.
 
     Args:
         beacon: public randomness.
@@ -99,7 +97,7 @@ def check_beacon(beacon: Beacon, committed: int | None) -> None:
 
 
 def picked(beacon: Beacon, digest: str, ids: Sequence[str], k: int) -> list[str]:
-    """The documents that a beacon picks of an entry, `k` of them or all, by hash of (beacon, submission, document).
+    """Return the ids of the `k` documents that a beacon picks, by hash of (beacon, submission, document).
 
     Args:
         beacon: public randomness.
@@ -107,12 +105,12 @@ def picked(beacon: Beacon, digest: str, ids: Sequence[str], k: int) -> list[str]
         ids: of all its documents.
         k: how many.
     """
-    return sorted(ids, key=lambda id: (_place(beacon, digest, id), id))[:k]
+    return sorted(ids, key=lambda id: (_hash_with_beacon(beacon, digest, id), id))[:k]
 
 
-def _place(beacon: Beacon, digest: str, id: str) -> str:
-    told = json.dumps(["hedge attest", beacon.value, digest, id], ensure_ascii=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+def _hash_with_beacon(beacon: Beacon, digest: str, id: str) -> str:
+    text = json.dumps(["hedge attest", beacon.value, digest, id], ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def detects(documents: int, forged: int, k: int) -> float:
@@ -143,27 +141,15 @@ def statement_of(
         created: time, ISO 8601.
     """
     tests = _tests(submission, documents, beacon, engine)
-    told = {
+    fields = {
         "hedge_attestation": FORMAT,
-        "submission": submission["digest"],
-        "task": submission["entry"]["task"],
-        "created": created,
-        "version": __version__,
         "beacon": beacon.model_dump(),
         "documents_of_entry": len(submission["documents"]),
-        "engine": engine.model_dump(),
         "documents": [document.model_dump() for document in documents],
-        "tests": {name: one.model_dump() for name, one in tests.items()},
+        "tests": {name: test.model_dump() for name, test in tests.items()},
         "verdict": verdict_of(tests),
     }
-    content = json.loads(json.dumps(told, allow_nan=False))
-    return Attestation.read({**content, "digest": sha256_of(content)})
-
-
-def write_statement(path: Path, statement: Attestation) -> None:
-    """Write a statement as a whole or not at all."""
-    content = statement.model_dump(mode="json")
-    write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
+    return Attestation.sealed(submission, engine, created, fields)
 
 
 def read_statement(path: Path) -> Attestation:
@@ -182,13 +168,13 @@ def place_of_statement(entry: Path) -> Path:
 
 def statement_faults(statement: Attestation, submission: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with a statement on this entry: digests, documents, and numbers that do not follow."""
-    return list(islice(_faults(statement, submission), _MOST))
+    return list(islice(_faults(statement, submission), MOST_FAULTS))
 
 
 def with_statement(
     findings: ValidationFindings, submission: Mapping[str, Any], entry: Path, signers: Path | None = None
 ) -> ValidationFindings:
-    """Findings on an entry with what the statement beside it says of its answers.
+    """Return an entry's findings with what the statement beside it says of its answers.
 
     Args:
         findings: of its validation.
@@ -213,18 +199,18 @@ def with_statement(
     if signers is not None and signer is None:
         return replace(findings, answers=PartStatus(False, "nobody known here has signed the statement beside it"))
     by = f"signed by {signer}" if signer else "unsigned"
-    told = f"{in_words(statement)}; {by}"
+    summary = f"{in_words(statement)}; {by}"
     if statement.verdict == "contradicted":
         return replace(
             findings,
-            answers=PartStatus(False, f"contradicted: {told}"),
-            set_aside=(*findings.set_aside, f"its answers are not its model's by the attestation: {told}"),
+            answers=PartStatus(False, f"contradicted: {summary}"),
+            set_aside=(*findings.set_aside, f"its answers are not its model's by the attestation: {summary}"),
         )
-    return replace(findings, answers=PartStatus(statement.verdict == "replayed", told))
+    return replace(findings, answers=PartStatus(statement.verdict == "replayed", summary))
 
 
 def with_signed_audit(findings: ValidationFindings, entry: Path, signers: Path | None) -> ValidationFindings:
-    """Findings on an entry with whether somebody known here vouches for the experts of its audit.
+    """Return an entry's findings with whether a known key vouches for the experts of its audit.
 
     The signature is of the entry's file, in the namespace `AUDIT`: `ssh-keygen -Y sign -n hedge-audit -f KEY ENTRY`.
     Without it the numbers against experts are shown, and rank nobody.
@@ -241,13 +227,14 @@ def with_signed_audit(findings: ValidationFindings, entry: Path, signers: Path |
 
 def in_words(statement: Attestation) -> str:
     """The outcome of a statement in a line: the test that contradicts, or how much was read again."""
-    wrong = [f"{name}: {one.reason}" for name, one in statement.tests.items() if one.state == "contradicted"]
-    k, of = len(statement.documents), statement.documents_of_entry
-    how = f"{k} of {of} documents read again by {statement.engine.adapter}, {statement.engine.dtype or 'dtype unknown'}"
+    wrong = [f"{name}: {test.reason}" for name, test in statement.tests.items() if test.state == "contradicted"]
+    k, n_documents = len(statement.documents), statement.documents_of_entry
+    engine = statement.engine
+    how = f"{k} of {n_documents} documents read again by {engine.adapter}, {engine.dtype or 'dtype unknown'}"
     if wrong:
         return f"{how}; {wrong[0]}"[:400]
-    met = format_value(detects(of, max(of // 10, 1), k), PERCENT)
-    chance = f" ({max(of // 10, 1)} forged ones would be among them with {met})"
+    met = format_value(detects(n_documents, max(n_documents // 10, 1), k), PERCENT)
+    chance = f" ({max(n_documents // 10, 1)} forged ones would be among them with {met})"
     return how + chance + ("" if statement.verdict == "replayed" else "; that is too little to tell")
 
 
@@ -261,14 +248,14 @@ def _faults(statement: Attestation, submission: Mapping[str, Any]) -> Iterator[s
         return
     if statement.task != submission["entry"]["task"]:
         yield f"task: {statement.task!r}, but the entry is of {submission['entry']['task']!r}"
-    of = {document["id"]: document for document in submission["documents"]}
-    if statement.documents_of_entry != len(of):
-        yield f"documents_of_entry: {statement.documents_of_entry}, but the entry has {len(of)}"
-    asked = picked(statement.beacon, submission["digest"], list(of), len(statement.documents))
-    if [document.id for document in statement.documents] != asked:
+    by_id = {document["id"]: document for document in submission["documents"]}
+    if statement.documents_of_entry != len(by_id):
+        yield f"documents_of_entry: {statement.documents_of_entry}, but the entry has {len(by_id)}"
+    picked_ids = picked(statement.beacon, submission["digest"], list(by_id), len(statement.documents))
+    if [document.id for document in statement.documents] != picked_ids:
         yield "documents: not those that the beacon picks"
         return
-    wrong = [fault for document in statement.documents for fault in _document_faults(document, of[document.id])]
+    wrong = [fault for document in statement.documents for fault in _document_faults(document, by_id[document.id])]
     yield from wrong
     if wrong:
         return
@@ -276,30 +263,32 @@ def _faults(statement: Attestation, submission: Mapping[str, Any]) -> Iterator[s
     for name in tests.keys() | statement.tests.keys():
         if name not in tests or name not in statement.tests:
             yield f"tests.{name[:80]}: {'is missing' if name in tests else 'no such test'}"
-        elif not _same(tests[name], statement.tests[name]):
-            stated, computed = statement.tests[name].state, tests[name].state
-            yield f"tests.{name}: its numbers do not follow (stated {stated}, computed {computed})"
+        elif not _is_same_test(tests[name], statement.tests[name]):
+            stated_state, computed = statement.tests[name].state, tests[name].state
+            yield f"tests.{name}: its numbers do not follow (stated {stated_state}, computed {computed})"
     if (verdict := verdict_of(tests)) != statement.verdict:
         yield f"verdict: stated {statement.verdict!r}, computed {verdict!r}"
 
 
 def _doubts(statement: Attestation, submission: Mapping[str, Any], entry: Path) -> list[str]:
     """Why a statement that holds in itself says nothing of this entry."""
-    found = []
-    k, of = len(statement.documents), statement.documents_of_entry
-    if k < min(FEWEST_READ, of):
-        found.append(f"{k} of {of} documents were read again, and at least {min(FEWEST_READ, of)} have to be")
+    doubts = []
+    k, n_documents = len(statement.documents), statement.documents_of_entry
+    if k < min(FEWEST_READ, n_documents):
+        doubts.append(
+            f"{k} of {n_documents} documents were read again, and at least {min(FEWEST_READ, n_documents)} have to be"
+        )
     if any(not sum(map(len, document.fresh.values())) for document in statement.documents):
-        found.append(
+        doubts.append(
             "no answer was drawn beside those that were read again, so that nothing tells the engine's rounding"
         )
     merged = committed_at(entry)
     if statement.beacon.time is not None and merged is not None and statement.beacon.time <= merged:
-        found.append("its beacon was public before the entry came in, which could choose the documents")
-    asked, said = (_bare(text) for text in (statement.engine.model, str(submission["entry"]["model"])))
-    if asked and said and asked not in said and said not in asked:
-        found.append(f"another model read the answers: {statement.engine.model[:100]}")
-    return found
+        doubts.append("its beacon was public before the entry came in, which could choose the documents")
+    replayed_by, stated_model = (_bare(text) for text in (statement.engine.model, str(submission["entry"]["model"])))
+    if replayed_by and stated_model and replayed_by not in stated_model and stated_model not in replayed_by:
+        doubts.append(f"another model read the answers: {statement.engine.model[:100]}")
+    return doubts
 
 
 def _bare(model: str) -> str:
@@ -307,17 +296,17 @@ def _bare(model: str) -> str:
     return "".join(c for c in model.split(" (")[0].rstrip("/").rpartition("/")[2].casefold() if c.isalnum())
 
 
-def _document_faults(found: AttestedDocument, document: Mapping[str, Any]) -> Iterator[str]:
-    place, n = f"documents: {found.id[:80]!r}", len(document["logprobs"])
+def _document_faults(attested: AttestedDocument, document: Mapping[str, Any]) -> Iterator[str]:
+    place, n = f"documents: {attested.id[:80]!r}", len(document["logprobs"])
     for name in ("texts", "logprobs", "n_tokens", "end_logprobs", "margins", "equal"):
-        if len(getattr(found, name)) != n:
-            yield f"{place}.{name}: {len(getattr(found, name))} for {n} answers"
-    if "texts" in document and list(found.texts) != [text_digest(text) for text in document["texts"]["answers"]]:
+        if len(getattr(attested, name)) != n:
+            yield f"{place}.{name}: {len(getattr(attested, name))} for {n} answers"
+    if "texts" in document and list(attested.texts) != [text_digest(text) for text in document["texts"]["answers"]]:
         yield f"{place}.texts: not the answers of the entry"
 
 
-def _same(ours: ReplayTest, theirs: ReplayTest) -> bool:
-    """Equal but for the rounding of other machines, of which no verdict may depend."""
+def _is_same_test(ours: ReplayTest, theirs: ReplayTest) -> bool:
+    """Whether two tests agree, apart from rounding on other machines."""
     numbers = [(getattr(ours, name), getattr(theirs, name)) for name in ("statistic", "allowed", "p_value")]
     close = all(
         a is b or (a is not None and b is not None and abs(a - b) <= _CLOSE * max(1, abs(a))) for a, b in numbers
@@ -328,5 +317,5 @@ def _same(ours: ReplayTest, theirs: ReplayTest) -> bool:
 def _tests(
     submission: Mapping[str, Any], documents: Sequence[AttestedDocument], beacon: Beacon, engine: Engine
 ) -> dict[str, ReplayTest]:
-    seed = int(_place(beacon, submission["digest"], "permutations")[:16], 16)
+    seed = int(_hash_with_beacon(beacon, submission["digest"], "permutations")[:16], 16)
     return outcomes_of(submission, documents, dtype=engine.dtype, seed=seed)

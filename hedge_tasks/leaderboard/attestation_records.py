@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
+from hedge_tasks import __version__
+from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.records import AtLeastOne, Count, Items, Name, Objects, Record, Share
 from hedge_tasks.leaderboard.schema import Digest, LogProbability, NamedSha256, ShortText
+from hedge_tasks.leaderboard.submission import sha256_of
 
 FORMAT = 1
 _QUICKNET = (1_692_803_367, 3)
@@ -111,18 +117,45 @@ class ReplayTest(Record):
     n: Count
 
 
-class Attestation(Record):
-    """That an entry's answers are its model's, or not. Written by `hedge attest`, read by the leaderboard."""
+class EntryStatement(Record):
+    """A statement on an entry that `hedge attest` writes into a file beside it.
 
-    hedge_attestation: Literal[1]
+    Attributes:
+        digest: of everything else.
+        submission: digest of the entry.
+        task: of the entry.
+        created: time, ISO 8601.
+        version: of this package.
+        engine: the model as it was loaded.
+    """
+
     digest: NamedSha256
     submission: NamedSha256
     task: Name
     created: Annotated[str, Field(max_length=40)]
     version: Annotated[str, Field(max_length=40)]
+    engine: Engine
+
+    @classmethod
+    def sealed(cls, submission: Mapping[str, Any], engine: Engine, created: str, fields: Mapping[str, Any]) -> Self:
+        """The statement on an entry with these further fields, and its digest."""
+        about = {"submission": submission["digest"], "task": submission["entry"]["task"], "created": created}
+        content = {**about, "version": __version__, "engine": engine.model_dump(), **fields}
+        content = json.loads(json.dumps(content, allow_nan=False))
+        return cls.read({**content, "digest": sha256_of(content)})
+
+    def write(self, path: Path) -> None:
+        """Write the statement as a whole or not at all."""
+        content = self.model_dump(mode="json")
+        write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
+
+
+class Attestation(EntryStatement):
+    """That an entry's answers are its model's, or not. Read by the leaderboard."""
+
+    hedge_attestation: Literal[1]
     beacon: Beacon
     documents_of_entry: AtLeastOne
-    engine: Engine
     documents: Annotated[Items[AttestedDocument], Field(min_length=1)]
     tests: Objects[ReplayTest]
     verdict: Verdict

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hedge_tasks.data.answers import Answer
 from hedge_tasks.leaderboard.attestation_records import AttestedDocument, FreshDraw, ReplayTest, Verdict
+from hedge_tasks.leaderboard.stated import has_texts, logprob_in, present, recorded_decoding
 from hedge_tasks.leaderboard.submission import answer_set_of
 from hedge_tasks.numbers import Format, count_of
 from hedge_tasks.statistics.draws import verdict_on
@@ -66,13 +67,13 @@ class _Case:
 
     stated: Sequence[Answer]
     n_clean: int
-    found: AttestedDocument
+    attested: AttestedDocument
 
 
 def outcomes_of(
     submission: Mapping[str, Any], documents: Sequence[AttestedDocument], *, dtype: str | None, seed: int
 ) -> dict[str, ReplayTest]:
-    """Every test of a statement, by name.
+    """Run every test of a statement; return the outcomes by name.
 
     Args:
         submission: the entry.
@@ -80,17 +81,17 @@ def outcomes_of(
         dtype: of the weights.
         seed: of the permutations.
     """
-    of = {document["id"]: document for document in submission["documents"]}
-    sets = {found.id: answer_set_of(of[found.id]) for found in documents}
-    cases = [_Case(sets[found.id].answers, len(sets[found.id].clean), found) for found in documents]
+    by_id = {document["id"]: document for document in submission["documents"]}
+    sets = {attested.id: answer_set_of(by_id[attested.id]) for attested in documents}
+    cases = [_Case(sets[attested.id].answers, len(sets[attested.id].clean), attested) for attested in documents]
     rng = np.random.default_rng(seed)
     tests = {LOGPROBS: _logprobs(cases, dtype)}
-    here, known = _sampled_here(submission), any(one is not None for case in cases for one in case.found.margins)
-    if here or known:
+    sampled_here, has_margins = _sampled_here(submission), _has_margins(cases)
+    if sampled_here or has_margins:
         tests[SEEDS] = _seeds(cases, dtype, _temperatures(submission))
-    if not here:
-        tests[AGAIN] = _again(cases)
-    if not here and known and tests[SEEDS].state == "contradicted":
+    if not sampled_here:
+        tests[AGAIN] = _same_seeds(cases)
+    if not sampled_here and has_margins and tests[SEEDS].state == "contradicted":
         # Somebody else's engine may have chosen the tokens: then it is the one to be asked.
         reason = f"{tests[SEEDS].reason}; the entry does not say that this package chose its tokens"
         tests[SEEDS] = tests[SEEDS].replaced(state="not met", reason=reason)
@@ -109,36 +110,44 @@ def verdict_of(tests: Mapping[str, ReplayTest]) -> Verdict:
     Answers are replayed where nothing contradicts it, and both that the model finds them as likely as stated (or gives
     the like, where it tells no log-probabilities) and that they are draws, by their seeds or beside others, was tested.
     """
-    states = {name: one.state for name, one in tests.items()}
+    states = {name: test.state for name, test in tests.items()}
     if "contradicted" in states.values():
         return "contradicted"
     if "not met" in states.values():
         return "not verifiable"
-    drawn = any(states.get(name) == "holds" for name in (SEEDS, AGAIN, CLEAN, LIKELY))
+    are_draws = any(states.get(name) == "holds" for name in (SEEDS, AGAIN, CLEAN, LIKELY))
     theirs = states[LOGPROBS] == "holds" or (states[CLEAN] == "holds" and states[BASELINE] == "holds")
-    return "replayed" if drawn and theirs else "not verifiable"
+    return "replayed" if are_draws and theirs else "not verifiable"
 
 
 # --- answers one by one -----------------------------------------------------------------------------------------------
 
 
 def _logprobs(cases: Sequence[_Case], dtype: str | None) -> ReplayTest:
-    """Stated log-probabilities against those that the model finds."""
-    fresh = [draw for case in cases for of in case.found.fresh.values() for draw in of]
-    honest = [_deviation_of_fresh(draw) for draw in fresh if draw.logprob is not None]
-    tolerance = _tolerance(ROUNDING, dtype, [one for one in honest if one is not None and math.isfinite(one)])
+    """Compare the stated log-probabilities with those that the model computes."""
+    honest = [_deviation_of_fresh(draw) for draw in _fresh_draws(cases) if draw.logprob is not None]
+    tolerance = _tolerance(ROUNDING, dtype, [value for value in present(honest) if math.isfinite(value)])
     deviations: list[list[float | None]] = [[], []]
     for case in cases:
-        found = case.found
-        triples = zip(case.stated, found.logprobs, found.n_tokens, found.end_logprobs, strict=True)
-        for i, (stated, logprob, n, end) in enumerate(triples):
-            told = (stated.mean_logprob, stated.n_tokens, stated.end_logprob)
-            deviations[i > 0].append(_deviation(told, (_number(logprob), n, _number(end))))
-    if all(one is None for of in deviations for one in of):
-        return _nothing("there are no log-probabilities to compare")
+        attested = case.attested
+        triples = zip(case.stated, attested.logprobs, attested.n_tokens, attested.end_logprobs, strict=True)
+        for i, (answer, logprob, n, end) in enumerate(triples):
+            triple = (answer.mean_logprob, answer.n_tokens, answer.end_logprob)
+            deviations[i > 0].append(_deviation(triple, (logprob_in(logprob), n, logprob_in(end))))
+    if all(value is None for group in deviations for value in group):
+        return _untestable("there are no log-probabilities to compare")
     # Where drawing again gives the same, no token can be ambiguous.
-    exact = any(one is not None for case in cases for one in case.found.margins)
-    return _counted(deviations, honest, tolerance, "nats a token from what the model finds", exact=exact)
+    reason = "nats a token from what the model finds"
+    return _counted(deviations, honest, tolerance, reason, exact=_has_margins(cases))
+
+
+def _fresh_draws(cases: Sequence[_Case]) -> list[FreshDraw]:
+    return [draw for case in cases for draws in case.attested.fresh.values() for draw in draws]
+
+
+def _has_margins(cases: Sequence[_Case]) -> bool:
+    """Whether the engine says what the seeds choose."""
+    return any(margin is not None for case in cases for margin in case.attested.margins)
 
 
 def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float, float]) -> ReplayTest:
@@ -147,33 +156,33 @@ def _seeds(cases: Sequence[_Case], dtype: str | None, temperatures: tuple[float,
     honest = [
         None if draw.margin is None else draw.margin * (at[kind] or 1.0)
         for case in cases
-        for kind, of in case.found.fresh.items()
-        for draw in of
+        for kind, group in case.attested.fresh.items()
+        for draw in group
     ]
-    known = [one for one in honest if one is not None]
-    tolerance = _tolerance(MARGINS, dtype, [one for one in known if one <= _range(MARGINS, dtype)[1]])
+    tolerance = _tolerance(MARGINS, dtype, present(honest))
     margins: list[list[float | None]] = [[], []]
     for case in cases:
-        for i, (margin, equal) in enumerate(zip(case.found.margins, case.found.equal, strict=True)):
+        for i, (margin, equal) in enumerate(zip(case.attested.margins, case.attested.equal, strict=True)):
             own = 0.0 if equal else None if margin is None else margin * ((temperatures[i > 0]) or 1.0)
             margins[i > 0].append(own)
-    if all(one is None for of in margins for one in of):
-        return _nothing("the engine does not tell what seeds choose")
+    if all(value is None for group in margins for value in group):
+        return _untestable("the engine does not tell what seeds choose")
     return _counted(margins, honest, tolerance, "nats behind what their seed chooses", exact=True)
 
 
-def _again(cases: Sequence[_Case]) -> ReplayTest:
+def _same_seeds(cases: Sequence[_Case]) -> ReplayTest:
     """Whether somebody else's engine gives the answers again, where it is bit-stable.
 
     Another machine or version may choose other tokens for the same seeds, so that nothing is contradicted.
     """
-    honest = [draw.equal for case in cases for of in case.found.fresh.values() for draw in of if draw.equal is not None]
-    ours = [one for case in cases for one in case.found.equal if one is not None]
+    honest = present(draw.equal for draw in _fresh_draws(cases))
+    ours = present(equal for case in cases for equal in case.attested.equal)
     if not honest or not ours:
-        return _nothing("the engine takes no seeds")
+        return _untestable("the engine takes no seeds")
     unequal, off = honest.count(False), ours.count(False)
     if unequal > (1 - _STABLE) * len(honest):
-        return _nothing(f"the engine is not bit-stable: of {len(honest)} answers {unequal} are others when drawn twice")
+        unstable = f"of {len(honest)} answers {unequal} are others when drawn twice"
+        return _untestable(f"the engine is not bit-stable: {unstable}")
     allowed = _quantile(len(ours), (unequal + 1) / (len(honest) + 2))
     return ReplayTest(
         state="holds" if off <= allowed else "not met",
@@ -193,7 +202,7 @@ def _counted(
     *,
     exact: bool,
 ) -> ReplayTest:
-    """Answers beyond a tolerance, of the baseline and of draws, against how many of honest ones would be.
+    """Compare how many answers are beyond a tolerance with how many honest ones would be.
 
     A text may be written in other tokens than those that were drawn: as many may be off as honest answers are, by what
     was drawn for the statement. Baseline answers decide labels: of them none may be, unless honest ones were.
@@ -205,19 +214,19 @@ def _counted(
         what: is measured, for people.
         exact: whether of draws, too, none may be off, unless honest ones were.
     """
-    beyond = sum(one is not None and one > tolerance for one in honest)
-    told = [one for one in honest if one is not None]
-    rate = beyond / len(told) if told else 0.0
-    rates = (rate, rate if exact else (beyond + 1) / (len(told) + 2))
+    known_honest = present(honest)
+    beyond = sum(value > tolerance for value in known_honest)
+    rate = beyond / len(known_honest) if known_honest else 0.0
+    rates = (rate, rate if exact else (beyond + 1) / (len(known_honest) + 2))
     off, allowed, n, wrong = 0, 0, 0, False
-    for of, rate in zip(values, rates, strict=True):
-        known = [one for one in of if one is not None]
-        mine, most = sum(one > tolerance for one in known), _quantile(len(known), rate)
-        off, allowed, n, wrong = off + mine, allowed + most, n + len(known), wrong or mine > most
+    for group, rate in zip(values, rates, strict=True):
+        known_values = present(group)
+        mine, most = sum(value > tolerance for value in known_values), _quantile(len(known_values), rate)
+        off, allowed, n, wrong = off + mine, allowed + most, n + len(known_values), wrong or mine > most
     reason = f"{off} of {count_of(n, 'answer')} more than {tolerance:g} {what}"
     return ReplayTest(
         state="contradicted" if wrong else "holds",
-        reason=f"{reason}; {allowed} may be, as of {len(told)} drawn for this statement {beyond} are",
+        reason=f"{reason}; {allowed} may be, as of {len(known_honest)} drawn for this statement {beyond} are",
         statistic=float(off),
         allowed=tolerance,
         p_value=None,
@@ -226,7 +235,7 @@ def _counted(
 
 
 def _quantile(n: int, rate: float) -> int:
-    """Most of `n` that are off with at least `LEVEL`, where each is with this rate."""
+    """Return how many of `n` answers may be off at `LEVEL`, if each is off with this rate."""
     from scipy.special import bdtr
 
     most = 0
@@ -235,25 +244,26 @@ def _quantile(n: int, rate: float) -> int:
     return most
 
 
-def _deviation(stated: tuple[Any, Any, Any], found: tuple[Any, Any, Any]) -> float | None:
-    """Largest difference of mean and end; infinite where the tokens are others, None where nothing is stated."""
-    if stated[0] is None or found[0] is None:
+def _deviation(stated: tuple[Any, Any, Any], reading: tuple[Any, Any, Any]) -> float | None:
+    """Return the largest difference of mean and end log-probability: infinite for other tokens, None without."""
+    if stated[0] is None or reading[0] is None:
         return None
-    if stated[1] is not None and found[1] is not None and stated[1] != found[1]:
+    if stated[1] is not None and reading[1] is not None and stated[1] != reading[1]:
         return math.inf
-    ends = [abs(stated[2] - found[2])] if None not in (stated[2], found[2]) else []
+    ends = [abs(stated[2] - reading[2])] if None not in (stated[2], reading[2]) else []
     # Two impossible answers do not differ; nan is more than any tolerance.
-    apart = [0.0 if stated[0] == found[0] else abs(stated[0] - found[0]), *ends]
-    return max((math.inf if math.isnan(one) else one for one in apart), default=0.0)
+    apart = [0.0 if stated[0] == reading[0] else abs(stated[0] - reading[0]), *ends]
+    return max((math.inf if math.isnan(gap) else gap for gap in apart), default=0.0)
 
 
 def _deviation_of_fresh(draw: FreshDraw) -> float | None:
-    drawn = (_number(draw.logprob), draw.n_tokens, _number(draw.end_logprob))
-    return _deviation(drawn, (_number(draw.reread), draw.reread_n_tokens, _number(draw.reread_end)))
+    return _deviation(
+        _stated_by_draw(draw), (logprob_in(draw.reread), draw.reread_n_tokens, logprob_in(draw.reread_end))
+    )
 
 
-def _number(told: float | str | None) -> float | None:
-    return -math.inf if told == "-inf" else told  # type: ignore[return-value]
+def _stated_by_draw(draw: FreshDraw) -> tuple[float | None, int | None, float | None]:
+    return logprob_in(draw.logprob), draw.n_tokens, logprob_in(draw.end_logprob)
 
 
 def _range(table: Mapping[str, tuple[float, float]], dtype: str | None) -> tuple[float, float]:
@@ -262,21 +272,19 @@ def _range(table: Mapping[str, tuple[float, float]], dtype: str | None) -> tuple
 
 def _tolerance(table: Mapping[str, tuple[float, float]], dtype: str | None, honest: Sequence[float]) -> float:
     least, most = _range(table, dtype)
-    inside = [one for one in honest if one <= most]
+    inside = [value for value in honest if value <= most]
     return min(max(least, FACTOR * max(inside, default=0.0)), most)
 
 
 def _sampled_here(submission: Mapping[str, Any]) -> bool:
     """Whether the entry states that this package chose the tokens, so that seeds say which."""
-    sampled = submission["settings"].get("sampled")
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    return isinstance(decoding, Mapping) and decoding.get("sampled_here") is True
+    return recorded_decoding(submission["settings"]).get("sampled_here") is True
 
 
 def _temperatures(submission: Mapping[str, Any]) -> tuple[float, float]:
     sampling = submission["settings"].get("sampling") or {}
-    told = (sampling.get("baseline_temperature", 0.1), sampling.get("temperature", 1.0))
-    baseline, draws = (float(one) if isinstance(one, (int, float)) else 1.0 for one in told)
+    settings = (sampling.get("baseline_temperature", 0.1), sampling.get("temperature", 1.0))
+    baseline, draws = (float(value) if isinstance(value, (int, float)) else 1.0 for value in settings)
     return baseline, draws
 
 
@@ -286,30 +294,28 @@ def _temperatures(submission: Mapping[str, Any]) -> tuple[float, float]:
 def _draws(submission: Mapping[str, Any], cases: Sequence[_Case]) -> ReplayTest:
     """Whether clean answers come as often as their log-probabilities say: of all documents where their texts are in the
     submission, else of those that were picked."""
-    if all("texts" in document for document in submission["documents"]):
+    if has_texts(submission):
         clean = [answer_set_of(document).clean for document in submission["documents"]]
     else:
         clean = [_with_digests(case)[1 : 1 + case.n_clean] for case in cases]
-    sampled = submission["settings"].get("sampled")
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    found = verdict_on(clean, decoding if isinstance(decoding, Mapping) else {}, LEVEL)
-    if found.state == "not verifiable":
-        return _nothing(found.reason or "")
-    told = [_REPEATS(one) for one in (found.repeats, found.expected) if one is not None]
-    repeats = "{} repeats of an answer, {} expected".format(*told) if len(told) == 2 else ""
+    verdict = verdict_on(clean, recorded_decoding(submission["settings"]), LEVEL)
+    if verdict.state == "not verifiable":
+        return _untestable(verdict.reason or "")
+    counts = [_REPEATS(count) for count in (verdict.repeats, verdict.expected) if count is not None]
+    repeats = "{} repeats of an answer, {} expected".format(*counts) if len(counts) == 2 else ""
     return ReplayTest(
-        state="contradicted" if found.state == "contradicted" else "holds",
-        reason=found.reason or repeats,
-        statistic=found.t,
+        state="contradicted" if verdict.state == "contradicted" else "holds",
+        reason=verdict.reason or repeats,
+        statistic=verdict.t,
         allowed=None,
-        p_value=found.p_value,
-        n=found.documents,
+        p_value=verdict.p_value,
+        n=verdict.documents,
     )
 
 
 def _with_digests(case: _Case) -> tuple[Answer, ...]:
     """The stated answers with digests for their texts: enough to see which are equal."""
-    return tuple(replace(answer, text=text) for answer, text in zip(case.stated, case.found.texts, strict=True))
+    return tuple(replace(answer, text=text) for answer, text in zip(case.stated, case.attested.texts, strict=True))
 
 
 # --- beside answers that are drawn anew -------------------------------------------------------------------------------
@@ -334,9 +340,9 @@ class _Share:
 def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) -> ReplayTest:
     """A permutation test whose permutations stay within documents; large is suspicious."""
     if not documents:
-        return _nothing("nothing was drawn anew that could tell")
-    if sum(FEWEST_REPEATS if one.repeats is None else one.repeats for one in documents) < FEWEST_REPEATS:
-        return _nothing("answers hardly ever repeat")
+        return _untestable("nothing was drawn anew that could tell")
+    if sum(FEWEST_REPEATS if share.repeats is None else share.repeats for share in documents) < FEWEST_REPEATS:
+        return _untestable("answers hardly ever repeat")
     total = np.sum([document.statistic(rng, PERMUTATIONS + 1) for document in documents], axis=0)
     # Sums in another order differ in their last digits.
     p_value = float(np.mean(total >= total[0] - 1e-9))
@@ -351,18 +357,18 @@ def _permuted(documents: Sequence[_Share], rng: np.random.Generator, what: str) 
 
 
 def _baselines(cases: Sequence[_Case]) -> list[_Share]:
-    """A baseline answer that few of those drawn anew equal, where these equal each other."""
-    found = []
+    """Test whether few baseline answers drawn anew equal the entry's, although they equal each other."""
+    shares = []
     for case in cases:
-        fresh = [draw.text for draw in case.found.fresh.get("baseline", ())]
+        fresh = [draw.text for draw in case.attested.fresh.get("baseline", ())]
         if fresh:
-            texts = [case.found.texts[0], *fresh]
+            texts = [case.attested.texts[0], *fresh]
             alike = _equal(texts)
-            found.append(_Share(_drawn_place(-alike.sum(axis=1)), _repeats(alike)))
-    return found
+            shares.append(_Share(_random_place(-alike.sum(axis=1)), _repeats(alike)))
+    return shares
 
 
-def _drawn_place(values: Array) -> Statistic:
+def _random_place(values: Array) -> Statistic:
     """A value at a place that any of the values might have had; the first is the entry's."""
 
     def statistic(rng: np.random.Generator, n: int) -> Array:
@@ -374,28 +380,26 @@ def _drawn_place(values: Array) -> Statistic:
 
 
 def _clean(cases: Sequence[_Case]) -> list[_Share]:
-    found = []
+    shares = []
     for case in cases:
-        ours, fresh = case.found.texts[1 : 1 + case.n_clean], [d.text for d in case.found.fresh.get("clean", ())]
+        ours, fresh = case.attested.texts[1 : 1 + case.n_clean], [d.text for d in case.attested.fresh.get("clean", ())]
         if min(len(ours), len(fresh)) > 1:
             alike = _equal([*ours, *fresh])
-            found.append(_Share(_two_samples(len(ours), alike), _repeats(alike)))
-    return found
+            shares.append(_Share(_two_samples(len(ours), alike), _repeats(alike)))
+    return shares
 
 
 def _likelihoods(cases: Sequence[_Case]) -> list[_Share]:
-    """The same by log-probability: draws that were chosen, or made at another temperature, are as likely as others."""
-    found = []
+    """Compare log-probabilities of clean answers with those drawn anew: chosen draws would differ."""
+    shares = []
     for case in cases:
         ours = [_total(a.mean_logprob, a.n_tokens, a.end_logprob) for a in case.stated[1 : 1 + case.n_clean]]
-        fresh = [
-            _total(_number(d.logprob), d.n_tokens, _number(d.end_logprob)) for d in case.found.fresh.get("clean", ())
-        ]
-        known = [[one for one in of if one is not None and math.isfinite(one)] for of in (ours, fresh)]
-        if min(map(len, known)) > 1:
-            values = np.array([*known[0], *known[1]])
-            found.append(_Share(_two_samples(len(known[0]), -np.abs(values[:, None] - values[None, :]))))
-    return found
+        fresh = [_total(*_stated_by_draw(draw)) for draw in case.attested.fresh.get("clean", ())]
+        finite = [[value for value in present(values) if math.isfinite(value)] for values in (ours, fresh)]
+        if min(map(len, finite)) > 1:
+            values = np.array([*finite[0], *finite[1]])
+            shares.append(_Share(_two_samples(len(finite[0]), -np.abs(values[:, None] - values[None, :]))))
+    return shares
 
 
 def _total(mean: float | None, n: int | None, end: float | None) -> float | None:
@@ -407,7 +411,7 @@ def _equal(texts: Sequence[str]) -> Array:
 
 
 def _repeats(alike: Array) -> int:
-    """Pairs of equal answers."""
+    """Number of pairs of equal answers."""
     return round((alike.sum() - np.trace(alike)) / 2)
 
 
@@ -437,16 +441,16 @@ def _sums(a: Array, b: Array, kernel: Array) -> Array:
 
 def _noisy(cases: Sequence[_Case]) -> list[_Share]:
     """Of each noisy picture the entry's answer and one drawn anew, which may change places."""
-    found = []
+    shares = []
     for ours, fresh in map(_noisy_pairs, cases):
         if len(ours) > 1:
             kernel = _equal([*ours, *fresh])
-            found.append(_Share(_swapped(len(ours), kernel - np.diag(np.diag(kernel))), _repeats(kernel)))
-    return found
+            shares.append(_Share(_swapped(len(ours), kernel - np.diag(np.diag(kernel))), _repeats(kernel)))
+    return shares
 
 
 def _noisy_pairs(case: _Case) -> tuple[list[str], list[str]]:
-    ours, fresh = list(case.found.texts[1 + case.n_clean :]), [d.text for d in case.found.fresh.get("noisy", ())]
+    ours, fresh = list(case.attested.texts[1 + case.n_clean :]), [d.text for d in case.attested.fresh.get("noisy", ())]
     return (ours, fresh) if len(ours) == len(fresh) else ([], [])
 
 
@@ -469,14 +473,14 @@ def _signs(rng: np.random.Generator, times: int, n: int) -> Array:
 
 
 def _copies(cases: Sequence[_Case]) -> list[_Share]:
-    """Noisy answers that are among the entry's clean ones more often than those drawn anew."""
-    found = []
+    """Test whether noisy answers are among the clean ones more often than noisy answers drawn anew."""
+    shares = []
     for case in cases:
-        clean = case.found.texts[1 : 1 + case.n_clean]
-        ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in of]) for of in _noisy_pairs(case))
+        clean = case.attested.texts[1 : 1 + case.n_clean]
+        ours, fresh = (np.array([clean.count(t) / max(len(clean), 1) for t in texts]) for texts in _noisy_pairs(case))
         if len(ours) and len(clean):
-            found.append(_Share(_swapped_sum(ours - fresh)))
-    return found
+            shares.append(_Share(_swapped_sum(ours - fresh)))
+    return shares
 
 
 def _swapped_sum(differences: Array) -> Statistic:
@@ -487,5 +491,5 @@ def _swapped_sum(differences: Array) -> Statistic:
     return statistic
 
 
-def _nothing(reason: str) -> ReplayTest:
+def _untestable(reason: str) -> ReplayTest:
     return ReplayTest(state="not verifiable", reason=reason[:500], statistic=None, allowed=None, p_value=None, n=0)

@@ -65,7 +65,7 @@ def _side(columns: EntryColumns, kind: str, clustering: str, name: str) -> _Side
 
 
 def _labels(side: _Side, ids: IntArray, groups: IntArray) -> tuple[FloatArray, Verified]:
-    """Scores of some documents, and what experts and the judge say of them."""
+    """Return the scores of some documents, and the labels of experts and of the judge."""
     at = np.searchsorted(side.columns.ids, ids)
     judged = [label if label in (0, 1) else None for label in side.columns.labels[at].tolist()]
     labels = side.experts.verified(at.tolist(), judged, groups.tolist())

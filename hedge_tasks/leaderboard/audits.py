@@ -7,7 +7,7 @@ word: it says who they are in roles and numbers, and names nobody.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,6 +15,7 @@ from hedge_tasks.adjudication.designed import ExpertAudit, ExpertLabels
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores, detectors_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, interval_in, number_fields, rounded
 from hedge_tasks.measures.audited import auroc_by_experts, rate_by_experts
 from hedge_tasks.numbers import THREE_DIGITS, Number
 from hedge_tasks.statistics.agreement import cohen_kappa
@@ -23,11 +24,7 @@ from hedge_tasks.statistics.verified import Audited
 MOST_LABELS = 4000
 """Of a stratum: every two of its labels are looked at."""
 
-_MOST = 20
-DECIMALS = 6
-_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
 _TWO, _KAPPA = 2, (0.1, 0.5)
-_NUMBERS = ("value", "stderr", "low", "high", "run_low", "run_high")
 
 
 def record_of(
@@ -39,7 +36,7 @@ def record_of(
         audit: of the run.
         answer_sets, scores: of the documents, as the submission states them; scores by clustering.
     """
-    kappa = None if audit.kappa is None or audit.kappa.value is None else round(audit.kappa.value, DECIMALS)
+    kappa = None if audit.kappa is None else rounded(audit.kappa.value)
     return {
         "by": audit.by,
         "people": audit.raters,
@@ -70,53 +67,54 @@ def check_audit(
         return None, [f"documents[].audit: of {has} documents, but there is no audit"] if has else []
     if has < len(documents):
         return None, [f"audit: {has} of {len(documents)} documents say their stratum"]
-    stated = submission["audit"]
+    record = submission["audit"]
     units = [document["audit"].get("unit") for document in documents]
     if None in units and set(units) != {None}:
         return None, ["documents[].audit.unit: of some documents only"]
     pairs = {(unit, document["audit"]["stratum"]) for unit, document in zip(units, documents, strict=True)}
     if None not in units and len(pairs) > len(set(units)):
         return None, ["documents[].audit.unit: one is in two strata"]
-    if any(document["audit"]["stratum"] >= len(stated["strata"]) for document in documents):
+    if any(document["audit"]["stratum"] >= len(record["strata"]) for document in documents):
         return None, ["documents[].audit.stratum: there is no such stratum"]
-    if told := _people_fault(submission):
-        return None, [told]
+    if fault := _people_fault(submission):
+        return None, [fault]
     audit = audit_of(submission)
-    if (found := _strata(audit)) != list(stated["strata"]):
-        return None, [f"audit.strata: stated {stated['strata']}, counted {found}"[:300]]
-    large = [one["title"] for one in found if one["labelled"] > MOST_LABELS]
+    if (strata := _strata(audit)) != list(record["strata"]):
+        return None, [f"audit.strata: stated {record['strata']}, counted {strata}"[:300]]
+    large = [stratum["title"] for stratum in strata if stratum["labelled"] > MOST_LABELS]
     if large:
         return None, [f"audit.strata: more than {MOST_LABELS} labels in one, which nobody can check"]
-    wrong = list(islice(_differences(_numbers(answer_sets, scores, audit), stated), _MOST))
+    numbers = _numbers(answer_sets, scores, audit)
+    wrong = list(islice(differences("audit", numbers, {key: record[key] for key in numbers}), MOST_FAULTS))
     reason = "numbers computed again from the labels of experts; that experts gave them no file can show"
     return PartStatus(False, reason), wrong
 
 
 def _people_fault(submission: Mapping[str, Any]) -> str | None:
     """How many labelled, and how well two of them agree, as what they said tells it."""
-    stated = submission["audit"]
-    said = [document["audit"]["said"] for document in submission["documents"]]
-    if stated["people"] < (most := max(map(len, said))):
-        return f"audit.people: stated {stated['people']}, but {most} labelled one document"
-    both = [one for one in said if len(one) == _TWO]
-    if not both or stated["kappa"] is None:
+    audit = submission["audit"]
+    opinions = [document["audit"]["said"] for document in submission["documents"]]
+    if audit["people"] < (most := max(map(len, opinions))):
+        return f"audit.people: stated {audit['people']}, but {most} labelled one document"
+    both = [labels for labels in opinions if len(labels) == _TWO]
+    if not both or audit["kappa"] is None:
         return None
-    ours = cohen_kappa([one[0] for one in both], [one[1] for one in both]).value
+    ours = cohen_kappa([labels[0] for labels in both], [labels[1] for labels in both]).value
     # Who said which is not in it, and labels that are left out count there; of more people it is that of one pair.
-    if ours is not None and abs(ours - stated["kappa"]) > _KAPPA[stated["people"] > _TWO]:
-        return f"audit.kappa: stated {stated['kappa']}, of what is in it {THREE_DIGITS(ours)}"
+    if ours is not None and abs(ours - audit["kappa"]) > _KAPPA[audit["people"] > _TWO]:
+        return f"audit.kappa: stated {audit['kappa']}, of what is in it {THREE_DIGITS(ours)}"
     return None
 
 
 def audit_of(submission: Mapping[str, Any]) -> ExpertAudit:
     """Return a submission's audit as commands have it."""
-    documents, stated = submission["documents"], submission["audit"]
+    documents, audit = submission["documents"], submission["audit"]
     return ExpertAudit(
-        tuple(one["title"] for one in stated["strata"]),
+        tuple(stratum["title"] for stratum in audit["strata"]),
         {document["id"]: document["audit"]["stratum"] for document in documents},
-        {document["id"]: tuple(of) for document in documents if (of := document["audit"]["said"])},
-        stated["people"],
-        by=stated["by"],
+        {document["id"]: tuple(labels) for document in documents if (labels := document["audit"]["said"])},
+        audit["people"],
+        by=audit["by"],
         units={d["id"]: unit for d in documents if (unit := d["audit"].get("unit")) is not None},
     )
 
@@ -125,9 +123,11 @@ def labels_of(submission: Mapping[str, Any]) -> ExpertLabels | None:
     """Return what experts said beside the documents, in their order."""
     if "audit" not in submission:
         return None
-    of = [document["audit"] for document in submission["documents"]]
-    units = None if of[0].get("unit") is None else tuple(one["unit"] for one in of)
-    return ExpertLabels(tuple(one["stratum"] for one in of), tuple(tuple(one["said"]) for one in of), units)
+    records = [document["audit"] for document in submission["documents"]]
+    units = None if records[0].get("unit") is None else tuple(record["unit"] for record in records)
+    return ExpertLabels(
+        tuple(record["stratum"] for record in records), tuple(tuple(record["said"]) for record in records), units
+    )
 
 
 def audited_number(content: Mapping[str, Any], clustering: str | None, name: str) -> Number | None:
@@ -139,19 +139,17 @@ def audited_number(content: Mapping[str, Any], clustering: str | None, name: str
         name: of the detector or the rate.
     """
     audit = content.get("audit")
-    of = {} if audit is None else audit["rates"] if clustering is None else audit["aggregates"].get(clustering, {})
-    if (stated := of.get(name)) is None:
+    numbers = {} if audit is None else audit["rates"] if clustering is None else audit["aggregates"].get(clustering, {})
+    if (fields := numbers.get(name)) is None:
         return None
-    ends = {name: (stated[f"{name}low"], stated[f"{name}high"]) for name in ("", "run_")}
-    intervals = {name: None if None in pair else pair for name, pair in ends.items()}
     return Audited(
-        stated["value"],
-        stated["stderr"],
-        intervals[""],
-        stated["n"],
-        reason=stated["reason"],
-        n_labels=stated["n_labels"],
-        run_interval=intervals["run_"],
+        fields["value"],
+        fields["stderr"],
+        interval_in(fields),
+        fields["n"],
+        reason=fields["reason"],
+        n_labels=fields["n_labels"],
+        run_interval=interval_in(fields, "run_"),
     )
 
 
@@ -160,7 +158,7 @@ def whose(content: Mapping[str, Any]) -> str | None:
     audit = content.get("audit")
     if audit is None:
         return None
-    labels = sum(one["labelled"] for one in audit["strata"])
+    labels = sum(stratum["labelled"] for stratum in audit["strata"])
     people = audit["by"] or ("1 person" if audit["people"] == 1 else f"{audit['people']} people")
     return f"{labels} labels by {people}"
 
@@ -175,35 +173,22 @@ def _numbers(
 ) -> dict[str, Any]:
     rate = rate_by_experts(answer_sets, audit)
     return {
-        "aggregates": {name: _aurocs(of, audit) for name, of in scores.items()},
-        "rates": {"hallucination_rate": _stated(rate)},
+        "aggregates": {name: _aurocs(documents_scores, audit) for name, documents_scores in scores.items()},
+        "rates": {"hallucination_rate": _audited_fields(rate)},
     }
 
 
 def _aurocs(scores: Sequence[Scores], audit: ExpertAudit) -> dict[str, Any]:
-    return {name: _stated(auroc_by_experts(scores, name, audit)) for name in detectors_of(scores)}
+    return {name: _audited_fields(auroc_by_experts(scores, name, audit)) for name in detectors_of(scores)}
 
 
-def _stated(number: Number) -> dict[str, Any]:
-    own = number.run_interval if isinstance(number, Audited) else None
-    ends = (*(number.interval or (None, None)), *(own or (None, None)))
-    values = dict(zip(_NUMBERS, (number.value, number.stderr, *ends), strict=True))
-    labels = number.n_labels if isinstance(number, Audited) else 0
-    rounded = {key: None if value is None else round(value, DECIMALS) for key, value in values.items()}
-    return {**rounded, "n": number.n, "n_labels": labels, "reason": number.reason}
-
-
-def _differences(computed: Mapping[str, Any], stated: Mapping[str, Any], place: str = "audit") -> Iterator[str]:
-    """Yield places where what is stated is not what was computed."""
-    for key, ours in computed.items():
-        theirs = stated.get(key)
-        if isinstance(ours, Mapping):
-            theirs = theirs if isinstance(theirs, Mapping) else {}
-            if more := theirs.keys() - ours.keys():
-                yield f"{place}.{key}.{min(more)[:80]}: no such number"
-            yield from _differences(ours, theirs, f"{place}.{key}")
-        elif isinstance(ours, float) and isinstance(theirs, (int, float)):
-            if abs(ours - theirs) > _TOLERANCE:
-                yield f"{place}.{key}: stated {theirs}, computed {ours}"
-        elif ours != theirs:
-            yield f"{place}.{key}: stated {theirs!r}, computed {ours!r}"[:300]
+def _audited_fields(number: Number) -> dict[str, Any]:
+    run_low, run_high = (number.run_interval if isinstance(number, Audited) else None) or (None, None)
+    return {
+        **number_fields(number),
+        "run_low": rounded(run_low),
+        "run_high": rounded(run_high),
+        "n": number.n,
+        "n_labels": number.n_labels if isinstance(number, Audited) else 0,
+        "reason": number.reason,
+    }

@@ -1,4 +1,4 @@
-"""Blind baselines in submissions: what sees neither picture nor draws, beside every detector that claims to see more.
+"""Blind baselines in submissions: scores that see neither picture nor draws, which every detector has to beat.
 
 A submission has their scores by document. AUROCs, and which detectors do not beat the best of them, are computed again
 always; the scores where the texts are there, and lengths in tokens without them.
@@ -13,12 +13,11 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import labelled
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
+from hedge_tasks.leaderboard.stated import has_texts, is_equal, number_fields, number_in
 from hedge_tasks.measures.blind import LENGTH, TITLES, AgainstBlind, beside_blind, blind_scores
 from hedge_tasks.numbers import Number
 from hedge_tasks.statistics.roc import auroc
 
-DECIMALS = 6
-_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
 _SCORE_TOLERANCE = 1e-3
 """Of a classifier's probabilities: versions of its library end their search at other digits."""
 
@@ -30,13 +29,11 @@ _CLASSES = (0, 1)
 _ANOTHER = 0.05
 """Mean difference of a classifier's probabilities that no other version explains."""
 
-_NUMBERS = ("auroc", "stderr", "low", "high")
-
 
 def scores_by_document(answer_sets: Sequence[AnswerSet]) -> list[dict[str, float | None]]:
     """Return the scores of the blind baselines of each document, for a submission; empty where there are none."""
     values, _ = blind_scores(answer_sets, [answers.label for answers in answer_sets])
-    return [{name: of[i] for name, of in values.items()} for i in range(len(answer_sets))]
+    return [{name: column[i] for name, column in values.items()} for i in range(len(answer_sets))]
 
 
 def record_of(content: Mapping[str, Any], scores: Mapping[str, Sequence[Scores]]) -> dict[str, Any]:
@@ -46,12 +43,12 @@ def record_of(content: Mapping[str, Any], scores: Mapping[str, Sequence[Scores]]
         content: the submission.
         scores: of its documents as it states them, by clustering.
     """
-    return {name: _stated(_beside(content, name, of)) for name, of in scores.items()}
+    return {name: _record_of_comparison(_beside(content, name, rows)) for name, rows in scores.items()}
 
 
 def _beside(content: Mapping[str, Any], clustering: str, scores: Sequence[Scores]) -> AgainstBlind:
-    of = content["clusterings"][clustering]
-    defined = [name for name in of["detectors"] if of["aggregates"].get(name, {}).get("auroc") is not None]
+    record = content["clusterings"][clustering]
+    defined = [name for name in record["detectors"] if record["aggregates"].get(name, {}).get("auroc") is not None]
     columns = {name: labelled(scores, name) for name in defined}
     return beside_blind(columns, scores, _values(content), {})
 
@@ -73,15 +70,15 @@ def check_blind(
         return {}, ["documents[].blind: not the same baselines in all documents"]
     if strange := sorted(next(iter(named)) - TITLES.keys()):
         return {}, [f"documents[].blind: {strange[0][:80]!r} is no blind baseline"]
-    if stray := [i for i, d in enumerate(documents) if d["label"] is None and any(_there(d))]:
+    if stray := [i for i, d in enumerate(documents) if d["label"] is None and any(_has_scores(d))]:
         return {}, [f"documents[{stray[0]}].blind: it has no label, and so no such score"]
-    stated, wrong = submission["blind"], []
+    stated_records, wrong = submission["blind"], []
     ours = record_of(submission, scores)
-    for clustering in ours.keys() | stated.keys():
-        if clustering not in ours or clustering not in stated:
+    for clustering in ours.keys() | stated_records.keys():
+        if clustering not in ours or clustering not in stated_records:
             wrong.append(f"blind.{clustering[:80]}: {'is missing' if clustering in ours else 'no such clustering'}")
-        elif not _same(ours[clustering], stated[clustering]):
-            wrong.append(f"blind.{clustering}: stated {stated[clustering]}, computed {ours[clustering]}"[:500])
+        elif not _is_same_record(ours[clustering], stated_records[clustering]):
+            wrong.append(f"blind.{clustering}: stated {stated_records[clustering]}, computed {ours[clustering]}"[:500])
     parts, faults = _scores_again(submission, answer_sets)
     return parts, [*wrong, *faults]
 
@@ -94,13 +91,11 @@ def best_of(content: Mapping[str, Any], clustering: str) -> tuple[str, Number] |
 
 def shown_rows(content: Mapping[str, Any], clustering: str) -> list[tuple[str, Number]]:
     """Return what each blind baseline is, and its AUROC, the best first."""
-    found = []
+    titled = []
     for row in content["blind"].get(clustering, {"rows": []})["rows"]:
-        interval = None if None in (row["low"], row["high"]) else (row["low"], row["high"])
-        number = Number(row["auroc"], row["stderr"], interval, n=row["n"], n_positive=row["n_positive"])
         title = TITLES[row["name"]] + (", turned round" if row["reversed"] else "")
-        found.append((f"{row['name']}: {title}", number))
-    return found
+        titled.append((f"{row['name']}: {title}", number_in(row, "auroc")))
+    return titled
 
 
 def not_better(content: Mapping[str, Any], clustering: str, detector: str) -> bool:
@@ -108,15 +103,13 @@ def not_better(content: Mapping[str, Any], clustering: str, detector: str) -> bo
     return detector in content["blind"].get(clustering, {"not_better": ()})["not_better"]
 
 
-def _stated(found: AgainstBlind) -> dict[str, Any]:
+def _record_of_comparison(comparison: AgainstBlind) -> dict[str, Any]:
     rows = []
-    for row in found.rows:
+    for row in comparison.rows:
         estimate = row.estimate
-        numbers = dict(zip(_NUMBERS, (estimate.value, estimate.stderr, estimate.low, estimate.high), strict=True))
-        rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
-        about = {"name": row.name, "reversed": row.reversed}
-        rows.append({**about, **rounded, "n": estimate.n, "n_positive": estimate.n_positive or 0})
-    return {"rows": rows, "not_better": sorted(found.not_better) if rows else []}
+        counts = {"n": estimate.n, "n_positive": estimate.n_positive or 0}
+        rows.append({"name": row.name, "reversed": row.reversed, **number_fields(estimate, "auroc"), **counts})
+    return {"rows": rows, "not_better": sorted(comparison.not_better) if rows else []}
 
 
 def _values(content: Mapping[str, Any]) -> dict[str, list[float | None]]:
@@ -124,40 +117,35 @@ def _values(content: Mapping[str, Any]) -> dict[str, list[float | None]]:
     return {name: [document["blind"][name] for document in documents] for name in documents[0].get("blind", {})}
 
 
-def _there(document: Mapping[str, Any]) -> list[bool]:
+def _has_scores(document: Mapping[str, Any]) -> list[bool]:
     return [value is not None for value in document.get("blind", {}).values()]
 
 
-def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Equal, numbers but for rounding."""
+def _is_same_record(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Whether two records agree, apart from rounding."""
     if list(ours["not_better"]) != list(theirs["not_better"]) or len(ours["rows"]) != len(theirs["rows"]):
         return False
-    return all(_close(a[key], b[key]) for a, b in zip(ours["rows"], theirs["rows"], strict=True) for key in a)
-
-
-def _close(ours: Any, theirs: Any) -> bool:
-    both = isinstance(ours, float) and isinstance(theirs, (int, float))
-    return abs(ours - theirs) <= _TOLERANCE if both else bool(ours == theirs)
+    return all(is_equal(a[key], b[key]) for a, b in zip(ours["rows"], theirs["rows"], strict=True) for key in a)
 
 
 def _scores_again(submission: Mapping[str, Any], sets: Sequence[AnswerSet]) -> tuple[dict[str, PartStatus], list[str]]:
     """Whether the scores are those of the texts, or of the counts of tokens."""
     documents = submission["documents"]
-    stated = _values(submission)
-    with_texts = all("texts" in document for document in documents)
+    stated_scores = _values(submission)
+    with_texts = has_texts(submission)
     if not with_texts and not all(tokens and tokens[0] for d in documents for tokens in [d.get("n_tokens")]):
-        return {name: PartStatus(False, NO_TEXTS) for name in stated}, []
+        return {name: PartStatus(False, NO_TEXTS) for name in stated_scores}, []
     ours, _ = blind_scores(sets, [a.label for a in sets])
     parts, wrong = {}, []
-    if with_texts and (missing := sorted(ours.keys() - stated.keys())):
+    if with_texts and (missing := sorted(ours.keys() - stated_scores.keys())):
         wrong.append(f"documents[].blind: {missing[0]} is left out")
     labels = [a.label for a in sets]
-    for name, values in stated.items():
+    for name, values in stated_scores.items():
         if name in ours and _weaker(ours[name], values, labels):
             wrong.append(f"documents[].blind.{name}: weaker than this classifier is here, which rounding does not do")
         if not with_texts and name != LENGTH:
             parts[name] = PartStatus(False, NO_TEXTS)
-        elif all(_near(*each) for each in zip(ours.get(name, [None] * len(sets)), values, strict=True)):
+        elif all(_near(*pair) for pair in zip(ours.get(name, [None] * len(sets)), values, strict=True)):
             parts[name] = PartStatus(True, "computed again from the texts" if with_texts else "tokens are counted")
         elif name == LENGTH:
             wrong.append(f"documents[].blind.{name}: not the lengths of the answers")
@@ -170,11 +158,11 @@ def _scores_again(submission: Mapping[str, Any], sets: Sequence[AnswerSet]) -> t
 
 def _weaker(ours: Sequence[float | None], theirs: Sequence[float | None], labels: Sequence[int | None]) -> bool:
     """Whether stated scores tell less of the labels than ours, though each is near: detectors would beat them."""
-    known = [(a, b, c) for a, b, c in zip(ours, theirs, labels, strict=True) if None not in (a, b, c)]
-    if len({label for _, _, label in known}) < len(_CLASSES):
+    triples = [(a, b, c) for a, b, c in zip(ours, theirs, labels, strict=True) if None not in (a, b, c)]
+    if len({label for _, _, label in triples}) < len(_CLASSES):
         return False
-    mine, stated, label = zip(*known, strict=True)
-    strength = [max(value, 1 - value) for value in (auroc(mine, label), auroc(stated, label))]
+    mine, stated_scores, label = zip(*triples, strict=True)
+    strength = [max(value, 1 - value) for value in (auroc(mine, label), auroc(stated_scores, label))]
     return strength[0] - strength[1] > _WEAKER
 
 

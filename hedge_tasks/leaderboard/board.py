@@ -19,7 +19,8 @@ from hedge_tasks.leaderboard.comparison import Counted, Pairs, auroc_pairs, sum_
 from hedge_tasks.leaderboard.entry import Entry, documents_part
 from hedge_tasks.leaderboard.ranking import Place, places
 from hedge_tasks.leaderboard.recomputation import PartStatus
-from hedge_tasks.leaderboard.suite import auroc_of, measured_of, metrics_of
+from hedge_tasks.leaderboard.stated import number_in
+from hedge_tasks.leaderboard.suite import metrics_of
 from hedge_tasks.measures.measure import SumsMeasure
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
@@ -70,7 +71,7 @@ class BoardNumber:
 
     @property
     def slug(self) -> str:
-        """Part of a page's name."""
+        """Part of the file name of the measure's page."""
         return slug(f"{self.kind}-{self.clustering}-{self.name}", str(self.key))
 
 
@@ -111,7 +112,7 @@ class EntryNumber:
 
     @property
     def shown(self) -> Number:
-        """The number that counts: against experts, where somebody known here has signed that they gave the labels."""
+        """The number that is ranked: against experts where a known key has signed for them, else against the judge."""
         return self.experts if self.experts is not None and self.counts_experts else self.estimate
 
     @property
@@ -134,7 +135,7 @@ class EntryNumber:
 
     @property
     def reported(self) -> list[tuple[str, str]]:
-        """Return what is only said, and why."""
+        """Return the parts that are self-reported, each with the reason."""
         return [(what, part.reason) for what, part in self.checked if not part.verified]
 
 
@@ -166,9 +167,9 @@ def entry_page_name(content: Mapping[str, Any]) -> str:
 
 def measures_of(entries: Sequence[Entry]) -> list[BoardNumber]:
     """The suite's numbers, shares of answers, and every detector under every clustering, as any entry has them."""
-    found = list(suite_measures(entries))
-    found += [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
-    return [*found, *auroc_measures(entries)][:MOST_MEASURES]
+    measures = list(suite_measures(entries))
+    measures += [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
+    return [*measures, *auroc_measures(entries)][:MOST_MEASURES]
 
 
 def choices_of(pages: Mapping[BoardNumber, str]) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -184,26 +185,26 @@ def choices_of(pages: Mapping[BoardNumber, str]) -> list[tuple[str, list[tuple[s
 
 
 def suite_measures(entries: Sequence[Entry]) -> Iterator[BoardNumber]:
-    """By us where we know it, else as it is told."""
+    """Yield the suites' own numbers; titles are ours for installed metrics, else the submission's."""
     for name, (title, higher, metric) in suite_titles([entry.content for entry in entries]).items():
         yield BoardNumber("suite", title, higher, name, bounds=metric.bounds if metric else (0.0, 1.0))
 
 
 def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, bool, SumsMeasure | None]]:
     """The suite's own numbers that any submission has: title, whether higher is better, the metric if installed."""
-    found: dict[str, tuple[str, bool, SumsMeasure | None]] = {}
+    titles: dict[str, tuple[str, bool, SumsMeasure | None]] = {}
     for content in contents:
         ours = {metric.name: metric for metric in metrics_of(content)}
-        for name, told in content["suite"].items():
+        for name, number in content["suite"].items():
             if name in ours:
-                found[name] = ours[name].title, ours[name].higher_is_better, ours[name]
+                titles[name] = ours[name].title, ours[name].higher_is_better, ours[name]
             else:
-                found.setdefault(name, (clean(told["title"], 100), told["higher_is_better"], None))
-    return found
+                titles.setdefault(name, (clean(number["title"], 100), number["higher_is_better"], None))
+    return titles
 
 
 def auroc_measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """Those that most entries have first; of as many the paper's detectors before the others."""
+    """Return a measure for each detector and clustering, those of most entries first, then the paper's detectors."""
     having = Counter(key for entry in entries for key in entry.columns.scores)
     paper = {name: i for i, name in enumerate(SCORE_NAMES)}
     order = sorted(having, key=lambda key: (-having[key], paper.get(key[1], len(paper))))
@@ -217,8 +218,8 @@ def detector_title(entries: Sequence[Entry], clustering: str, detector: str) -> 
     """Return what a detector is called: by us where we know it, else by the first who submitted it."""
     if detector in names():
         return name_of(detector)
-    told = (about["title"] for entry in entries if (about := entry.about(clustering, detector)) is not None)
-    return clean(next(told), 100)
+    records = (entry.detector_record(clustering, detector) for entry in entries)
+    return clean(next(record["title"] for record in records if record is not None), 100)
 
 
 def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
@@ -226,7 +227,7 @@ def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
     cell = _cell_of(entry, measure)
     if cell is None or not entry.runs or measure.kind == "price":
         return cell
-    others = (of.estimate.value for run in entry.runs if (of := _cell_of(run, measure)) is not None)
+    others = (run_cell.estimate.value for run in entry.runs if (run_cell := _cell_of(run, measure)) is not None)
     return replace(cell, seeds=tuple(value for value in others if value is not None))
 
 
@@ -237,7 +238,7 @@ def _cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
         if measure.name not in entry.content["suite"]:
             return None
         checked = [documents, labels, ("value", findings.suite[measure.name])]
-        return EntryNumber(entry, measured_of(entry.content["suite"][measure.name]), None, checked)
+        return EntryNumber(entry, number_in(entry.content["suite"][measure.name]), None, checked)
     if measure.kind == "supported":
         return EntryNumber(entry, entry.supported, None, [documents, labels])
     if measure.kind == "rate":
@@ -249,23 +250,23 @@ def _cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
         summary = entry.content["summary"]
         draws = summary["n_clean"] + summary["n_noisy"]
         return EntryNumber(entry, Number(float(draws), n=summary["documents"], n_groups=0), None, [documents])
-    about = entry.about(measure.clustering, measure.name)
-    if about is None:
+    detector = entry.detector_record(measure.clustering, measure.name)
+    if detector is None:
         return None
     checked = [documents, labels, *findings.rests_on(measure.clustering, measure.name)]
-    stated = stated_auroc(entry.content, measure.clustering, measure.name)
+    estimate = stated_auroc(entry.content, measure.clustering, measure.name)
     experts = audited_number(entry.content, measure.clustering, measure.name)
-    return EntryNumber(entry, stated, about["draws"], checked, experts=experts)
+    return EntryNumber(entry, estimate, detector["draws"], checked, experts=experts)
 
 
 def stated_auroc(content: Mapping[str, Any], clustering: str, detector: str) -> Number:
     """An aggregate as validated."""
-    return auroc_of(content["clusterings"][clustering]["aggregates"][detector])
+    return number_in(content["clusterings"][clustering]["aggregates"][detector], "auroc")
 
 
 def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
-    """Every two entries by a measure; None where nobody is ranked by it (a price, the hallucination rate), or it is not
-    installed here."""
+    """Compare every two entries by a measure; None where nobody is ranked by it (a price, the hallucination rate), or
+    it is not installed here."""
     if measure.kind == "auroc":
         return auroc_pairs([entry.columns.labelled(measure.clustering, measure.name) for entry in entries])
     if measure.kind == "supported":
@@ -273,7 +274,7 @@ def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
     if measure.kind == "suite":
         metric = suite_titles([entry.content for entry in entries])[measure.name][2]
         counted = [entry.columns.counted(measure.name) for entry in entries]
-        shapes = {one.parts.shape[1:] for one in counted if len(one.ids)}
+        shapes = {counts.parts.shape[1:] for counts in counted if len(counts.ids)}
         if metric is None or len(shapes) != 1:
             return None
         return sum_pairs(_shaped(counted, shapes.pop()), metric.statistic)
@@ -281,8 +282,8 @@ def pairs_of(entries: Sequence[Entry], measure: BoardNumber) -> Pairs | None:
 
 
 def _shaped(counted: Sequence[Counted], shape: tuple[int, ...]) -> list[Counted]:
-    """Nothing, in the shape that the others have."""
-    return [one if len(one.ids) else replace(one, parts=np.zeros((0, *shape))) for one in counted]
+    """Give empty records the shape that the others have."""
+    return [counts if len(counts.ids) else replace(counts, parts=np.zeros((0, *shape))) for counts in counted]
 
 
 @dataclass(frozen=True)
@@ -300,8 +301,8 @@ class Board:
 
 def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
     """The board of a task's entries by a measure: two that have an audit are compared by their experts' labels."""
-    found = [cell for entry in entries if entry.findings.ranked and (cell := cell_of(entry, measure)) is not None]
-    cells = sorted(found, key=lambda cell: by_value(cell, measure))
+    unordered = [cell for entry in entries if entry.findings.ranked and (cell := cell_of(entry, measure)) is not None]
+    cells = sorted(unordered, key=lambda cell: by_value(cell, measure))
     pairs = pairs_of([cell.entry for cell in cells], measure) if cells else None
     if pairs is None:
         return Board(cells, None)
@@ -313,6 +314,6 @@ def board_of(entries: Sequence[Entry], measure: BoardNumber) -> Board:
 
 
 def by_value(cell: EntryNumber, measure: BoardNumber) -> tuple[bool, float, str]:
-    """Sorting key: the best first, what is undefined last."""
+    """Sorting key: the best first, undefined values last."""
     value = cell.value
     return value is None, (value or 0.0) * (-1 if measure.higher_is_better else 1), cell.entry.name

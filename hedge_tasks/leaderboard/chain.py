@@ -19,9 +19,10 @@ from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.leaderboard.recomputation import DIFFERENT_BY_ROUNDING, same_clusters
+from hedge_tasks.leaderboard.stated import MOST_FAULTS
 from hedge_tasks.leaderboard.submission import digest_of, document_record
-from hedge_tasks.leaderboard.suite import of_run as suite_of_run
-from hedge_tasks.leaderboard.units import of_run as claims_of_run
+from hedge_tasks.leaderboard.suite import suite_of_run
+from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.leaderboard.validation import ValidationFindings, check
 from hedge_tasks.runs.editions import clustering_rules
 from hedge_tasks.runs.run_files import Run
@@ -35,8 +36,6 @@ from hedge_tasks.scoring.scorers import with_kept_outputs
 
 READ_BY = "read_by"
 """Setting of runs whose task reads every answer (`HedgeTask.read_answer`), so that texts are not what was drawn."""
-
-_MOST = 20
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,12 @@ class Link:
 
 
 def prove_run(submission: Mapping[str, Any], run: Run) -> Link:
-    """That a submission is of this run file, and of all of it."""
+    """Prove that a submission is of this run file, and of all of it."""
     unknown: list[str] = []
-    found = (*_differences(submission, run), *_clustering_differences(submission, run, unknown))
+    problems = (*_differences(submission, run), *_clustering_differences(submission, run, unknown))
     return Link(
         "run file",
-        tuple(islice(found, _MOST)),
+        tuple(islice(problems, MOST_FAULTS)),
         {
             "documents": len(run.answer_sets),
             "sha256": run.digest or None,
@@ -85,35 +84,35 @@ def check_with_texts(submission: Mapping[str, Any], run: Run, **options: Any) ->
 
 
 def prove_store(run: Run, store: AnswerStore) -> Link:
-    """That the answers of a run file are those of an answer store, draw by draw."""
+    """Prove that the answers of a run file are those of an answer store, draw by draw."""
     read: list[str] = []
-    found = tuple(islice(_draw_faults(run, store, read), _MOST))
+    problems = tuple(islice(_draw_faults(run, store, read), MOST_FAULTS))
     named = {a.drawn.definition for a in run.answer_sets if a.drawn is not None}
     definitions = [d for d in store.definitions.values() if d.id in named]
-    there = {a.id for a in run.answer_sets}
-    more = {id for definition in definitions for id in documents_of(store, definition)} - there
+    ids = {a.id for a in run.answer_sets}
+    only_in_store = {id for definition in definitions for id in documents_of(store, definition)} - ids
     facts = {
         "models": sorted({str(d.model) for d in definitions}),
         # Thoughts that were taken out, and replies of a fixed form that were read as one.
         "answers_read_differently": len(read),
-        "documents_that_are_only_in_the_store": len(more),
+        "documents_that_are_only_in_the_store": len(only_in_store),
     }
-    return Link("answer store", found, facts)
+    return Link("answer store", problems, facts)
 
 
 def prove_labels(submission: Mapping[str, Any], store: ReplyLog) -> Link:
-    """That the labels of a model judge are those of a label store."""
-    found = tuple(islice(_label_faults(submission, store), _MOST))
+    """Prove that the labels of a model judge are those of a label store."""
+    problems = tuple(islice(_label_faults(submission, store), MOST_FAULTS))
     keyed = sum(bool(document["judged"]["keys"]) for document in submission["documents"])
-    return Link("label store", found, {"labels_with_a_key": keyed})
+    return Link("label store", problems, {"labels_with_a_key": keyed})
 
 
 def _differences(submission: Mapping[str, Any], run: Run) -> Iterator[str]:
-    stated = submission["run"]["sha256"]
+    stated_digest = submission["run"]["sha256"]
     if not run.digest:
         yield f"{run.path}: this is no run file, so there is no digest to compare"
-    elif stated != run.digest:
-        yield f"run.sha256: stated {stated}, the file's is {run.digest}"
+    elif stated_digest != run.digest:
+        yield f"run.sha256: stated {stated_digest}, the file's is {run.digest}"
     entry = submission["entry"]
     for name in ("task", "model", "created"):
         if entry[name] != getattr(run, name):
@@ -132,16 +131,16 @@ def _clustering_differences(submission: Mapping[str, Any], run: Run, unknown: li
         unknown: names are added of those whose model is neither here nor kept with the run.
     """
     filters = run.settings.get("filters")
-    known = filters if isinstance(filters, Mapping) else {}
+    filters_of_run = filters if isinstance(filters, Mapping) else {}
     by_id = {document["id"]: document for document in submission["documents"]}
-    for name, of in submission["clusterings"].items():
-        settings = known.get(name)
+    for name, clustering in submission["clusterings"].items():
+        settings = filters_of_run.get(name)
         if not isinstance(settings, Mapping):
             yield f"clusterings.{name[:80]}: none of the run's filters"
             continue
-        of_run, stated = clustering_rules(settings), clustering_rules(of["settings"])
-        if of_run != stated:
-            keys = sorted(k for k in of_run.keys() | stated.keys() if of_run.get(k) != stated.get(k))
+        of_run, stated_rules = clustering_rules(settings), clustering_rules(clustering["settings"])
+        if of_run != stated_rules:
+            keys = sorted(k for k in of_run.keys() | stated_rules.keys() if of_run.get(k) != stated_rules.get(k))
             yield f"clusterings.{name[:80]}.settings: {', '.join(keys)[:200]} are not those of the run file"
             continue
         try:
@@ -167,8 +166,8 @@ def _document_differences(documents: Sequence[Mapping[str, Any]], run: Run) -> I
     # Scores are computed again, of blind baselines too. Claims and audits are kept in files of their own beside the run
     # file, which nobody need have been lent.
     left_out = {"clusterings", "blind", "audit", *(["claims"] if claims is None else [])}
-    stated = {document["id"] for document in documents}
-    for id in of_run.keys() - stated:
+    stated_ids = {document["id"] for document in documents}
+    for id in of_run.keys() - stated_ids:
         yield f"documents: {id[:80]!r} of the run file is missing"
     for i, document in enumerate(documents):
         if (answers := of_run.get(document["id"])) is None:
@@ -217,21 +216,21 @@ def _document_draw_faults(
     read: list[str],
     reads: bool,
 ) -> Iterator[str]:
-    at, drawn = f"document {answers.id[:80]!r}", answers.drawn
-    if drawn is None:
+    at, recorded = f"document {answers.id[:80]!r}", answers.drawn
+    if recorded is None:
         yield f"{at}: the run file does not say which draws these answers are"
         return
-    definition = store.definitions.get(drawn.definition)
-    stored = documents.get((drawn.definition, drawn.document))
+    definition = store.definitions.get(recorded.definition)
+    stored = documents.get((recorded.definition, recorded.document))
     if definition is None or stored is None:
-        yield f"{at}: the store has no document {drawn.document[:80]!r} under {drawn.definition[:80]!r}"
+        yield f"{at}: the store has no document {recorded.document[:80]!r} under {recorded.definition[:80]!r}"
         return
     keyed = keyed_answers(store, definition, stored, len(answers.clean), len(answers.noisy))
     draws = [(key, answer) for key, answer in keyed if answer is not None]
     if len(draws) < len(keyed):
         yield f"{at}: {len(keyed) - len(draws)} of its {len(keyed)} draws are not in the store"
         return
-    if draws_digest(draws) != drawn.sha256:
+    if draws_digest(draws) != recorded.sha256:
         yield f"{at}: the draws are not those that the run was made of"
     if (stored.question, stored.reference) != (answers.question, answers.reference):
         yield f"{at}: question or reference are not those of the store"
@@ -252,16 +251,16 @@ def _numbers(answer: Answer) -> tuple[float | None, int | None]:
 def _label_faults(submission: Mapping[str, Any], store: ReplyLog) -> Iterator[str]:
     for i, document in enumerate(submission["documents"]):
         keys = document["judged"]["keys"]
-        kept = [store.get(key) for key in keys]
+        replies = [store.get(key) for key in keys]
         if not keys and document["label"] is not None:
             yield f"documents[{i}].label: no key of a label store"
-        elif None in kept:
+        elif None in replies:
             yield f"documents[{i}].label: the label store has no such key"
-        elif len(kept) == 1 and kept[0] is not None and (label := _label_of(kept[0])) != document["label"]:
+        elif len(replies) == 1 and replies[0] is not None and (label := _label_of(replies[0])) != document["label"]:
             yield f"documents[{i}].label: stated {document['label']}, the label store says {label}"
 
 
-def _label_of(kept: Kept) -> Any:
+def _label_of(reply: Kept) -> Any:
     """The label that a judge read from a kept reply; None of one that it could not read."""
-    verdict = kept.about.get("verdict")
+    verdict = reply.about.get("verdict")
     return verdict.get("label") if isinstance(verdict, Mapping) else None

@@ -53,8 +53,8 @@ class EntryColumns:
         if values is None:
             values = np.full(len(self.ids), np.nan)
         held_out = self.held_out.get(clustering, np.zeros(len(self.ids), dtype=bool))
-        kept = (self.labels != _UNLABELLED) & ~held_out & ~np.isnan(values)
-        return LabelledScores(self.ids[kept], values[kept], self.labels[kept] == 1, self.groups[kept], self.grouped)
+        use = (self.labels != _UNLABELLED) & ~held_out & ~np.isnan(values)
+        return LabelledScores(self.ids[use], values[use], self.labels[use] == 1, self.groups[use], self.grouped)
 
     def counted(self, metric: str) -> Counted:
         """Return what a number of the suite is made of; nothing where the entry does not have it."""
@@ -78,17 +78,17 @@ def columns_of(submission: Mapping[str, Any]) -> EntryColumns:
     scores = {}
     held_out = {}
     for name, clustering in submission["clusterings"].items():
-        of = [document["clusterings"][name] for document in documents]
-        held_out[name] = np.array([bool(one.get("held_out")) for one in of], dtype=bool)[order]
+        rows = [document["clusterings"][name] for document in documents]
+        held_out[name] = np.array([bool(row.get("held_out")) for row in rows], dtype=bool)[order]
         for detector in clustering["detectors"]:
-            values = [np.nan if (v := one["scores"][detector]) is None else v for one in of]
+            values = [np.nan if (v := row["scores"][detector]) is None else v for row in rows]
             scores[name, detector] = np.round(np.array(values, dtype=np.float64)[order], _DIGITS)
     suite = {}
     for metric in metrics_of(submission):
-        found = documents_in(submission, metric)
-        if len(found) == len(documents):
-            groups = np.array([number_of(document.group) for document in found], dtype=np.int64)
-            suite[metric.name] = metric.counts([d.record for d in found])[order], groups[order]
+        records = documents_in(submission, metric)
+        if len(records) == len(documents):
+            groups = np.array([number_of(document.group) for document in records], dtype=np.int64)
+            suite[metric.name] = metric.counts([d.record for d in records])[order], groups[order]
     return EntryColumns(
         ids[order],
         np.array([_key(document) for document in documents], dtype=np.int64)[order],

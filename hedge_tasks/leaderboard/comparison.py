@@ -98,15 +98,15 @@ class Pairs:
         rows, columns = np.nonzero(np.triu(~np.isnan(self.p_values), 1))
         if not len(rows):
             return both
-        used = np.unique([rows, columns])
-        root = root_of(self.products[np.ix_(used, used)])
-        factors = root[:, np.searchsorted(used, rows)] - root[:, np.searchsorted(used, columns)]
+        tested = np.unique([rows, columns])
+        root = root_of(self.products[np.ix_(tested, tested)])
+        factors = root[:, np.searchsorted(tested, rows)] - root[:, np.searchsorted(tested, columns)]
         both[rows, columns] = both[columns, rows] = step_down(self.p_values[rows, columns], factors)
         return both
 
     @cached_property
     def half_widths(self) -> FloatArray:
-        """Half of each 95 % interval."""
+        """Half the width of each 95 % interval."""
         from scipy.special import ndtri, stdtrit
 
         normal = np.isinf(self.degrees)
@@ -160,14 +160,14 @@ def sum_pairs(entries: Sequence[Counted], statistic: Statistic) -> Pairs:
         values[i] = np.nan if value is None else value
         counts[i, at] = entry.parts.reshape(len(at), -1).any(axis=1) if len(at) else 0.0
         of_groups[i] = np.bincount(codes, counts[i], n_groups) > 0
-    used = _either(of_groups)
+    n_counted = _either(of_groups)
     difference = values[:, None] - values[None]
-    stderr = np.where(np.isnan(difference), np.nan, _stderr(totals, used))
-    return Pairs(difference, stderr, np.maximum(used - 1.0, 1.0), _either(counts), totals @ totals.T)
+    stderr = np.where(np.isnan(difference), np.nan, _stderr(totals, n_counted))
+    return Pairs(difference, stderr, np.maximum(n_counted - 1.0, 1.0), _either(counts), totals @ totals.T)
 
 
 def _together(entries: Sequence[LabelledScores] | Sequence[Counted]) -> tuple[IntArray, IntArray]:
-    """All documents of any entry, ascending, and their groups."""
+    """Return the ids of the documents that any entry has, ascending, and their groups."""
     ids = np.unique(np.concatenate([entry.ids for entry in entries]))
     groups = np.zeros(len(ids), dtype=np.int64)
     for entry in entries[::-1]:
@@ -185,18 +185,18 @@ def _degrees(labels: BoolArray, groups: IntArray | None) -> float:
         check_units(labels, groups)
     except UndefinedError:
         return np.nan
-    found = degrees_of_freedom(labels, groups)
-    return np.inf if found is None else float(found)
+    degrees = degrees_of_freedom(labels, groups)
+    return np.inf if degrees is None else float(degrees)
 
 
 def _deleted(entry: LabelledScores, codes: IntArray, n_groups: int) -> FloatArray:
     """Contributions of groups, by deleting each, shape `(n_groups,)`; in the scale of `_stderr`."""
-    there, own = np.unique(codes, return_inverse=True)
+    present, own = np.unique(codes, return_inverse=True)
     own = own.reshape(-1).astype(np.int64)
     left = without_each_group(entry.values, entry.labels, own) - whole_auroc(entry.values, entry.labels)
     totals = np.zeros(n_groups)
     # Without one of the groups nothing may be left: there is no standard error then, which `check_units` says.
-    totals[there] = -np.nan_to_num(left) * (len(there) - 1) / len(there)
+    totals[present] = -np.nan_to_num(left) * (len(present) - 1) / len(present)
     return totals
 
 

@@ -41,8 +41,8 @@ def coverage_of(submission: Mapping[str, Any], manifests: Sequence[Manifest]) ->
     """Compare a submission with the manifests of its task; the one that knows most of its documents counts."""
     if not manifests:
         return Coverage(len(submission["documents"]), None)
-    found = [_coverage(submission, manifest) for manifest in manifests]
-    return max(found, key=lambda coverage: (coverage.certain, coverage.matched))
+    coverages = [_coverage(submission, manifest) for manifest in manifests]
+    return max(coverages, key=lambda coverage: (coverage.certain, coverage.matched))
 
 
 def _coverage(submission: Mapping[str, Any], manifest: Manifest) -> Coverage:
@@ -55,11 +55,11 @@ def _coverage(submission: Mapping[str, Any], manifest: Manifest) -> Coverage:
     return Coverage(matched, len(manifest.documents), tuple(foreign), certain)
 
 
-def _is_known(document: Mapping[str, Any], known: Mapping[str, Digests]) -> bool:
-    expected = known.get(document["id"])
+def _is_known(document: Mapping[str, Any], manifest: Mapping[str, Digests]) -> bool:
+    expected = manifest.get(document["id"])
     if expected is None:
         return False
-    stated = Digests(**document["digests"], grouping=grouping_digest(document["group"], document["question_type"]))
+    digests = Digests(**document["digests"], grouping=grouping_digest(document["group"], document["question_type"]))
     # Pictures may be missing (a run that was judged again has none on record); texts may not.
-    complete = stated.question is not None and stated.reference is not None
-    return complete and stated.agrees_with(expected)
+    complete = digests.question is not None and digests.reference is not None
+    return complete and digests.agrees_with(expected)

@@ -78,23 +78,23 @@ def _row(rank: Any, board: DetectorBoard, tasks: Sequence[str]) -> dict[str, Any
         "source": get(rank.detector).source,
         "draws": str(draws[0]) if len(draws) == 1 else f"{draws[0]} to {draws[-1]}",
         "mean": _mean([priced for _, _, priced in numbers]),
-        "by_task": [_mean([priced for of, _, priced in numbers if of == task]) for task in tasks],
+        "by_task": [_mean([priced for own_task, _, priced in numbers if own_task == task]) for task in tasks],
     }
 
 
 def _blind(entries: Sequence[Entry], clustering: str, tasks: Sequence[str]) -> list[dict[str, Any]]:
-    """Blind baselines as rows: mean ROC-AUC over the entries that have them, and by task."""
-    of: dict[str, list[tuple[str, float]]] = {name: [] for name in TITLES}
+    """Return the blind baselines as rows: mean ROC-AUC over the entries that have them, and by task."""
+    by_name: dict[str, list[tuple[str, float]]] = {name: [] for name in TITLES}
     for entry in entries:
         for row in entry.content["blind"].get(clustering, {"rows": ()})["rows"]:
-            of[row["name"]].append((entry.task, row["auroc"]))
+            by_name[row["name"]].append((entry.task, row["auroc"]))
     return [
         {
             "title": f"{name}: {TITLES[name]}",
             "mean": _mean_of([value for _, value in rows]),
             "by_task": [_mean_of([value for own, value in rows if own == task]) for task in tasks],
         }
-        for name, rows in of.items()
+        for name, rows in by_name.items()
         if rows
     ]
 

@@ -60,42 +60,42 @@ class DetectorBoard:
 
 
 def priced(submission: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Priced]]]:
-    """Price -> clustering -> detector -> its ROC-AUC, of those that need no texts and are not experimental.
+    """Return ROC-AUCs by price, clustering and detector, of detectors that need no texts and are not experimental.
 
     Cluster ids are those of all answers, also where a detector pays for the first of them only.
     """
     detectors = [name for name in names() if follows_from_numbers(name) and not get(name).experimental]
     documents = submission["documents"]
     answer_sets = [answer_set_of(document) for document in documents]
-    found: dict[str, dict[str, dict[str, Priced]]] = {price: {} for price in PRICES}
+    by_price: dict[str, dict[str, dict[str, Priced]]] = {price: {} for price in PRICES}
     for name, clustering in submission["clusterings"].items():
-        of = [clustered_as_stated(a, d, name) for a, d in zip(answer_sets, documents, strict=True)]
-        clean, noisy = (min(len(getattr(a, kind)) for a in of) for kind in ("clean", "noisy"))
+        clustered = [clustered_as_stated(a, d, name) for a, d in zip(answer_sets, documents, strict=True)]
+        clean, noisy = (min(len(getattr(a, kind)) for a in clustered) for kind in ("clean", "noisy"))
         for price in PRICES:
             sizes: dict[tuple[int, int], list[str]] = {}
             for detector in detectors:
                 size = affordable_answers(get(detector), clean, noisy, clean) if price == "equal" else (clean, noisy)
                 if size is not None:
                     sizes.setdefault(size, []).append(detector)
-            numbers = [_scored(of, size, some, clustering["alpha"]) for size, some in sizes.items()]
-            found[price][name] = {detector: number for some in numbers for detector, number in some.items()}
-    return found
+            numbers = [_scored(clustered, size, some, clustering["alpha"]) for size, some in sizes.items()]
+            by_price[price][name] = {detector: number for some in numbers for detector, number in some.items()}
+    return by_price
 
 
 def detector_board(
     entries: Sequence[tuple[str, str, Mapping[str, Priced]]],
 ) -> DetectorBoard:
-    """Mean ranks over entries, of the detectors that at least half of them have.
+    """Rank the detectors that at least half of the entries have, by mean rank.
 
     Args:
         entries: task, model and ROC-AUC of each detector; intervals are of resampling models.
     """
-    having = Counter(name for _, _, of in entries for name in of)
+    having = Counter(name for _, _, aurocs in entries for name in aurocs)
     chosen = [name for name, n in having.items() if n >= _MOST_HAVE * len(entries)]
-    counted = [(task, model, of) for task, model, of in entries if all(name in of for name in chosen)]
-    values = [{name: of[name].auroc for name in chosen} for _, _, of in counted]
+    counted = [(task, model, aurocs) for task, model, aurocs in entries if all(name in aurocs for name in chosen)]
+    values = [{name: aurocs[name].auroc for name in chosen} for _, _, aurocs in counted]
     ranks = ranks_of(values, [model for _, model, _ in counted]) if chosen else []
-    rows = {name: [(task, model, of[name]) for task, model, of in counted] for name in chosen}
+    rows = {name: [(task, model, aurocs[name]) for task, model, aurocs in counted] for name in chosen}
     return DetectorBoard(ranks, rows, len(counted), len(entries) - len(counted))
 
 
@@ -107,14 +107,14 @@ def _scored(
     drawing = [name for name in whole if get(name).draws(*size)]
     # Draws of one place are independent of those of another; without as many noisy as clean ones there are no pairs.
     places = range(clean) if clean > 1 and noisy in (0, clean) and drawing else range(0)
-    kept = [[i for i in range(clean) if i != place] for place in places]
-    without = [_aurocs(answer_sets, some, some if noisy else [], drawing, alpha) for some in kept]
-    found = {}
+    left_in = [[i for i in range(clean) if i != place] for place in places]
+    without = [_aurocs(answer_sets, some, some if noisy else [], drawing, alpha) for some in left_in]
+    results = {}
     for name, value in whole.items():
-        values = [one[name] for one in without if name in one]
+        values = [aurocs[name] for aurocs in without if name in aurocs]
         by_draws = jackknifed(values) if values and len(values) == clean else None
-        found[name] = Priced(value, get(name).draws(*size), by_draws)
-    return found
+        results[name] = Priced(value, get(name).draws(*size), by_draws)
+    return results
 
 
 def _aurocs(
@@ -136,9 +136,9 @@ def _some(answers: AnswerSet, clean: Sequence[int], noisy: Sequence[int]) -> Ans
     """The clean and noisy answers of these places, with the cluster ids that they have among all."""
     ids = answers.cluster_ids or ()
     start = 1 + len(answers.clean)
-    kept = [*ids[:1], *(ids[1 + i] for i in clean), *(ids[start + i] for i in noisy)]
-    drawn = tuple(answers.clean[i] for i in clean), tuple(answers.noisy[i] for i in noisy)
-    return replace(answers, clean=drawn[0], noisy=drawn[1], cluster_ids=None).with_clusters(kept)
+    cluster_ids = [*ids[:1], *(ids[1 + i] for i in clean), *(ids[start + i] for i in noisy)]
+    answers_left = tuple(answers.clean[i] for i in clean), tuple(answers.noisy[i] for i in noisy)
+    return replace(answers, clean=answers_left[0], noisy=answers_left[1], cluster_ids=None).with_clusters(cluster_ids)
 
 
 def _auroc(scores: Sequence[Scores], name: str) -> float | None:

@@ -11,6 +11,7 @@ from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest
 from hedge_tasks.leaderboard.plausibility import implausible
+from hedge_tasks.leaderboard.stated import recorded_decoding
 from hedge_tasks.runs.editions import Edition, differences, hash_of, manifest_digest, rules_of
 
 NO_EDITION = "no edition of this task is known, so nobody can tell whether it was run as others were"
@@ -42,15 +43,17 @@ class Standing:
         return self.edition is not None and not self.reasons
 
     @property
-    def told(self) -> str | None:
+    def why_apart(self) -> str | None:
         """Why it is not ranked beside those of the edition; None where it is."""
         if self.edition is None:
             return NO_EDITION
         if not self.reasons:
             return None
-        more = f"; and {len(self.reasons) - _MOST_TOLD} more" if len(self.reasons) > _MOST_TOLD else ""
-        other = f"another edition ({self.hash})" if self.hash != self.edition else f"not as edition {self.edition} says"
-        return f"{other}: {'; '.join(self.reasons[:_MOST_TOLD])}{more}"
+        unlisted = f"; and {len(self.reasons) - _MOST_TOLD} more" if len(self.reasons) > _MOST_TOLD else ""
+        heading = (
+            f"another edition ({self.hash})" if self.hash != self.edition else f"not as edition {self.edition} says"
+        )
+        return f"{heading}: {'; '.join(self.reasons[:_MOST_TOLD])}{unlisted}"
 
 
 def manifests_of_edition(edition: Edition | None, manifests: Sequence[Manifest]) -> list[Manifest]:
@@ -75,51 +78,49 @@ def standing_of(
         answer_sets: of the submission.
     """
     settings = submission["settings"]
-    clusterings = {name: of["settings"] for name, of in submission["clusterings"].items()}
+    clusterings = {name: clustering["settings"] for name, clustering in submission["clusterings"].items()}
     rules = rules_of(settings, clusterings)
     sampling = settings.get("sampling")
     seed = sampling.get("seed") if isinstance(sampling, Mapping) else None
     seed = seed if isinstance(seed, int) and not isinstance(seed, bool) else None
     if edition is None:
         return Standing("", None, seed)
-    told = [*differences(edition, rules), *_of_seed(edition, seed), *_of_draws(edition, answer_sets)]
-    told += [
-        *implausible(answer_sets, _decoding(settings), read=reads_replies(submission["labels"]["judge"])),
-        *_of_tokens(edition, answer_sets),
+    reasons = [*differences(edition, rules), *_seed_faults(edition, seed), *_draw_count_faults(edition, answer_sets)]
+    reasons += [
+        *implausible(answer_sets, recorded_decoding(settings), read=reads_replies(submission["labels"]["judge"])),
+        *_token_faults(edition, answer_sets),
     ]
-    told += [
-        *_of_records(edition, settings),
-        *_of_logprobs(settings, answer_sets),
-        *_of_pictures(submission, manifests),
+    reasons += [
+        *_sampling_record_faults(edition, settings),
+        *_logprob_faults(settings, answer_sets),
+        *_picture_faults(submission, manifests),
         *_contradicted(submission),
     ]
-    return Standing(hash_of(edition, rules), edition.hash, seed, edition.seeds, tuple(told))
+    return Standing(hash_of(edition, rules), edition.hash, seed, edition.seeds, tuple(reasons))
 
 
-def _of_seed(edition: Edition, seed: int | None) -> Iterator[str]:
+def _seed_faults(edition: Edition, seed: int | None) -> Iterator[str]:
     if seed not in edition.seeds:
-        known = ", ".join(map(str, edition.seeds))
-        yield f"seed {'not recorded' if seed is None else seed}, where the edition has {known}"
+        seeds = ", ".join(map(str, edition.seeds))
+        yield f"seed {'not recorded' if seed is None else seed}, where the edition has {seeds}"
 
 
-def _of_draws(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """As many answers as there should be."""
+def _draw_count_faults(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Yield where there are fewer or more answers than the edition asks for."""
     for name, key in (("clean", "n"), ("noisy", "n_noisy")):
-        asked = edition.sampling.get(key)
+        expected = edition.sampling.get(key)
         counts = Counter(len(getattr(a, name)) for a in answer_sets)
-        others = sum(n for count, n in counts.items() if count != asked)
-        if isinstance(asked, int) and others:
+        others = sum(n for count, n in counts.items() if count != expected)
+        if isinstance(expected, int) and others:
             least = min(counts)
-            yield f"{least} {name} answers a question in {others} documents, where the edition has {asked}"
+            yield f"{least} {name} answers a question in {others} documents, where the edition has {expected}"
 
 
-def _of_records(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
+def _sampling_record_faults(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the notes that are missing of how the model sampled, without which nobody can tell."""
     if not edition.sampling.get("n"):
         return
-    sampled = settings.get("sampled")
-    found = sampled if isinstance(sampled, Mapping) else {}
-    decoding = _decoding(settings)
+    decoding = recorded_decoding(settings)
     if decoding.get("asked") != edition.sampling.get("decoding"):
         yield "the record of the decoding is left out"
     elif decoding.get("temperature") != edition.sampling.get("temperature"):
@@ -128,57 +129,52 @@ def _of_records(edition: Edition, settings: Mapping[str, Any]) -> Iterator[str]:
         yield "the record says that a method changed the decoding, which the edition does not"
     elif decoding.get("restricted") and not _restricts(edition):
         yield "the record says that the answers were constrained, cut or contrasted"
-    if edition.sampling.get("probe") and not isinstance(found.get("probe"), Mapping):
+    if edition.sampling.get("probe") and (settings.get("sampled") or {}).get("probe") is None:
         yield "the record of the probe is left out"
-
-
-def _decoding(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How the draws were made, by the run's record; nothing where there is none."""
-    sampled = settings.get("sampled")
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    return decoding if isinstance(decoding, Mapping) else {}
 
 
 def _restricts(edition: Edition) -> bool:
     """Whether the edition itself asks for draws that are no samples of the model's distribution."""
-    asked = edition.sampling
-    cut = any(asked.get(name) is not None for name in ("top_p", "top_k", "min_p", "contrast"))
-    return cut or bool(asked.get("guided")) or bool(asked.get("until"))
+    sampling = edition.sampling
+    cut = any(sampling.get(name) is not None for name in ("top_p", "top_k", "min_p", "contrast"))
+    return cut or bool(sampling.get("guided")) or bool(sampling.get("until"))
 
 
-def _of_tokens(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Numbers of tokens: whoever tells log-probabilities knows them, and no draw can be tested without."""
+def _token_faults(edition: Edition, answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Yield where numbers of tokens are missing beside log-probabilities: without them no draw can be tested."""
     if not edition.sampling.get("n"):
         return
     without = sum(
-        any(a.mean_logprob is not None and a.n_tokens is None for a in (one.baseline, *one.clean, *one.noisy))
-        for one in answer_sets
+        any(
+            a.mean_logprob is not None and a.n_tokens is None
+            for a in (answers.baseline, *answers.clean, *answers.noisy)
+        )
+        for answers in answer_sets
     )
     if without:
         yield f"answers with a log-probability have no number of tokens in {without} documents"
 
 
-def _of_logprobs(settings: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Whose record says that log-probabilities were told cannot leave them out: no draw could be tested."""
-    sampled = settings.get("sampled")
-    probe = sampled.get("probe") if isinstance(sampled, Mapping) else None
-    told = isinstance(probe, Mapping) and probe.get("logprobs") is True
-    if not told and _decoding(settings).get("sampled_here") is not True:
+def _logprob_faults(settings: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Yield where log-probabilities are missing although the record says that the model gave some."""
+    probe = (settings.get("sampled") or {}).get("probe") or {}
+    logprobs_recorded = probe.get("logprobs") is True
+    if not logprobs_recorded and recorded_decoding(settings).get("sampled_here") is not True:
         return
-    without = sum(any(a.mean_logprob is None for a in one.answers) for one in answer_sets)
+    without = sum(any(a.mean_logprob is None for a in answers.answers) for answers in answer_sets)
     if without > _MOST_WITHOUT * len(answer_sets):
         yield f"the record says that log-probabilities were told, and {without} documents have answers without"
 
 
-def _of_pictures(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:
-    known = manifests[0].documents if manifests else {}
-    shown = {id for id, digests in known.items() if digests.pictures is not None}
-    without = sum(d["id"] in shown and d["digests"]["pictures"] is None for d in submission["documents"])
+def _picture_faults(submission: Mapping[str, Any], manifests: Sequence[Manifest]) -> Iterator[str]:
+    manifest_documents = manifests[0].documents if manifests else {}
+    with_pictures = {id for id, digests in manifest_documents.items() if digests.pictures is not None}
+    without = sum(d["id"] in with_pictures and d["digests"]["pictures"] is None for d in submission["documents"])
     if without:
         yield f"the digests of the pictures are left out in {without} documents"
 
 
 def _contradicted(submission: Mapping[str, Any]) -> Iterator[str]:
-    for one in submission["health"]["settings"]:
-        if one["state"] == "contradicted":
-            yield f"the draws contradict the {one['setting']}"
+    for setting in submission["health"]["settings"]:
+        if setting["state"] == "contradicted":
+            yield f"the draws contradict the {setting['setting']}"

@@ -23,6 +23,7 @@ from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.entry_finding import finding_in
 from hedge_tasks.leaderboard.entry_page import entry_page
 from hedge_tasks.leaderboard.kept import Circumstances, circumstances_of, load, save
+from hedge_tasks.leaderboard.owners import ANNOUNCEMENT, read_announcement
 from hedge_tasks.leaderboard.private_records import with_private
 from hedge_tasks.leaderboard.repository import merged_in
 from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
@@ -30,6 +31,7 @@ from hedge_tasks.leaderboard.validation import FindEdition, FindManifests, check
 from hedge_tasks.measures.curves import hallucination_rate, supported_share
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.editions import edition_for
+from hedge_tasks.runs.signed_runs import SignedRun
 
 _TELLING = 3
 """Different texts, or log-probabilities, with which answers to a question say whose they are."""
@@ -91,35 +93,83 @@ def read_entries(
             cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make {cache}: {error.strerror}") from error
-    entries: list[Entry] = []
+    valid: list[Entry] = []
     refused: dict[Path, str] = {}
     of_task, edition_of = cache_of_function(manifests), cache_of_function(editions)
     circumstances = circumstances_of(of_task, edition_of, thorough, signers)
     options: dict[str, Any] = {"thorough": thorough, "manifests": of_task, "editions": edition_of}
-    for file in _in_order(folder):
+    merged = merged_in(folder)
+    for file in _in_order(folder, merged):
         progress(file.name)
         try:
-            look_at = partial(_looked_at, _plain(file), signers, **options)
-            entry = look_at() if cache is None else _kept(cache, file, circumstances, look_at)
+            read = partial(_read_entry, _plain(file), signers, **options)
+            valid.append(read() if cache is None else _cached(cache, file, circumstances, read))
         except HedgeError as error:
             refused[file] = str(error)
-            continue
         except Exception as error:  # of a stranger's file: it must not keep others' entries from the board
             logger.exception("{} could not be looked at", file)
             refused[file] = f"it could not be looked at ({type(error).__name__})"
-            continue
-        if (found := _twin(entry, entries)) is None:
-            entries.append(entry)
-            continue
-        first, what = found
-        if first.content["digest"] == entry.content["digest"]:
-            refused[file] = f"the same file as {first.file}"
-        elif _model_key(first.model) == _model_key(entry.model):
-            reason = f"the same answers as {first.file}{what}: a replication, of which the first one stands"
-            entries.append(_aside(entry, reason))
-        else:
-            refused[file] = f"the same answers as {first.file}{what}, there of {clean(first.model)[:100]}"
+    announced = _announced(folder, merged, refused)
+    originals = _without_copies(folder, sorted(valid, key=partial(_precedence, merged, announced)), refused)
+    entries = sorted(originals, key=lambda entry: _place_in_order(folder / entry.file, merged))
     return ReadEntries(_one_place_each(_under_own_names(entries)), refused)
+
+
+def _announced(folder: Path, merged: Mapping[str, float], refused: dict[Path, str]) -> list[tuple[float, SignedRun]]:
+    """Return the announcements of a folder, each with its place in the history; those with a fault are refused."""
+    announcements = []
+    for file in sorted(folder.glob(f"*{ANNOUNCEMENT}")):
+        try:
+            announcements.append((merged.get(file.name, math.inf), read_announcement(file)))
+        except HedgeError as error:
+            refused[file] = str(error)
+    return announcements
+
+
+def _precedence(
+    merged: Mapping[str, float], announced: Sequence[tuple[float, SignedRun]], entry: Entry
+) -> tuple[float, bool, str]:
+    """Sorting key by which the first of entries with equal answers is found.
+
+    The history of the repository decides: when the entry came into it, or before that an announcement that the same key
+    has signed for these very answers. Times that are signed are their signers' to write, and decide only where the
+    history has no order; there, too, a signed entry goes before an unsigned one.
+    """
+    place, signed = merged.get(entry.file, math.inf), entry.signed
+    if signed is None:
+        return place, True, ""
+    # Answers without texts and log-probabilities can be guessed, and so can what is signed of them.
+    if any(mark.startswith(("n:", "t:")) for mark in entry.answers):
+        place = min([place, *(earlier for earlier, announcement in announced if announcement == signed)])
+    return place, False, signed.start.created
+
+
+def _without_copies(folder: Path, entries: Iterable[Entry], refused: dict[Path, str]) -> list[Entry]:
+    """Return the entries but for copies of earlier ones, which are refused, or set aside where the model is the same.
+
+    Args:
+        folder: of their files.
+        entries: those that have precedence first.
+        refused: files with reasons, to which those of copies are added.
+    """
+    originals: list[Entry] = []
+    for entry in entries:
+        if (twin := _twin(entry, originals)) is None:
+            originals.append(entry)
+            continue
+        first, extent = twin
+        owner = "" if first.signed is None else f", which was {first.signed.in_words}"
+        if first.signed is None and entry.signed is not None:
+            owner = f", which came first and is not signed; this one was {entry.signed.in_words}"
+        if first.content["digest"] == entry.content["digest"]:
+            refused[folder / entry.file] = f"the same file as {first.file}"
+        elif _model_key(first.model) == _model_key(entry.model):
+            reason = f"the same answers as {first.file}{extent}: a replication, of which the first one stands{owner}"
+            originals.append(_aside(entry, reason))
+        else:
+            named = clean(first.model)[:100]
+            refused[folder / entry.file] = f"the same answers as {first.file}{extent}, there of {named}{owner}"
+    return originals
 
 
 def _plain(file: Path) -> Path:
@@ -128,15 +178,15 @@ def _plain(file: Path) -> Path:
     return file
 
 
-def _kept(cache: Path, file: Path, circumstances: Circumstances, look_at: Callable[[], Entry]) -> Entry:
-    if (found := load(cache, file, circumstances)) is not None:
-        return found
-    entry = look_at()
+def _cached(cache: Path, file: Path, circumstances: Circumstances, read: Callable[[], Entry]) -> Entry:
+    if (cached_entry := load(cache, file, circumstances)) is not None:
+        return cached_entry
+    entry = read()
     save(cache, file, entry, circumstances)
     return entry
 
 
-def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
+def _read_entry(file: Path, signers: Path | None, **options: Any) -> Entry:
     content = read_submission(file)
     findings = with_statement(check(content, **options), content, file, signers)
     findings = with_private(with_signed_audit(findings, file, signers), content, file, signers)
@@ -155,7 +205,7 @@ def _looked_at(file: Path, signers: Path | None, **options: Any) -> Entry:
         supported=supported_share(sets),
         answers=_answer_digests(content),
         html=entry_page(content, findings, file.name, rate, detectors["all"], finding, why_none),
-        told=None if finding is None else EntryFinding(finding.trust.level, finding.trust.short, finding.text),
+        summary=None if finding is None else EntryFinding(finding.trust.level, finding.trust.short, finding.text),
     )
 
 
@@ -168,58 +218,58 @@ def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
     whole = sorted(
         [d["id"], d["label"], d["logprobs"], d.get("texts", {}).get("answers")] for d in content["documents"]
     )
-    found = [f"w:{sha256_of(whole)[7:23]}"]
+    marks = [f"w:{sha256_of(whole)[7:23]}"]
     for d in content["documents"]:
-        known = [round(value, 3) for value in d["logprobs"] if isinstance(value, (int, float))]
-        if len(set(known)) >= _TELLING:
-            clusters = {name: _partition(of["clusters"]) for name, of in d["clusterings"].items()}
-            found.append(f"n:{sha256_of([d['id'], known, clusters])[7:23]}")
-        said = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
-        if len(set(said)) >= _TELLING:
-            found.append(f"t:{sha256_of([d['id'], said])[7:23]}")
-    return tuple(sorted({*found, *_fingerprint(content)}))
+        logprobs = [round(value, 3) for value in d["logprobs"] if isinstance(value, (int, float))]
+        if len(set(logprobs)) >= _TELLING:
+            clusters = {name: _partition(clustering["clusters"]) for name, clustering in d["clusterings"].items()}
+            marks.append(f"n:{sha256_of([d['id'], logprobs, clusters])[7:23]}")
+        texts = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
+        if len(set(texts)) >= _TELLING:
+            marks.append(f"t:{sha256_of([d['id'], texts])[7:23]}")
+    return tuple(sorted({*marks, *_fingerprint(content)}))
 
 
 def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
-    """Log-probabilities of answers on the clean picture, by question: the same answer has the same one wherever the
-    same model is asked."""
+    """Yield marks of the model: log-probabilities of answers on the clean picture, which are the same wherever it is
+    asked."""
     documents = {sha256_of(d["id"]): d for d in content["documents"]}
     for key in sorted(documents)[:_OF_FEW_ANSWERS]:
         d = documents[key]
         clean = d["logprobs"][: 1 + d["n_clean"]]
-        known = {round(v, 3) for v in clean if isinstance(v, (int, float)) and v < _CERTAIN}
-        if len(known) >= _TELLING:
-            yield from (f"l:{sha256_of([d['id'], value])[7:23]}" for value in known)
-        said = (d.get("texts") or {}).get("answers") or ()
-        same: dict[str, float] = {}
-        for text, value in zip(said, d["logprobs"][: 1 + d["n_clean"]], strict=False):
+        logprobs = {round(v, 3) for v in clean if isinstance(v, (int, float)) and v < _CERTAIN}
+        if len(logprobs) >= _TELLING:
+            yield from (f"l:{sha256_of([d['id'], value])[7:23]}" for value in logprobs)
+        texts = (d.get("texts") or {}).get("answers") or ()
+        by_text: dict[str, float] = {}
+        for text, value in zip(texts, d["logprobs"][: 1 + d["n_clean"]], strict=False):
             words = " ".join(_WORDS.findall(text.casefold()))
             if isinstance(value, (int, float)) and value < _TOLD_APART and words:
-                same.setdefault(sha256_of([d["id"], words])[7:23], value)
-        yield from (f"p:{key}:{round(value, 4)}" for key, value in same.items())
+                by_text.setdefault(sha256_of([d["id"], words])[7:23], value)
+        yield from (f"p:{key}:{round(value, 4)}" for key, value in by_text.items())
 
 
 def _partition(clusters: Sequence[int]) -> list[int]:
     """Cluster ids in the order of their first appearance: their names say nothing."""
     first: dict[int, int] = {}
-    return [first.setdefault(one, len(first)) for one in clusters]
+    return [first.setdefault(cluster, len(first)) for cluster in clusters]
 
 
 def _twin(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
     """The earlier entry of the same task that half of an entry's answers are of, and how many in words."""
-    for other in entries:
-        if other.task != entry.task:
+    for earlier in entries:
+        if earlier.task != entry.task:
             continue
         for kind, least in (("w:", 1), ("n:", _FEWEST_SHARED), ("t:", _FEWEST_SHARED)):
-            fewer, shared = _shared(entry, other, kind)
+            fewer, shared = _shared(entry, earlier, kind)
             if fewer >= least and shared >= fewer / 2:
-                return other, "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
+                return earlier, "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
     return None
 
 
-def _shared(entry: Entry, other: Entry, kind: str) -> tuple[int, int]:
-    """Marks of a kind that the entry with fewer has, and those that both have."""
-    mine, theirs = ({one for one in of.answers if one.startswith(kind)} for of in (entry, other))
+def _shared(entry: Entry, second: Entry, kind: str) -> tuple[int, int]:
+    """Return how many marks of a kind the entry with fewer has, and how many both have."""
+    mine, theirs = ({mark for mark in side.answers if mark.startswith(kind)} for side in (entry, second))
     return min(len(mine), len(theirs)), len(mine & theirs)
 
 
@@ -234,7 +284,7 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
         if entry.findings.ranked and entry.seed_number == 0 and _namesake(entry, leads.values()) is None:
             leads.setdefault(_place_key(entry), entry)
     beside: dict[tuple[str, str], dict[int, Entry]] = {key: {} for key in leads}
-    found: dict[int, Entry] = {}
+    changed: dict[int, Entry] = {}
     for entry in entries:
         key = _place_key(entry)
         lead = leads.get(key)
@@ -249,28 +299,28 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
             reason = f"another run of this model with the same seed; {lead.file} was the first"
         elif entry.seed_number in beside[key]:
             reason = f"another run of this model with this seed; {beside[key][entry.seed_number].file} was the first"
-        elif (other := _another_model(entry, lead)) is not None:
-            reason = other
+        elif (reason_against := _another_model(entry, lead)) is not None:
+            reason = reason_against
         else:
             reason = f"seed {entry.seed} of a model that has its place by {lead.file}: shown there as the spread"
             beside[key][entry.seed_number or 0] = entry
-        found[id(entry)] = _aside(entry, reason)
+        changed[id(entry)] = _aside(entry, reason)
     for key, lead in leads.items():
-        found[id(lead)] = replace(lead, runs=tuple(beside[key].values()))
-    return [found.get(id(entry), entry) for entry in entries]
+        changed[id(lead)] = replace(lead, runs=tuple(beside[key].values()))
+    return [changed.get(id(entry), entry) for entry in entries]
 
 
 def _under_own_names(entries: Sequence[Entry]) -> list[Entry]:
     """Set aside what is named as another entry's model. Who is named as its own model keeps that, whoever was first."""
     models = {_model_key(entry.model) for entry in entries}
 
-    def of(entry: Entry) -> Entry:
+    def checked(entry: Entry) -> Entry:
         named = _model_key(entry.name)
         if named == _model_key(entry.model) or named not in models:
             return entry
         return _aside(entry, "its name is another entry's model")
 
-    return [of(entry) for entry in entries]
+    return [checked(entry) for entry in entries]
 
 
 def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
@@ -291,7 +341,7 @@ def _namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:
 def _another_model(entry: Entry, lead: Entry) -> str | None:
     """Why a run with another seed is not one of the model that has the place: it would speak for that."""
     n, close = _close_pairs(entry, lead)
-    if not n and not any(_logprobs(one) for one in (entry, lead)):
+    if not n and not any(_logprobs(candidate) for candidate in (entry, lead)):
         return None
     if n >= _FEWEST_PAIRS and close >= _SAME_TEXTS * n:
         return None
@@ -302,13 +352,13 @@ def _another_model(entry: Entry, lead: Entry) -> str | None:
 
 
 def _logprobs(entry: Entry) -> bool:
-    return any(one.startswith("p:") for one in entry.answers)
+    return any(mark.startswith("p:") for mark in entry.answers)
 
 
-def _close_pairs(entry: Entry, other: Entry) -> tuple[int, int]:
-    """Equal texts on the same picture that both have, and how many of them are about as likely in both: noise on
+def _close_pairs(entry: Entry, second: Entry) -> tuple[int, int]:
+    """Return how many texts on the same picture both have, and how many of these are about as likely in both. Noise on
     log-probabilities, or a full stop more, hides no model."""
-    mine, theirs = (dict(one[2:].split(":") for one in of.answers if one.startswith("p:")) for of in (entry, other))
+    mine, theirs = (dict(mark[2:].split(":") for mark in e.answers if mark.startswith("p:")) for e in (entry, second))
     both = mine.keys() & theirs.keys()
     return len(both), sum(abs(float(mine[key]) - float(theirs[key])) <= _CLOSE for key in both)
 
@@ -328,12 +378,14 @@ def _aside(entry: Entry, reason: str) -> Entry:
     return replace(entry, findings=replace(entry.findings, set_aside=aside))
 
 
-def _in_order(folder: Path) -> list[Path]:
-    """The files, the earliest merged first where the folder is in a git repository; names decide among equals.
+def _in_order(folder: Path, merged: Mapping[str, float]) -> list[Path]:
+    """Return the files of entries, the earliest merged first where the folder is in a git repository.
 
     The order is that of the main line of the history. Times of commits are their authors' to write.
     """
-    files = sorted(folder.glob("*.json"))
-    added = merged_in(folder)
-    # What is not committed comes after all that is.
-    return sorted(files, key=lambda file: (added.get(file.name, math.inf), file.name))
+    return sorted(folder.glob("*.json"), key=lambda file: _place_in_order(file, merged))
+
+
+def _place_in_order(file: Path, merged: Mapping[str, float]) -> tuple[float, str]:
+    """Sorting key of a file; what is not committed comes after all that is, and names decide among equals."""
+    return merged.get(file.name, math.inf), file.name

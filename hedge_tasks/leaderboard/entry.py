@@ -13,6 +13,7 @@ from hedge_tasks.leaderboard.protocol import judge_of
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.validation import NO_MANIFEST, ValidationFindings
 from hedge_tasks.numbers import Number
+from hedge_tasks.runs.signed_runs import SignedRun, signed_run_of
 
 PARTIAL = "partial"
 """How the reason begins why an entry that lacks documents is not ranked."""
@@ -46,7 +47,7 @@ class Entry:
         supported: share of supported answers among all.
         answers: digests of its answers by document, much the same for a submission under another name.
         html: its page.
-        told: its finding and state of trust; None where what could be computed again makes none.
+        summary: its finding and state of trust; None where what could be computed again makes none.
         runs: of the same model with the edition's other seeds, which have no place of their own.
     """
 
@@ -59,7 +60,7 @@ class Entry:
     supported: Number
     answers: tuple[str, ...]
     html: str
-    told: EntryFinding | None = None
+    summary: EntryFinding | None = None
     runs: tuple[Entry, ...] = ()
 
     @property
@@ -75,6 +76,11 @@ class Entry:
         return str(self.content["entry"]["model"])
 
     @property
+    def signed(self) -> SignedRun | None:
+        """The signed statements of its run; None without a signature that was checked."""
+        return signed_run_of(self.content["settings"]) if self.findings.owner.verified else None
+
+    @property
     def seed(self) -> int | None:
         """Base seed of its draws."""
         return None if self.findings.standing is None else self.findings.standing.seed
@@ -83,12 +89,12 @@ class Entry:
     def seed_number(self) -> int | None:
         """Place of its seed among the edition's, 0 is the one that counts; None where it is none of them."""
         standing = self.findings.standing
-        known = () if standing is None else standing.seeds
-        return known.index(self.seed) if self.seed is not None and self.seed in known else None
+        seeds = () if standing is None else standing.seeds
+        return seeds.index(self.seed) if self.seed is not None and self.seed in seeds else None
 
     @property
     def judge(self) -> str:
-        """Who labelled, for people."""
+        """Name of the judge, for people."""
         return judge_of(self.content)
 
     @property
@@ -99,18 +105,18 @@ class Entry:
     @property
     def contradicted(self) -> list[Mapping[str, Any]]:
         """Settings of the sampling that were not as they were asked for."""
-        return [one for one in self.content["health"]["settings"] if one["state"] == "contradicted"]
+        return [setting for setting in self.content["health"]["settings"] if setting["state"] == "contradicted"]
 
     @property
     def partial(self) -> bool:
         """Whether it lacks documents that others have, or the task's manifest names."""
         return any(reason.startswith(PARTIAL) for reason in self.findings.set_aside)
 
-    def about(self, clustering: str, detector: str) -> Mapping[str, Any] | None:
+    def detector_record(self, clustering: str, detector: str) -> Mapping[str, Any] | None:
         """Title and price of a detector; None where the entry does not have it."""
-        of = self.content["clusterings"].get(clustering)
-        found: Mapping[str, Any] | None = of["detectors"].get(detector) if of else None
-        return found
+        clustering_record = self.content["clusterings"].get(clustering)
+        record: Mapping[str, Any] | None = clustering_record["detectors"].get(detector) if clustering_record else None
+        return record
 
 
 def documents_part(findings: ValidationFindings) -> PartStatus:

@@ -9,6 +9,7 @@ from typing import Any
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.leaderboard.stated import has_texts
 from hedge_tasks.leaderboard.submission import stored_scores
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_finding import RunFinding, finding_of
@@ -26,19 +27,20 @@ def finding_in(
         findings: of its validation.
     """
     documents, entry = content["documents"], content["entry"]
-    if not all("texts" in document for document in documents):
+    if not has_texts(content):
         return None, "the texts are not in it, which part of a finding is about"
     verdicts = {d["id"]: {**d["judged"], "label": d["label"]} for d in documents}
-    about = (entry["task"], entry["model"], tuple(answer_sets), verdicts, dict(content["settings"]), entry["created"])
+    settings = dict(content["settings"])
+    run = Run(entry["task"], entry["model"], tuple(answer_sets), verdicts, settings, entry["created"])
     scores = {
-        name: [_verified(one, of) for one in stored_scores(content, name)]
+        name: [_verified(scored, verified_names) for scored in stored_scores(content, name)]
         for name, part in findings.clusterings.items()
-        if part.verified and (of := {d for d, its in findings.detectors[name].items() if its.verified})
+        if part.verified and (verified_names := {d for d, its in findings.detectors[name].items() if its.verified})
     }
     if not scores:
         return None, "no scores of it could be computed again"
     try:
-        return finding_of(Run(*about), scores), ""
+        return finding_of(run, scores), ""
     except (HedgeError, ArithmeticError, ValueError, TypeError, KeyError, AttributeError) as error:
         return None, f"its settings make none ({type(error).__name__})"  # a stranger's may be anything
 

@@ -14,9 +14,9 @@ from hedge_tasks.leaderboard.board import stated_auroc, suite_titles, task_page
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import documents_part
 from hedge_tasks.leaderboard.protocol import parameters_of, protocol_of, weights_of
+from hedge_tasks.leaderboard.stated import number_in
 from hedge_tasks.leaderboard.submission import stored_scores
-from hedge_tasks.leaderboard.suite import measured_of
-from hedge_tasks.leaderboard.units import CLAIM_PARTS, shown_claims
+from hedge_tasks.leaderboard.units import CLAIM_PARTS, claims_for_page
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.run_finding import RunFinding
 from hedge_tasks.numbers import Number
@@ -24,6 +24,7 @@ from hedge_tasks.plots.figures import risk_coverage_chart, roc_chart
 from hedge_tasks.report.pages import WITH_FIGURES, asset, render
 from hedge_tasks.report.svg import picture
 from hedge_tasks.report.texts import clean, flat_settings
+from hedge_tasks.runs.signed_runs import SETTING as SIGNED
 
 PACKAGE = "hedge_tasks.leaderboard"
 
@@ -50,10 +51,10 @@ def entry_page(
     """
     clusterings = content["clusterings"]
     metrics = [
-        (name, [_row(content, findings, name, detector, detectors) for detector in of["detectors"]])
-        for name, of in clusterings.items()
+        (name, [_row(content, findings, name, detector, detectors) for detector in record["detectors"]])
+        for name, record in clusterings.items()
     ]
-    charts = [_charts(stored_scores(content, name), list(of["detectors"])) for name, of in clusterings.items()]
+    charts = [_charts(stored_scores(content, name), list(record["detectors"])) for name, record in clusterings.items()]
     aside = findings.set_aside
     return render(
         "entry.html.j2",
@@ -75,14 +76,14 @@ def entry_page(
         task_page=task_page(content["entry"]["task"]),
         facts=flat_settings({**content["entry"], **content["summary"], "digest": content["digest"], "file": file}),
         aside=aside,
-        remarks=[text for text in _remarks(content, findings) if not any(text in told for told in aside)],
+        remarks=[text for text in _remarks(content, findings) if not any(text in reason for reason in aside)],
         parts=list(_parts(content, findings)),
         sampled=list(findings.sampled if findings.sampled is not None else _sampled(content)),
         suite=[
-            (title, higher, measured_of(content["suite"][name]), findings.suite[name])
+            (title, higher, number_in(content["suite"][name]), findings.suite[name])
             for name, (title, higher, _) in suite_titles([content]).items()
         ],
-        claims=shown_claims(content, findings.claims),
+        claims=claims_for_page(content, findings.claims),
         whose=whose(content),
         blind={name: shown_rows(content, name) for name in clusterings},
         audit=content.get("audit"),
@@ -92,17 +93,17 @@ def entry_page(
         settings=flat_settings(
             {
                 "versions": content["versions"],
-                **content["settings"],
-                "clusterings": {name: of["settings"] for name, of in clusterings.items()},
+                **{key: value for key, value in content["settings"].items() if key != SIGNED},
+                "clusterings": {name: record["settings"] for name, record in clusterings.items()},
             }
         ),
     )
 
 
 def _charts(scores: Sequence[Scores], detectors: Sequence[str]) -> list[Any]:
-    """Curves of the paper's detectors, or of the first that the entry has."""
-    shown = [name for name in SCORE_NAMES if name in detectors] or list(detectors)[: len(SCORE_NAMES)]
-    return [picture(roc_chart(scores, shown)), picture(risk_coverage_chart(scores, shown))]
+    """Draw the curves of the paper's detectors, or of the first that the entry has."""
+    detector_names = [name for name in SCORE_NAMES if name in detectors] or list(detectors)[: len(SCORE_NAMES)]
+    return [picture(roc_chart(scores, detector_names)), picture(risk_coverage_chart(scores, detector_names))]
 
 
 def _row(
@@ -112,12 +113,12 @@ def _row(
     detector: str,
     computed: Mapping[str, Mapping[str, Priced]],
 ) -> dict[str, Any]:
-    about = content["clusterings"][clustering]["detectors"][detector]
+    record = content["clusterings"][clustering]["detectors"][detector]
     priced = computed.get(clustering, {}).get(detector)
     return {
         "by_draws": None if priced is None else priced.by_draws,
-        "name": name_of(detector) if detector in names() else clean(about["title"], 100),
-        "draws": about["draws"],
+        "name": name_of(detector) if detector in names() else clean(record["title"], 100),
+        "draws": record["draws"],
         "private": None if findings.private is None else findings.private.aurocs.get(clustering, {}).get(detector),
         "estimate": stated_auroc(content, clustering, detector),
         "part": findings.detectors[clustering][detector],
@@ -127,23 +128,24 @@ def _row(
 
 
 def _remarks(content: Mapping[str, Any], findings: ValidationFindings) -> list[str]:
-    """Remarks on the run for its reader: computed here, and where texts are missing as the submission says them."""
-    worse = [] if findings.private is None else [f"Worse on private documents: {one}" for one in findings.private.other]
-    if findings.remarks is not None:
-        return [*worse, *findings.remarks]
-    return [*worse] + [f"The submission says: {one['text']}" for one in content["health"]["findings"]]
+    """Return remarks on the run: computed here, or the submission's own where texts are missing."""
+    better = () if findings.private is None else findings.private.better
+    stated = [f"The submission says: {finding['text']}" for finding in content["health"]["findings"]]
+    own = stated if findings.remarks is None else findings.remarks
+    return [*(f"Worse on private documents: {text}" for text in better), *own]
 
 
 def _sampled(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(setting, verdict, what says so) of every setting of the sampling, as a submission without texts says it."""
-    for one in content["health"]["settings"]:
-        asked = "" if "asked" not in one else f" {one['asked']:g}"
-        state = "self-reported" if one["state"] == "verified" else one["state"]
-        yield one["setting"] + asked, state, f"the submission says: {one['evidence']}" if one["evidence"] else ""
+    """Yield (setting, verdict, evidence) of every setting of the sampling, as a submission without texts states it."""
+    for setting in content["health"]["settings"]:
+        value = "" if "asked" not in setting else f" {setting['asked']:g}"
+        state = "self-reported" if setting["state"] == "verified" else setting["state"]
+        evidence = f"the submission says: {setting['evidence']}" if setting["evidence"] else ""
+        yield setting["setting"] + value, state, evidence
 
 
 def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator[tuple[str, str, bool | None, str]]:
-    """(what, how it stands, whether it is verified, why) of everything that somebody could have made up."""
+    """Yield (part, state, whether it is verified, reason) of everything that somebody could have made up."""
     coverage, documents = findings.coverage, documents_part(findings)
     state = {None: "unknown", True: "whole", False: "partial"}[coverage.whole if coverage else None]
     yield "documents", state, documents.verified, documents.reason
@@ -156,14 +158,15 @@ def _parts(content: Mapping[str, Any], findings: ValidationFindings) -> Iterator
     parts |= {f"clusters of {name}": part for name, part in findings.clusterings.items()}
     parts |= {what: findings.claims[key] for key, what in CLAIM_PARTS.items() if key in findings.claims}
     parts |= {f"scores of {name} (blind)": part for name, part in findings.blind.items()}
-    for clustering, of in findings.detectors.items():
-        for part in sorted(set(of.values()), key=lambda part: not part.verified):
-            named = ", ".join(name for name, its in of.items() if its == part)
+    for clustering, parts_by_detector in findings.detectors.items():
+        for part in sorted(set(parts_by_detector.values()), key=lambda part: not part.verified):
+            named = ", ".join(name for name, its in parts_by_detector.items() if its == part)
             parts[f"scores of {clustering}: {named}"] = part
     for what, part in parts.items():
         yield what, "recomputed" if part.verified else "self-reported", part.verified, part.reason
     if (private := findings.private) is not None:
         yield "private documents", "scored" if private.part.verified else "refused", *vars(private.part).values()
+    yield "owner", "signed" if findings.owner.verified else "not signed", *vars(findings.owner).values()
     answers = findings.answers
     state = "replayed" if answers.verified else "self-reported"
     yield "answers and log-probabilities", state, answers.verified, answers.reason

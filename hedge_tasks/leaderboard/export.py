@@ -11,7 +11,7 @@ from typing import Any
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.leaderboard.board import stated_auroc, suite_titles
-from hedge_tasks.leaderboard.suite import measured_of
+from hedge_tasks.leaderboard.stated import number_in
 from hedge_tasks.leaderboard.validation import ValidationFindings
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import Number
@@ -45,8 +45,8 @@ def as_model_index(submission: Mapping[str, Any], findings: ValidationFindings) 
     """
     import yaml
 
-    about, settings = submission["entry"], submission["settings"]
-    task = about["task"]
+    entry, settings = submission["entry"], submission["settings"]
+    task = entry["task"]
     config = next((c for c in installed_tasks() if c.get("task") == task), {})
     recorded = settings.get("documents")
     revision = recorded.get("revision") if isinstance(recorded, Mapping) else None
@@ -62,17 +62,17 @@ def as_model_index(submission: Mapping[str, Any], findings: ValidationFindings) 
         "task": {"type": TASK_TYPE, "name": task},
         "dataset": {key: value for key, value in dataset.items() if value},
         "metrics": metrics,
-        **({"source": {"name": "HEDGE leaderboard entry", "url": about["url"]}} if "url" in about else {}),
+        **({"source": {"name": "HEDGE leaderboard entry", "url": entry["url"]}} if "url" in entry else {}),
     }
-    index = {"model-index": [{"name": about["name"], "results": [result]}]}
+    index = {"model-index": [{"name": entry["name"], "results": [result]}]}
     text: str = yaml.safe_dump(index, sort_keys=False, allow_unicode=True, width=120)
     return f"---\n{text}---\n"
 
 
 def as_lmms_eval(submission: Mapping[str, Any], findings: ValidationFindings) -> str:
     """A results file as lmms-eval writes it, for tools that read those; `hedge report` is one."""
-    about, settings = submission["entry"], submission["settings"]
-    task, model = about["task"], about["model"]
+    entry, settings = submission["entry"], submission["settings"]
+    task, model = entry["task"], entry["model"]
     table: dict[str, Any] = {"alias": task}
     better = {}
     for number in _numbers(submission, findings):
@@ -95,7 +95,7 @@ def as_lmms_eval(submission: Mapping[str, Any], findings: ValidationFindings) ->
         "config": {"model": adapter, "model_args": arguments, "batch_size": None, "limit": None},
         "lmms_eval_version": submission["versions"].get("lmms-eval"),
         "transformers_version": submission["versions"].get("transformers"),
-        "date": about["created"],
+        "date": entry["created"],
         "task_hashes": {},
         "model_source": adapter,
         "model_name": model,
@@ -110,13 +110,13 @@ def _numbers(submission: Mapping[str, Any], findings: ValidationFindings) -> Ite
     counts = {"n": summary["labelled"], "n_positive": summary["hallucinated"]}
     rate = Number(summary[_RATE], **counts, reason="no document has a label")
     titles = suite_titles([submission])
-    for clustering, of in submission["clusterings"].items():
+    for clustering, clustering_record in submission["clusterings"].items():
         for name, (title, higher, _) in titles.items():
-            number = measured_of(submission["suite"][name])
+            number = number_in(submission["suite"][name])
             yield _Number(name, name, title, clustering, number, higher, findings.suite[name].verified)
         yield _Number(_RATE, _RATE, HALLUCINATION_RATE.title, clustering, rate, False, labels)
-        for detector, about in of["detectors"].items():
-            called = name_of(detector) if detector in names() else clean(about["title"], 100)
+        for detector, record in clustering_record["detectors"].items():
+            called = name_of(detector) if detector in names() else clean(record["title"], 100)
             parts = [findings.labels, *(part for _, part in findings.rests_on(clustering, detector))]
             yield _Number(
                 f"{detector}_auroc",

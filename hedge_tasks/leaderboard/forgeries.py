@@ -32,6 +32,7 @@ from hedge_tasks.leaderboard.submission import (
 )
 from hedge_tasks.runs.editions import Edition, edition_of, manifest_digest
 from hedge_tasks.runs.run_files import Run
+from hedge_tasks.runs.signed_runs import SETTING, definition_digest
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import load_prompt
 
@@ -69,13 +70,13 @@ def honest_board(seed: int = 0) -> Honest:
     """A board with two honest models."""
     runs = {name: _run(name, seed * 97 + i) for i, name in enumerate(("org/honest", "org/other"))}
     sets = runs["org/honest"].answer_sets
-    known = {
+    digests = {
         a.id: Digests(
             text_digest(a.question), text_digest(a.reference), grouping_digest(a.group, a.question_type), _PICTURE
         )
         for a in sets
     }
-    manifest = Manifest((TASK,), Data("org/board", None, "test", "abc"), known)
+    manifest = Manifest((TASK,), Data("org/board", None, "test", "abc"), digests)
     return Honest(runs, manifest, edition_of(TASK, runs["org/honest"].settings, manifest_digest(manifest)))
 
 
@@ -83,8 +84,6 @@ def _run(model: str, seed: int) -> Run:
     dice = random.Random(f"{model} {seed}")
     plan, judge = SamplingPlan(n=DRAWS), build_judge("rule")
     sets = tuple(_answers(i, dice) for i in range(N))
-    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
-    verdicts = judge.judge(cases)
     settings = {
         "filters": {"embed": Scorer("embed", ExactClustering()).settings()},
         "documents": {"judge": judge.settings(), "question": "question", "images": ["image"], "revision": "abc"},
@@ -93,12 +92,19 @@ def _run(model: str, seed: int) -> Run:
         "metadata": {"version": 1.0},
         "sampled": {"decoding": {"asked": "pure", "temperature": 1.0}, "probe": {"draws": 13}},
     }
-    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
+    return _judged(Run(TASK, model, (), settings=settings, created="2026-01-02T03:04:05.000000+00:00"), sets)
+
+
+def _judged(run: Run, sets: Sequence[AnswerSet]) -> Run:
+    """The run with these answers, labelled by the rule judge."""
+    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
+    verdicts = build_judge("rule").judge(cases)
     records = {
         c.id: {**verdict_record(c, v), "image_key": _PICTURE, "judge": f"{v.judge} {v.version}"}
         for c, v in zip(cases, verdicts, strict=True)
     }
-    return Run(TASK, model, labelled, records, settings, "2026-01-02T03:04:05.000000+00:00")
+    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, verdicts, strict=True))
+    return replace(run, answer_sets=labelled, verdicts=records)
 
 
 def _answers(i: int, dice: random.Random) -> AnswerSet:
@@ -107,40 +113,44 @@ def _answers(i: int, dice: random.Random) -> AnswerSet:
     parts = [dice.uniform(0.5, 1.5) for _ in _WORDS]
     shares = [hard * part / sum(parts) for part in parts]
     shares[i % 4] += 1 - hard
-    known = {word: math.log(share) / 2 for word, share in zip(_WORDS, shares, strict=True)}
+    mean_logprobs = {word: math.log(share) / 2 for word, share in zip(_WORDS, shares, strict=True)}
 
-    def said(noise: float) -> Answer:
+    def answer(noise: float) -> Answer:
         [word] = dice.choices(_WORDS, shares)
-        logprob = round(known[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5)
+        logprob = round(mean_logprobs[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5)
         return Answer(word, logprob, 2, "stop", end_logprob=0.0)
 
-    about: Json = {"question": f"What does picture {i} show?", "reference": _WORDS[i % 4], "group": f"picture {i // 2}"}
-    clean = tuple(said(0.0) for _ in range(DRAWS))
-    noisy = tuple(said(1.0) for _ in range(DRAWS))
-    return AnswerSet(f"q{i}", said(0.0), clean, noisy, **about, question_type=("open", "closed")[i % 2])
+    fields: Json = {
+        "question": f"What does picture {i} show?",
+        "reference": _WORDS[i % 4],
+        "group": f"picture {i // 2}",
+    }
+    clean = tuple(answer(0.0) for _ in range(DRAWS))
+    noisy = tuple(answer(1.0) for _ in range(DRAWS))
+    return AnswerSet(f"q{i}", answer(0.0), clean, noisy, **fields, question_type=("open", "closed")[i % 2])
 
 
 def matched(submission: Json, *, scores: bool = True) -> Json:
     """The submission with everything that follows from the rest computed anew."""
     documents = submission["documents"]
-    for name, of in submission["clusterings"].items():
+    for name, record in submission["clusterings"].items():
         if scores:
             sets = [clustered_as_stated(answer_set_of(d), d, name) for d in documents]
-            found = score_all(sets, None, list(of["detectors"]), alpha=of["alpha"])
-            for document, mine in zip(documents, found, strict=True):
+            rescored = score_all(sets, None, list(record["detectors"]), alpha=record["alpha"])
+            for document, mine in zip(documents, rescored, strict=True):
                 document["clusterings"][name]["scores"].update(dict(mine))
-        of["aggregates"] = aggregates_of(stored_scores(submission, name))
+        record["aggregates"] = aggregates_of(stored_scores(submission, name))
     sets = [answer_set_of(document) for document in documents]
     submission["summary"] = summary_of(sets, documents)
     submission["labels"]["store"] = label_digest(documents)
-    for document, of in zip(documents, blind.scores_by_document(sets), strict=True):
-        document["blind"] = of
-    stated = {name: stored_scores(submission, name) for name in submission["clusterings"]}
-    submission["blind"] = blind.record_of(submission, stated)
+    for document, record in zip(documents, blind.scores_by_document(sets), strict=True):
+        document["blind"] = record
+    scores_by_clustering = {name: stored_scores(submission, name) for name in submission["clusterings"]}
+    submission["blind"] = blind.record_of(submission, scores_by_clustering)
     submission["health"]["unreliable"] = unreliable_again(submission, sets)
-    again = settings_again(submission, sets, health_again(submission, sets))
-    for one in submission["health"]["settings"]:
-        one["state"] = again.get(one["setting"], one["state"])
+    states = settings_again(submission, sets, health_again(submission, sets))
+    for setting in submission["health"]["settings"]:
+        setting["state"] = states.get(setting["setting"], setting["state"])
     return sealed(submission)
 
 
@@ -169,26 +179,20 @@ def _own(board: Honest, seed: int = 7) -> Run:
     return _run("org/mine", seed)
 
 
-def _edited(change: Callable[[Json], Any]) -> Callable[[Honest], list[Json]]:
-    """The forger's own submission, edited, with all that follows."""
+def _edited(change: Callable[[Json], Any], finish: Callable[[Json], Json] = matched) -> Callable[[Honest], list[Json]]:
+    """The forger's own submission, edited, with all that follows; or with what `finish` makes of it."""
 
     def forge(board: Honest) -> list[Json]:
         submission = copy.deepcopy(make_submission(_own(board), texts=True))
         change(submission)
-        return [matched(submission)]
+        return [finish(submission)]
 
     return forge
 
 
 def _bare(change: Callable[[Json], Any]) -> Callable[[Honest], list[Json]]:
     """The forger's own submission, edited, with a new digest and nothing else that follows."""
-
-    def forge(board: Honest) -> list[Json]:
-        submission = copy.deepcopy(make_submission(_own(board), texts=True))
-        change(submission)
-        return [sealed(submission)]
-
-    return forge
+    return _edited(change, sealed)
 
 
 def _resampled(change: Callable[[AnswerSet], AnswerSet]) -> Callable[[Honest], list[Json]]:
@@ -224,20 +228,20 @@ def _scripted(answers: AnswerSet) -> AnswerSet:
     """Answers that nobody drew: every third one wrong, with draws that tell."""
     wrong = int(answers.id[1:]) % 3 == 0
     right = answers.reference or ""
-    said = next(w for w in _WORDS if w != right) if wrong else right
+    baseline = next(w for w in _WORDS if w != right) if wrong else right
     draws = tuple(Answer(_WORDS[k % 8] if wrong else right, -0.3 - 0.01 * k, 2, "stop") for k in range(DRAWS))
     noisy = tuple(Answer(a.text, (a.mean_logprob or 0) - 0.02, 2, "stop") for a in draws)
-    return replace(answers, baseline=Answer(said, -0.3, 2, "stop"), clean=draws, noisy=noisy).with_label(int(wrong))
+    return replace(answers, baseline=Answer(baseline, -0.3, 2, "stop"), clean=draws, noisy=noisy).with_label(int(wrong))
 
 
 def _well_scripted(answers: AnswerSet) -> AnswerSet:
     """The same by somebody who knows that noisy answers have other log-probabilities."""
-    made, dice = _scripted(answers), random.Random(answers.id)
+    scripted, dice = _scripted(answers), random.Random(answers.id)
 
-    def other(answer: Answer) -> Answer:
+    def reweighted(answer: Answer) -> Answer:
         return replace(answer, mean_logprob=round(-dice.uniform(0.05, 2.0), 5))
 
-    return replace(made, clean=tuple(map(other, made.clean)), noisy=tuple(map(other, made.noisy)))
+    return replace(scripted, clean=tuple(map(reweighted, scripted.clean)), noisy=tuple(map(reweighted, scripted.noisy)))
 
 
 def _declines(answers: AnswerSet) -> AnswerSet:
@@ -249,16 +253,7 @@ def _declines(answers: AnswerSet) -> AnswerSet:
 
 def _declined(board: Honest) -> list[Json]:
     run = _own(board)
-    sets = tuple(map(_declines, run.answer_sets))
-    judge = build_judge("rule")
-    cases = [Case(a.id, a.question or "", a.reference or "", a.baseline.text) for a in sets]
-    found = judge.judge(cases)
-    records = {
-        c.id: {**verdict_record(c, v), "image_key": _PICTURE, "judge": f"{v.judge} {v.version}"}
-        for c, v in zip(cases, found, strict=True)
-    }
-    labelled = tuple(a.with_label(v.label) for a, v in zip(sets, found, strict=True))
-    return [make_submission(replace(run, answer_sets=labelled, verdicts=records), texts=True)]
+    return [make_submission(_judged(run, [_declines(a) for a in run.answer_sets]), texts=True)]
 
 
 def _hard_unlabelled(s: Json) -> None:
@@ -280,16 +275,16 @@ def _other_judge(s: Json) -> None:
         document["judged"]["judge"] = "llm 1"
 
 
-def _told_clusters(s: Json) -> None:
+def _label_in_clusters(s: Json) -> None:
     for document in s["documents"]:
         n = len(document["logprobs"])
         document["clusterings"]["embed"]["clusters"] = list(range(n)) if document["label"] == 1 else [0] * n
 
 
-def _stolen(**about: str) -> Callable[[Honest], list[Json]]:
+def _stolen(**changes: str) -> Callable[[Honest], list[Json]]:
     def forge(board: Honest) -> list[Json]:
         submission = copy.deepcopy(board.submission())
-        submission["entry"] |= about
+        submission["entry"] |= changes
         return [sealed(submission)]
 
     return forge
@@ -304,15 +299,20 @@ def _stolen_with_noise(board: Honest) -> list[Json]:
     return [matched(submission)]
 
 
+def _add_noise(document: Json) -> None:
+    """Add thousandths to log-probabilities, the same for equal texts."""
+    texts = document["texts"]["answers"]
+    noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in texts}
+    document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], texts, strict=True)]
+
+
 def _stolen_with_stops(board: Honest) -> list[Json]:
     """Stolen with a full stop behind one noisy answer of each document, and thousandths on the log-probabilities."""
     submission = copy.deepcopy(board.submission())
     submission["entry"] |= {"name": "mine", "model": "org/mine"}
     for document in submission["documents"]:
-        said = document["texts"]["answers"]
-        noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in said}
-        document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], said, strict=True)]
-        said[-1] += "."
+        _add_noise(document)
+        document["texts"]["answers"][-1] += "."
     return [matched(submission)]
 
 
@@ -321,9 +321,7 @@ def _renamed_with_noise(board: Honest) -> list[Json]:
     [submission] = _renamed_seeds(board)
     submission = copy.deepcopy(submission)
     for document in submission["documents"]:
-        said = document["texts"]["answers"]
-        noise = {text: random.Random(f"{document['id']}/{text}").uniform(0.002, 0.006) for text in said}
-        document["logprobs"] = [value - noise[text] for value, text in zip(document["logprobs"], said, strict=True)]
+        _add_noise(document)
     return [matched(submission)]
 
 
@@ -334,14 +332,14 @@ def _replied(s: Json) -> None:
         document["label"] = 0
 
 
-def _told_baseline(s: Json) -> None:
+def _label_in_baseline(s: Json) -> None:
     for document in s["documents"]:
         document["logprobs"][0] = -2.0 if document["label"] == 1 else -0.2
 
 
 def _thought(s: Json, n: int | None = None) -> None:
     """Behind thoughts, log-probabilities of one text may differ."""
-    _told_baseline(s)
+    _label_in_baseline(s)
     for document in s["documents"]:
         count = len(document["logprobs"])
         document["thoughts"] = [1] * count if n is None else [1] * n + [None] * (count - n)
@@ -361,21 +359,21 @@ def _ties_broken(board: Honest) -> list[Json]:
 def _noisy_by_label(answers: AnswerSet) -> AnswerSet:
     """Noisy answers that are the baseline answer where it is right, and any other where it is wrong."""
     others = [a for a in answers.clean if a.text != answers.baseline.text] or [answers.baseline]
-    said = others if answers.label == 1 else [answers.baseline]
+    candidates = others if answers.label == 1 else [answers.baseline]
     dice = random.Random(answers.id)
 
     def heard(k: int) -> Answer:
-        logprob = said[k % len(said)].mean_logprob or 0.0
-        return replace(said[k % len(said)], mean_logprob=round(logprob * dice.uniform(0.95, 1.05), 5))
+        logprob = candidates[k % len(candidates)].mean_logprob or 0.0
+        return replace(candidates[k % len(candidates)], mean_logprob=round(logprob * dice.uniform(0.95, 1.05), 5))
 
     return replace(answers, noisy=tuple(heard(k) for k in range(DRAWS)))
 
 
 def _numbers_of_its_own(s: Json) -> None:
     """Numbers that the task does not have, which would come first on its pages."""
-    about: Json = {"higher_is_better": True, "value": 0.999, "stderr": 0.001, "low": 0.99, "high": 1.0, "n": N}
-    about |= {"n_groups": N // 2, "reason": None}
-    s["suite"] = {f"A{i:02d}": {"title": f"Free of hallucinations {i}", **about} for i in range(60)}
+    fields: Json = {"higher_is_better": True, "value": 0.999, "stderr": 0.001, "low": 0.99, "high": 1.0, "n": N}
+    fields |= {"n_groups": N // 2, "reason": None}
+    s["suite"] = {f"A{i:02d}": {"title": f"Free of hallucinations {i}", **fields} for i in range(60)}
 
 
 def _copied(board: Honest) -> list[Json]:
@@ -406,18 +404,18 @@ def _counted_baseline(s: Json) -> None:
 
 def _spelled_baseline(s: Json) -> None:
     """No draw has the baseline answer's text, so that its log-probability cannot be compared."""
-    _told_baseline(s)
+    _label_in_baseline(s)
     for document in s["documents"]:
         document["texts"]["answers"][1:] = [f"{text}." for text in document["texts"]["answers"][1:]]
 
 
-def _told_draws(s: Json) -> None:
+def _label_in_draws(s: Json) -> None:
     """Log-probabilities that know the label, and are too high everywhere: no test tells that without end tokens."""
     for document in s["documents"]:
         del document["end_logprobs"]
-        said, n = document["texts"]["answers"], document["n_clean"]
-        high = {text: -0.3 if document["label"] == 1 or text != said[0] else -0.02 for text in said}
-        document["logprobs"] = [high[text] * (1 if k <= n else 1.1 + 0.01 * k) for k, text in enumerate(said)]
+        texts, n = document["texts"]["answers"], document["n_clean"]
+        high = {text: -0.3 if document["label"] == 1 or text != texts[0] else -0.02 for text in texts}
+        document["logprobs"] = [high[text] * (1 if k <= n else 1.1 + 0.01 * k) for k, text in enumerate(texts)]
 
 
 def _spelled_apart(answers: AnswerSet) -> AnswerSet:
@@ -438,10 +436,10 @@ def _counted_all(s: Json) -> None:
 
 def _chosen(answers: AnswerSet) -> AnswerSet:
     """Of twice as many draws those that agree where the answer is right, and those that differ where it is wrong."""
-    dice, each = random.Random(answers.id), {a.text: a for a in answers.clean}
+    dice, by_text = random.Random(answers.id), {a.text: a for a in answers.clean}
     ordered = _useful(answers, DRAWS)
-    kept = ordered[: DRAWS // 2]
-    spread = list(each.values()) if answers.label == 1 else kept
+    half = ordered[: DRAWS // 2]
+    spread = list(by_text.values()) if answers.label == 1 else half
     return replace(answers, clean=tuple(dice.choices(spread, k=DRAWS)))
 
 
@@ -488,12 +486,12 @@ def _renamed_seeds(board: Honest) -> list[Json]:
 
 def _four_seeds(board: Honest) -> list[Json]:
     """One model four times, the best seed first."""
-    found = []
+    submissions = []
     for seed in (3, 1, 2, 0):
         run = _run("org/mine", 20 + seed)
         sampling = {**run.settings["sampling"], "seed": seed}
-        found.append(make_submission(replace(run, settings={**run.settings, "sampling": sampling}), texts=True))
-    return found
+        submissions.append(make_submission(replace(run, settings={**run.settings, "sampling": sampling}), texts=True))
+    return submissions
 
 
 def _sybils(board: Honest) -> list[Json]:
@@ -504,9 +502,9 @@ def _sybils(board: Honest) -> list[Json]:
 
 def _invented(board: Honest) -> list[Json]:
     run = _own(board)
-    more = tuple(replace(a, id=f"mine {a.id}", question=f"{a.question} And?") for a in run.answer_sets)
+    invented = tuple(replace(a, id=f"mine {a.id}", question=f"{a.question} And?") for a in run.answer_sets)
     verdicts = {**run.verdicts, **{f"mine {id}": verdict for id, verdict in run.verdicts.items()}}
-    return [make_submission(replace(run, answer_sets=(*run.answer_sets, *more), verdicts=verdicts), texts=True)]
+    return [make_submission(replace(run, answer_sets=(*run.answer_sets, *invented), verdicts=verdicts), texts=True)]
 
 
 def _named(name: str, key: str = "name") -> Callable[[Honest], list[Json]]:
@@ -540,9 +538,31 @@ EITHER: tuple[Mark, ...] = ("refused", "not ranked")
 SAID: tuple[Mark, ...] = ("not ranked", "self-reported")
 
 
+def _borrowed_signature(s: Json) -> None:
+    """Statements of somebody else's signed run, for the same model and with the same settings."""
+    armour = "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"
+    start = {
+        "hedge_start": 1,
+        "run_id": "0" * 32,
+        "task": TASK,
+        "model": s["entry"]["model"],
+        "definition": definition_digest(TASK, s["settings"]),
+        "created": "2026-01-01T00:00:00.000000+00:00",
+        "version": "1",
+    }
+    signatures = {"signature": armour, "end_signature": armour}
+    s["settings"][SETTING] = {
+        "start": start,
+        "key": "ssh-ed25519 AAAA",
+        "numbers": "0" * 64,
+        "texts": "0" * 64,
+        **signatures,
+    }
+
+
 def _decoding_of(s: Json) -> Json:
-    found: Json = s["settings"]["sampled"]["decoding"]
-    return found
+    decoding: Json = s["settings"]["sampled"]["decoding"]
+    return decoding
 
 
 FORGERIES: tuple[Forgery, ...] = (
@@ -571,7 +591,7 @@ FORGERIES: tuple[Forgery, ...] = (
     # Labels, clusters, numbers
     Forgery("labels as the detector would have them", _edited(_flipped), GONE),
     Forgery("the same by a judge that nobody has", _edited(_other_judge), APART),
-    Forgery("clusters that know the label", _edited(_told_clusters), GONE),
+    Forgery("clusters that know the label", _edited(_label_in_clusters), GONE),
     Forgery("an AUROC raised", _bare(lambda s: s["clusterings"]["embed"]["aggregates"]["se"].update(auroc=1.0)), GONE),
     # Answers
     Forgery("answers that a script wrote", _resampled(_scripted), ("refused", "not ranked", "not replayed")),
@@ -608,7 +628,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("a setting that is verified by its own word", _bare(_own_word), GONE),
     # What a run always has
     Forgery("a reply that nobody gave", _edited(_replied), GONE),
-    Forgery("a log-probability of the baseline answer that knows the label", _edited(_told_baseline), APART),
+    Forgery("a log-probability of the baseline answer that knows the label", _edited(_label_in_baseline), APART),
     Forgery("thoughts before every answer, and log-probabilities that know the label", _edited(_thought), SAID),
     Forgery("thoughts before the baseline answer alone", _edited(lambda s: _thought(s, 1)), APART),
     Forgery("scores whose ties are broken by the label", _ties_broken, GONE),
@@ -635,7 +655,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("a baseline answer that is spelled as no draw, and knows the label", _edited(_spelled_baseline), APART),
     Forgery(
         "log-probabilities of the draws that know the label, without end tokens",
-        _edited(_told_draws),
+        _edited(_label_in_draws),
         ("refused", "not ranked", "self-reported"),
     ),
     Forgery("draws that are each spelled otherwise, so that none repeats", _resampled(_spelled_apart), EITHER),
@@ -652,6 +672,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("blind baselines that know nothing", _bare(_weak_blind), GONE),
     Forgery("an entry with full stops and noise", _stolen_with_stops, EITHER),
     Forgery("another seed of a model under another name, with noise", _renamed_with_noise, EITHER),
+    Forgery("the signed start of somebody else's run", _bare(_borrowed_signature), GONE),
     # What is loaded
     Forgery("a module to be imported", _edited(_imported), EITHER),
 )

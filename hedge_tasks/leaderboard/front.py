@@ -80,7 +80,7 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
     pages = {measure: f"models-{measure.slug}.html" if i else "index.html" for i, measure in enumerate(measures)}
     aside = [entry for entry in entries if not entry.findings.ranked]
     for measure in measures or [SUPPORTED]:
-        tasks = {task: own for task, of in boards.items() if (own := _in_task(measure, of)) is not None}
+        tasks = {task: own for task, own_boards in boards.items() if (own := _in_task(measure, own_boards)) is not None}
         rows = _rows(entries, boards, tasks)
         yield (
             pages.get(measure, "index.html"),
@@ -107,10 +107,10 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
 
 def _measures(entries: Sequence[Entry]) -> list[BoardNumber]:
     """Return what the front page can show: shares of answers, the suites' numbers, detectors, the price."""
-    found = [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
-    found += [SUITE] if any(entry.content["suite"] for entry in entries) else []
-    found += auroc_measures(entries)[:MOST]
-    return [*found, PRICE] if entries else []
+    measures = [SUPPORTED, RATE] if any(entry.rate is not None for entry in entries) else []
+    measures += [SUITE] if any(entry.content["suite"] for entry in entries) else []
+    measures += auroc_measures(entries)[:MOST]
+    return [*measures, PRICE] if entries else []
 
 
 def _in_task(measure: BoardNumber, boards: Mapping[BoardNumber, Board]) -> BoardNumber | None:
@@ -123,47 +123,51 @@ def _in_task(measure: BoardNumber, boards: Mapping[BoardNumber, Board]) -> Board
 
 
 def _page(task: str, measure: BoardNumber, boards: Mapping[BoardNumber, Board]) -> str:
-    known = measure in boards and measure != next(iter(boards))
-    return task_page(task, measure if known else None)
+    has_own_page = measure in boards and measure != next(iter(boards))
+    return task_page(task, measure if has_own_page else None)
 
 
 def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, BoardNumber]) -> list[ModelRow]:
-    of: dict[tuple[str, str], dict[str, list[ShownNumber]]] = {}
+    by_model: dict[tuple[str, str], dict[str, list[ShownNumber]]] = {}
     for task, measure in tasks.items():
         mine = [entry for entry in entries if entry.task == task]
         board = boards[task][measure] if measure in boards[task] else board_of(mine, measure)
         for cell in board.cells:
             key = cell.entry.name, cell.entry.model
-            of.setdefault(key, {}).setdefault(task, []).append(ShownNumber(cell, measure, _shade(cell, measure), 0))
-    rows = [_row(key, cells, list(tasks)) for key, cells in of.items()]
+            by_model.setdefault(key, {}).setdefault(task, []).append(
+                ShownNumber(cell, measure, _shade(cell, measure), 0)
+            )
+    rows = [_row(key, cells, list(tasks)) for key, cells in by_model.items()]
     return sorted(rows, key=lambda row: (row.mean_place is None, row.mean_place or (), row.name))
 
 
 def _row(key: tuple[str, str], cells: Mapping[str, Sequence[ShownNumber]], tasks: Sequence[str]) -> ModelRow:
-    shown = [_newest(cells.get(task, ())) for task in tasks]
-    places = [one.cell.place for one in shown if one is not None and one.cell.place is not None]
+    numbers = [_newest(cells.get(task, ())) for task in tasks]
+    places = [number.cell.place for number in numbers if number is not None and number.cell.place is not None]
     mean = None
     if places and len(places) == len(tasks):
         n = len(places)
         mean = (sum(p.rank for p in places) / n, sum(p.rank for p in places) / n, sum(p.worst for p in places) / n)
-    contents = [one.cell.entry.content for one in shown if one is not None]
-    told: dict[str, dict[str, None]] = {}
+    contents = [number.cell.entry.content for number in numbers if number is not None]
+    protocol: dict[str, dict[str, None]] = {}
     for content in contents:
         for what, how in protocol_of(content):
-            told.setdefault(what, {})[how] = None
-    badges = [(what, next(iter(how)) if len(how) == 1 else f"{len(how)} different") for what, how in told.items()]
+            protocol.setdefault(what, {})[how] = None
+    badges = [(what, next(iter(how)) if len(how) == 1 else f"{len(how)} different") for what, how in protocol.items()]
     parameters = next((p for content in contents if (p := parameters_of(content)) is not None), None)
     weights = next((w for content in contents if (w := weights_of(content)) != "unknown"), "unknown")
     name, model = key
-    return ModelRow(name, "" if model == name else model, shown, mean, badges, weights, parameters, size_of(parameters))
+    return ModelRow(
+        name, "" if model == name else model, numbers, mean, badges, weights, parameters, size_of(parameters)
+    )
 
 
-def _newest(shown: Sequence[ShownNumber]) -> ShownNumber | None:
+def _newest(numbers: Sequence[ShownNumber]) -> ShownNumber | None:
     """Of several entries of a model on one task the newest, and not the best."""
-    if not shown:
+    if not numbers:
         return None
-    last = max(shown, key=lambda one: (one.cell.entry.content["entry"]["created"], one.cell.entry.file))
-    return ShownNumber(last.cell, last.measure, last.shade, len(shown) - 1)
+    last = max(numbers, key=lambda number: (number.cell.entry.content["entry"]["created"], number.cell.entry.file))
+    return ShownNumber(last.cell, last.measure, last.shade, len(numbers) - 1)
 
 
 def _shade(cell: EntryNumber, measure: BoardNumber) -> int | None:

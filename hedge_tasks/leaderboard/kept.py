@@ -21,13 +21,13 @@ from hedge_tasks.adjudication.designed import ExpertLabels
 from hedge_tasks.detectors.registry import names
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.records import Record
+from hedge_tasks.io.signatures import can_check, signature_of
 from hedge_tasks.leaderboard.attestation import place_of_statement
 from hedge_tasks.leaderboard.columns import EntryColumns
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry, EntryFinding
 from hedge_tasks.leaderboard.private_records import place_of_scores
-from hedge_tasks.leaderboard.signatures import signature_of
-from hedge_tasks.leaderboard.submission import sha256_of
+from hedge_tasks.leaderboard.submission import installed_versions, sha256_of
 from hedge_tasks.leaderboard.validation import LARGEST, FindEdition, FindManifests, ValidationFindings
 from hedge_tasks.numbers import Number
 
@@ -45,18 +45,21 @@ Circumstances = Callable[[str], Sequence[Any]]
 def circumstances_of(
     manifests: FindManifests, editions: FindEdition, thorough: bool, signers: Path | None = None
 ) -> Circumstances:
-    """This package, detectors and versions that are here, a task's manifests and edition, whether NLI models are
-    asked, and whose statements count."""
+    """Return what findings depend on besides the file: this package, installed detectors and versions, a task's
+    manifests and edition, whether NLI models are asked, and whose statements count."""
     versions = _versions()
-    known = None if signers is None or not signers.is_file() else hashlib.sha256(signers.read_bytes()).hexdigest()
+    signers_digest = (
+        None if signers is None or not signers.is_file() else hashlib.sha256(signers.read_bytes()).hexdigest()
+    )
 
     @cache_of_function
-    def of(task: str) -> list[Any]:
-        told = sha256_of([asdict(manifest) for manifest in manifests(task)])
+    def circumstances(task: str) -> list[Any]:
+        manifest_digests = sha256_of([asdict(manifest) for manifest in manifests(task)])
         edition = editions(task)
-        return [__version__, _code(), versions, sorted(names()), thorough, told, edition and edition.hash, known]
+        rules = [manifest_digests, edition and edition.hash, signers_digest, can_check()]
+        return [__version__, _code(), versions, sorted(names()), thorough, *rules]
 
-    return of
+    return circumstances
 
 
 class _Kept(Record):
@@ -73,22 +76,24 @@ class _Kept(Record):
     supported: Number
     answers: tuple[str, ...]
     html: str
-    told: EntryFinding | None = None
+    summary: EntryFinding | None = None
+
+
+_AS_IN_ENTRY = ("content", "findings", "detectors", "rate", "supported", "answers", "html", "summary")
 
 
 def load(cache: Path, file: Path, circumstances: Circumstances) -> Entry | None:
     """Return what was kept of a file; None where nothing was, or it was found under other circumstances."""
     try:
-        with np.load(_place(cache, file), allow_pickle=False) as found:
-            arrays = {name: found[name] for name in found.files}
-        about = _Kept.model_validate_json(arrays.pop("about").tobytes())
-        if about.circumstances != circumstances(about.content["entry"]["task"]):
+        with np.load(_place(cache, file), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        kept = _Kept.model_validate_json(arrays.pop("about").tobytes())
+        if kept.circumstances != circumstances(kept.content["entry"]["task"]):
             return None
-        columns = _columns(about.columns, arrays)
+        columns = _columns(kept.columns, arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
         return None  # nothing kept, or written by another version
-    rest = (about.detectors, about.rate, about.supported, about.answers, about.html, about.told)
-    return Entry(file.name, about.content, about.findings, columns, *rest)
+    return Entry(file.name, columns=columns, **{name: getattr(kept, name) for name in _AS_IN_ENTRY})
 
 
 def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) -> None:
@@ -97,20 +102,13 @@ def save(cache: Path, file: Path, entry: Entry, circumstances: Circumstances) ->
     Raises:
         DataError: the folder cannot be written.
     """
-    told, arrays = _arrays(entry.columns)
-    about = _Kept.model_construct(
+    description, arrays = _arrays(entry.columns)
+    record = _Kept.model_construct(
         circumstances=list(circumstances(entry.content["entry"]["task"])),
-        content=dict(entry.content),
-        findings=entry.findings,
-        columns=told,
-        detectors=entry.detectors,
-        rate=entry.rate,
-        supported=entry.supported,
-        answers=entry.answers,
-        html=entry.html,
-        told=entry.told,
+        columns=description,
+        **{name: getattr(entry, name) for name in _AS_IN_ENTRY},
     )
-    arrays["about"] = np.frombuffer(about.model_dump_json().encode(), dtype=np.uint8)
+    arrays["about"] = np.frombuffer(record.model_dump_json().encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     place = _place(cache, file)
@@ -157,40 +155,37 @@ def _digest(folder: Path) -> str:
 
 def _versions() -> dict[str, str]:
     """Of the libraries that compute, and of every package that brings an entry point."""
-    found = {}
-    for name in _DISTRIBUTIONS:
-        with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
+    versions = installed_versions(_DISTRIBUTIONS)
     for group in metadata.entry_points().groups:
         if group.startswith(_GROUPS):
             brought = (point.dist for point in metadata.entry_points(group=group))
-            found |= {dist.name: dist.version for dist in brought if dist is not None}
-    return dict(sorted(found.items()))
+            versions |= {dist.name: dist.version for dist in brought if dist is not None}
+    return dict(sorted(versions.items()))
 
 
 def _arrays(columns: EntryColumns) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Columns as a description and arrays by name."""
+    """Split columns into a description and arrays by name."""
     arrays: dict[str, Any] = {name: getattr(columns, name) for name in ("ids", "keys", "labels", "groups")}
     scores, suite = list(columns.scores.items()), list(columns.suite.items())
     arrays["scores"] = np.stack([values for _, values in scores]) if scores else np.zeros((0, len(columns.ids)))
     for i, (_, (parts, groups)) in enumerate(suite):
         arrays |= {f"parts{i}": parts, f"groups{i}": groups}
-    held_out = {name: np.flatnonzero(of).tolist() for name, of in columns.held_out.items()}
-    told = {"grouped": columns.grouped, "held_out": held_out, "scores": [list(key) for key, _ in scores]}
+    held_out = {name: np.flatnonzero(mask).tolist() for name, mask in columns.held_out.items()}
+    description = {"grouped": columns.grouped, "held_out": held_out, "scores": [list(key) for key, _ in scores]}
     experts = None if columns.experts is None else [columns.experts.strata, columns.experts.said, columns.experts.units]
-    return {**told, "suite": [name for name, _ in suite], "experts": experts}, arrays
+    return {**description, "suite": [name for name, _ in suite], "experts": experts}, arrays
 
 
-def _columns(told: Mapping[str, Any], arrays: Mapping[str, Any]) -> EntryColumns:
+def _columns(description: Mapping[str, Any], arrays: Mapping[str, Any]) -> EntryColumns:
     n = len(arrays["ids"])
-    held_out = {name: np.isin(np.arange(n), some) for name, some in told["held_out"].items()}
-    scores = {(key[0], key[1]): arrays["scores"][i] for i, key in enumerate(told["scores"])}
-    suite = {name: (arrays[f"parts{i}"], arrays[f"groups{i}"]) for i, name in enumerate(told["suite"])}
+    held_out = {name: np.isin(np.arange(n), some) for name, some in description["held_out"].items()}
+    scores = {(key[0], key[1]): arrays["scores"][i] for i, key in enumerate(description["scores"])}
+    suite = {name: (arrays[f"parts{i}"], arrays[f"groups{i}"]) for i, name in enumerate(description["suite"])}
     first = (arrays["ids"], arrays["keys"], arrays["labels"], arrays["groups"])
     experts = None
-    if told["experts"] is not None:
-        strata, said, units = told["experts"]
+    if description["experts"] is not None:
+        strata, opinions, units = description["experts"]
         experts = ExpertLabels(
-            tuple(strata), tuple(tuple(one) for one in said), None if units is None else tuple(units)
+            tuple(strata), tuple(tuple(labels) for labels in opinions), None if units is None else tuple(units)
         )
-    return EntryColumns(*first, told["grouped"], held_out, scores, suite, experts)
+    return EntryColumns(*first, description["grouped"], held_out, scores, suite, experts)

@@ -7,22 +7,23 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hedge_tasks.leaderboard.stated import recorded_decoding
 from hedge_tasks.runs.setting_verdicts import mitigation_line
 
-_SAID = (
+_BOARD_WORDS = (
     *("verified", "verifiz", "verifié", "verifie", "verificad", "verificat", "official", "recomputed", "replayed"),
     *("certified", "zertifiz", "certificad", "attested", "audited", "endorsed", "reproduced", "validated", "confirmed"),
     *("proofread", "vetted", "peer reviewed"),
 )
 """Words of the board's own, and what others would take for them, refused in whatever disguise."""
 
-_SAID_ALONE = (
+_BOARD_WORDS_ALONE = (
     *("proved", "proven", "approved", "authentic", "checked", "trusted", "winner", "sota"),
     *("maintainer", "maintainers", "ranked", "unranked"),
 )
 """Words of the board's own that others contain."""
 
-_SAID_TOGETHER = ("private split", "first place", "place 1", "rank 1", "chain proved", "against experts")
+_BOARD_PHRASES = ("private split", "first place", "place 1", "rank 1", "chain proved", "against experts")
 
 _CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Pd", "Pc", "Po", "Ps", "Pe", "Zs"})
 _SIGNS = frozenset("+=~<>|^$`")
@@ -53,8 +54,8 @@ def name_faults(submission: Mapping[str, Any]) -> Iterator[str]:
     for place, text in _names(submission):
         if (fault := name_fault(text)) is not None:
             yield f"{place}: {fault}"
-    if (said := _said(submission["entry"].get("url") or "")) is not None:
-        yield f"entry.url: {said!r} is for the board to say"
+    if (claim := _board_word_in(submission["entry"].get("url") or "")) is not None:
+        yield f"entry.url: {claim!r} is for the board to say"
 
 
 def name_fault(text: str) -> str | None:
@@ -86,8 +87,8 @@ def name_fault(text: str) -> str | None:
         scripts = sorted({script for letter in word if (script := _script(letter)) is not None})
         if len(scripts) > 1:
             return f"a word of {' and '.join(script.capitalize() for script in scripts)} letters looks like another one"
-    if (said := _said(text)) is not None:
-        return f"{said!r} is for the board to say"
+    if (claim := _board_word_in(text)) is not None:
+        return f"{claim!r} is for the board to say"
     return None
 
 
@@ -109,24 +110,24 @@ def _script(letter: str) -> str | None:
     return next((script for script in _SCRIPTS if name.startswith(script)), None)
 
 
-def _said(text: str) -> str | None:
+def _board_word_in(text: str) -> str | None:
     """The board's own word that a name says, in whatever disguise."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     bare = "".join(c for c in unicodedata.normalize("NFKD", parted.casefold()) if unicodedata.category(c) != "Mn")
     for read_as in "il":
         alike = bare.translate(_LOOKS_LIKE).translate(dict.fromkeys(map(ord, _UPRIGHT), read_as))
         joined = _OTHERS.sub("", alike)
-        if (found := next((word for word in _SAID if word in joined), None)) is not None:
-            return found
+        if (word_found := next((word for word in _BOARD_WORDS if word in joined), None)) is not None:
+            return word_found
         words = _OTHERS.sub(" ", alike).split()
-        if (alone := next((word for word in words if word in _SAID_ALONE), None)) is not None:
+        if (alone := next((word for word in words if word in _BOARD_WORDS_ALONE), None)) is not None:
             return alone
     plain = " ".join(re.findall(r"[a-z]+|\d+", bare))
-    return next((both for both in _SAID_TOGETHER if f" {both} " in f" {plain} "), None)
+    return next((both for both in _BOARD_PHRASES if f" {both} " in f" {plain} "), None)
 
 
 def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every text of a submission that a table shows, with its place."""
+    """Yield every text of a submission that a table shows, with its place."""
     entry = submission["entry"]
     for key in ("name", "model", "task", "note"):
         if key in entry:
@@ -134,16 +135,16 @@ def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     audit = submission.get("audit")
     if audit is not None:
         yield "audit.by", audit["by"] or "nobody"
-        for i, one in enumerate(audit["strata"]):
-            yield f"audit.strata[{i}].title", one["title"]
-    for name, of in submission["clusterings"].items():
+        for i, stratum in enumerate(audit["strata"]):
+            yield f"audit.strata[{i}].title", stratum["title"]
+    for name, clustering in submission["clusterings"].items():
         yield "clusterings", name
-        for detector, about in of["detectors"].items():
-            yield f"clusterings.{name}.detectors.{detector}.title", about["title"]
-    for name, of in submission["suite"].items():
-        yield f"suite.{name}.title", of["title"]
-    for name, of in (submission.get("claims") or {}).get("detectors", {}).items():
-        yield f"claims.detectors.{name}.title", of["title"]
+        for detector, record in clustering["detectors"].items():
+            yield f"clusterings.{name}.detectors.{detector}.title", record["title"]
+    for name, clustering in submission["suite"].items():
+        yield f"suite.{name}.title", clustering["title"]
+    for name, clustering in (submission.get("claims") or {}).get("detectors", {}).items():
+        yield f"claims.detectors.{name}.title", clustering["title"]
     yield from _settings(submission["settings"])
     judge = submission["labels"]["judge"]
     if isinstance(judge, Mapping) and isinstance(judge.get("judge"), str):
@@ -152,10 +153,8 @@ def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """How the draws were made, as the badge of the protocol tells it."""
-    sampling, sampled = settings.get("sampling"), settings.get("sampled")
-    asked = sampling.get("decoding") if isinstance(sampling, Mapping) else None
-    if isinstance(asked, str):
-        yield "settings.sampling.decoding", asked
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    if isinstance(decoding, Mapping) and (method := mitigation_line(decoding)) is not None:
+    decoding = (settings.get("sampling") or {}).get("decoding")
+    if isinstance(decoding, str):
+        yield "settings.sampling.decoding", decoding
+    if (method := mitigation_line(recorded_decoding(settings))) is not None:
         yield "settings.sampled.decoding.method", method

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import gcd
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
 from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.leaderboard.stated import present
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray
 from hedge_tasks.statistics.draws import verdict_on
@@ -49,61 +50,61 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
         decoding: how the draws were made, as a run has it under `sampled`.
         read: the texts are what was read in replies, so that one text may stand for many.
     """
-    yield from _of_thoughts(answer_sets)
+    yield from _thoughts_apart(answer_sets)
     if read:
         return
     if any(a.noisy for a in answer_sets):
         yield from _copies(answer_sets)
-        yield from _of_noisy(answer_sets, decoding)
+        yield from _noisy_against_logprobs(answer_sets, decoding)
     yield from _doubled(answer_sets)
-    yield from _of_baseline(answer_sets)
-    yield from _of_baseline_by_label(answer_sets)
-    yield from _of_draws(answer_sets)
-    yield from _of_counts(answer_sets)
-    yield from _by_label(answer_sets, decoding)
+    yield from _baseline_against_draws(answer_sets)
+    yield from _baseline_by_label(answer_sets)
+    yield from _texts_against_logprobs(answer_sets)
+    yield from _token_counts(answer_sets)
+    yield from _draws_by_label(answer_sets, decoding)
 
 
 def _copies(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Noisy answers are drawn on other pictures: their log-probabilities are others, and mostly their texts."""
-    telling = [found for a in answer_sets if (found := _same_draws(a)) is not None]
+    """Yield where noisy answers are the clean ones again. They are drawn on other pictures, so their log-probabilities
+    differ, and mostly their texts."""
+    telling = present(map(_are_noisy_copies, answer_sets))
     if len(telling) >= _FEWEST_TELLING and sum(telling) > _MOST_COPIES * len(telling):
         yield f"the noisy answers are the clean ones again in {sum(telling)} of {len(telling)} documents that tell"
 
 
 def _doubled(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """Fewer draws, each several times: honest draws repeat themselves, but seldom all of them equally often.
+    """Yield where fewer draws are there several times. Honest draws repeat themselves, but seldom all equally often.
 
     Of two different answers both counts are even (or share another divisor) in up to four fifths of honest questions,
     of three and more in less than two fifths.
     """
     for name in ("clean", "noisy"):
         counts = [Counter(map(_mark, getattr(a, name))) for a in answer_sets]
-        pairs = [gcd(*of.values()) > 1 for of in counts if len(of) == 2]
-        several = [gcd(*of.values()) > 1 for of in counts if len(of) > 2]
+        pairs = [gcd(*counter.values()) > 1 for counter in counts if len(counter) == 2]
+        several = [gcd(*counter.values()) > 1 for counter in counts if len(counter) > 2]
         mostly = len(several) >= _FEWEST_TELLING and sum(several) > _MOST_COPIES * len(several)
         chance = _BOTH_EVEN ** len(pairs) * _ALL_EVEN ** len(several)
         if mostly or (all(pairs) and all(several) and chance < _SELDOM):
-            told = several if mostly else [*pairs, *several]
-            yield f"every {name} answer is there several times in {sum(told)} of {len(told)} documents that tell"
+            flags = several if mostly else [*pairs, *several]
+            yield f"every {name} answer is there several times in {sum(flags)} of {len(flags)} documents that tell"
 
 
-def _of_noisy(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
     """Each noisy answer is drawn from another distribution, which nobody knows; its own probability p is stated. A text
     that is named beforehand comes with probability p and then counts 1 / p: once a draw in the mean, whatever p is.
     Texts that come more often than they are likely count more, and bets on that win."""
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1 or decoding.get("restricted"):
         return
     for label, which in ((0, "right"), (1, "wrong")):
-        of = [a for a in answer_sets if a.label == label]
+        of_class = [a for a in answer_sets if a.label == label]
         for whose, named in (
-            ("answers with the baseline answer's text", [{_path(a.baseline)} for a in of]),
+            ("answers with the baseline answer's text", [{_path(a.baseline)} for a in of_class]),
             (
                 "answers with other clean answers' texts",
-                [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of],
+                [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of_class],
             ),
         ):
-            known = [_counted_noisy(a.noisy, texts) for a, texts in zip(of, named, strict=True)]
-            counts = np.array([one for one in known if one is not None])
+            counts = np.array(present(_counted_noisy(a.noisy, texts) for a, texts in zip(of_class, named, strict=True)))
             won = [np.log1p(stake * (counts - _SLACK)).sum() for stake in _STAKES]
             if len(counts) and np.logaddexp.reduce(won) - math.log(len(_STAKES)) > -math.log(_SELDOM):
                 yield (
@@ -119,16 +120,16 @@ def _path(answer: Answer) -> Hashable:
 
 def _counted_noisy(noisy: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
     """The answers that are one of some texts, each counted 1 / p, by draw and text: at most 1 in the mean."""
-    drawn = [a for a in noisy if _tells(a) and a.n_tokens is not None]
-    if not texts or not drawn:
+    usable = [a for a in noisy if _telling(a) and a.n_tokens is not None]
+    if not texts or not usable:
         return None
-    nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in drawn if _path(a) in texts]
-    return sum(min(math.exp(min(-value, _MOST_NATS)), _MOST_COUNT) for value in nats) / (len(drawn) * len(texts))
+    nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in usable if _path(a) in texts]
+    return sum(min(math.exp(min(-value, _MOST_NATS)), _MOST_COUNT) for value in nats) / (len(usable) * len(texts))
 
 
-def _same_draws(answers: AnswerSet) -> bool | None:
+def _are_noisy_copies(answers: AnswerSet) -> bool | None:
     """Whether most noisy answers are clean ones again; None where all answers are nearly the same in any case."""
-    clean, noisy = (Counter(map(_mark, of)) for of in (answers.clean, answers.noisy))
+    clean, noisy = (Counter(map(_mark, draws)) for draws in (answers.clean, answers.noisy))
     if not noisy or len(clean) < _TELLING or not any(mark for mark, _ in clean):
         return None
     if all(logprob is None for _, logprob in clean):
@@ -137,60 +138,65 @@ def _same_draws(answers: AnswerSet) -> bool | None:
 
 
 def _mark(answer: Answer) -> tuple[object, float | None]:
-    """Marks that tell an answer from others: the words where they are there, and the log-probability."""
+    """Return what tells an answer from others: its words where they are there, and its log-probability."""
     logprob = None if answer.mean_logprob is None else round(answer.mean_logprob, _DIGITS)
     return answer.text or logprob, logprob
 
 
-def _of_baseline(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _baseline_against_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """One text has one log-probability and one number of tokens on one picture: the baseline answer's are those of the
     same text drawn clean. A baseline answer spelled as no draw of its words is cannot be compared."""
-    told, spelled = [], []
-    for one in answer_sets:
-        mine = one.baseline
-        if not _tells(mine) or not any(_tells(a) and normalise(a.text) == normalise(mine.text) for a in one.clean):
+    differs, spelled = [], []
+    for answers in answer_sets:
+        mine, words = answers.baseline, normalise(answers.baseline.text)
+        if not _telling(mine) or not any(_telling(a) and normalise(a.text) == words for a in answers.clean):
             continue
-        same = _drawn_again(one)
-        spelled.append(not same)
-        if same:
-            told.append(not any(_told_alike(mine, a) for a in same))
-    if _is_most(told, _MOST_OTHERWISE):
+        redrawn = _draws_of_its_text(answers)
+        spelled.append(not redrawn)
+        if redrawn:
+            differs.append(not any(_is_alike(mine, a) for a in redrawn))
+    if _is_most(differs, _MOST_OTHERWISE):
         yield (
             f"the baseline answer has another log-probability or number of tokens than the same text drawn again in "
-            f"{sum(told)} of {len(told)} documents"
+            f"{sum(differs)} of {len(differs)} documents"
         )
     if _is_most(spelled, _MOST_SPELLED):
         yield f"the baseline answer is spelled as no draw of its words is in {sum(spelled)} of {len(spelled)} documents"
 
 
-def _drawn_again(answers: AnswerSet) -> list[Answer]:
+def _draws_of_its_text(answers: AnswerSet) -> list[Answer]:
     """The clean draws of the baseline answer's text."""
-    return [a for a in answers.clean if _tells(a) and a.text == answers.baseline.text]
+    return [a for a in answers.clean if _telling(a) and a.text == answers.baseline.text]
 
 
-def _of_baseline_by_label(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _baseline_by_label(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Where one text's log-probabilities differ, by an engine's noise, the label does not know in which direction."""
-    labels, stated, again = [], [], []
-    for one in answer_sets:
-        drawn = _drawn_again(one) if _tells(one.baseline) and one.label is not None else []
-        if drawn:
-            mine = one.baseline.mean_logprob or 0.0
-            labels.append(one.label or 0)
-            stated.append(-mine)
-            again.append(-min((a.mean_logprob or 0.0 for a in drawn), key=lambda value: abs(value - mine)))
+    labels, stated_nll, redrawn_nll = [], [], []
+    for answers in answer_sets:
+        redrawn = _draws_of_its_text(answers) if _telling(answers.baseline) and answers.label is not None else []
+        if redrawn:
+            mine = answers.baseline.mean_logprob or 0.0
+            labels.append(answers.label or 0)
+            stated_nll.append(-mine)
+            redrawn_nll.append(-min((a.mean_logprob or 0.0 for a in redrawn), key=lambda value: abs(value - mine)))
     wrong = np.array(labels, dtype=bool)
     if min(wrong.sum(), (~wrong).sum()) < _FEWEST_OF_CLASS:
         return
-    theirs, same = auroc(stated, labels), auroc(again, labels)
-    if abs(theirs - same) > _MOST_GAIN and _p_of_split(np.subtract(stated, again), wrong) < _UNLIKELY:
+    theirs, again = auroc(stated_nll, labels), auroc(redrawn_nll, labels)
+    if abs(theirs - again) > _MOST_GAIN and _p_of_split(np.subtract(stated_nll, redrawn_nll), wrong) < _UNLIKELY:
         yield (
             f"the baseline answers' log-probabilities know the label: their AUROC is {THREE_DIGITS(theirs)}, "
-            f"that of the same {len(labels)} texts drawn again {THREE_DIGITS(same)}"
+            f"that of the same {len(labels)} texts drawn again {THREE_DIGITS(again)}"
         )
 
 
 def _p_of_split(values: FloatArray, wrong: BoolArray) -> float:
-    """p value of the difference in means between wrong and right answers, by permutation of the labels."""
+    """Return the p-value of the difference in means between wrong and right answers, by permutation of the labels.
+
+    Args:
+        values: shape `(n,)`.
+        wrong: which answers are wrong, shape `(n,)`.
+    """
     dice = np.random.default_rng(0)
     sums = [values[dice.permutation(len(wrong))[: wrong.sum()]].sum() for _ in range(_PERMUTATIONS)]
     expected = values.mean() * wrong.sum()
@@ -198,65 +204,63 @@ def _p_of_split(values: FloatArray, wrong: BoolArray) -> float:
     return float((1 + extreme.sum()) / (1 + _PERMUTATIONS))
 
 
-def _of_thoughts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _thoughts_apart(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """A model that thinks before a baseline answer thinks before the draws, of the same prompt, as well."""
-    telling = [one for one in answer_sets if one.clean]
-    thought = [sum(a.thought is not None for a in one.clean) / len(one.clean) for one in telling]
-    apart = [(one.baseline.thought is not None) != (share > 0.5) for one, share in zip(telling, thought, strict=True)]
+    apart = []
+    for answers in answer_sets:
+        if answers.clean:
+            share = sum(a.thought is not None for a in answers.clean) / len(answers.clean)
+            apart.append((answers.baseline.thought is not None) != (share > 0.5))
     if _is_most(apart, _MOST_OTHERWISE):
         alone = f"in {sum(apart)} of {len(apart)} documents"
         yield f"the baseline answer was thought over and the draws were not, or they alone, {alone}"
 
 
-def _tells(answer: Answer) -> bool:
+def _telling(answer: Answer) -> bool:
     """Whether a text's log-probability is known, and is the same each time: behind other thoughts it is another."""
     return answer.mean_logprob is not None and answer.thought is None and bool(answer.text)
 
 
-def _told_alike(one: Answer, other: Answer) -> bool:
-    near = abs((one.mean_logprob or 0.0) - (other.mean_logprob or 0.0)) <= _ONE_TEXT
-    return near and (one.n_tokens == other.n_tokens or None in (one.n_tokens, other.n_tokens))
+def _is_alike(first: Answer, second: Answer) -> bool:
+    near = abs((first.mean_logprob or 0.0) - (second.mean_logprob or 0.0)) <= _ONE_TEXT
+    return near and (first.n_tokens == second.n_tokens or None in (first.n_tokens, second.n_tokens))
 
 
-def _of_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+def _texts_against_logprobs(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """Draws of one text have one log-probability, and of draws of the same words some are spelled alike."""
-    several = _known(_several_logprobs(a.clean) for a in answer_sets)
+    several = present(_several_logprobs(a.clean) for a in answer_sets)
     if _is_most(several, _MOST_OTHERWISE):
         yield f"one text has several log-probabilities in {sum(several)} of {len(several)} documents that draw it again"
-    apart = _known(_spelled_apart(a.clean) for a in answer_sets)
+    apart = present(_spelled_apart(a.clean) for a in answer_sets)
     if _is_most(apart, _MOST_SPELLED):
         yield f"no two draws of the same words are spelled alike in {sum(apart)} of {len(apart)} documents"
 
 
-def _known(of: Iterable[bool | None]) -> list[bool]:
-    return [one for one in of if one is not None]
-
-
-def _is_most(told: Sequence[bool], share: float) -> bool:
-    return len(told) >= _FEWEST_TELLING and sum(told) > share * len(told)
+def _is_most(flags: Sequence[bool], share: float) -> bool:
+    return len(flags) >= _FEWEST_TELLING and sum(flags) > share * len(flags)
 
 
 def _spelled_apart(draws: Sequence[Answer]) -> bool | None:
     """Whether draws of the same words are all spelled in other ways; None where there are no such draws."""
     by_words: dict[str, list[str]] = defaultdict(list)
     for a in draws:
-        if _tells(a):
+        if _telling(a):
             by_words[normalise(a.text)].append(a.text)
-    again = [texts for texts in by_words.values() if len(texts) > 1]
-    return all(len({*texts}) == len(texts) for texts in again) if again else None
+    repeated = [texts for texts in by_words.values() if len(texts) > 1]
+    return all(len({*texts}) == len(texts) for texts in repeated) if repeated else None
 
 
-def _of_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
-    """One text has one number of tokens, whatever it answers, but for the few times that it is made of others."""
+def _token_counts(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
+    """Yield where answers of one text have several numbers of tokens, which seldom happens."""
     counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
     documents: dict[Hashable, set[str]] = defaultdict(set)
-    for one in answer_sets:
-        for a in one.answers:
+    for answer_set in answer_sets:
+        for a in answer_set.answers:
             if a.n_tokens is not None and a.thought is None and a.text:
                 counts[a.text, a.finish][a.n_tokens] += 1
-                documents[a.text, a.finish].add(one.id)
+                documents[a.text, a.finish].add(answer_set.id)
     shared = [counts[text] for text, ids in documents.items() if len(ids) > 1]
-    total, mostly = sum(map(Counter.total, shared)), sum(max(of.values()) for of in shared)
+    total, mostly = sum(map(Counter.total, shared)), sum(max(counter.values()) for counter in shared)
     if total >= _FEWEST_TELLING and total - mostly > _MOST_COUNTED * total:
         yield f"answers of one text have several numbers of tokens: {total - mostly} of {total} another than most"
 
@@ -265,30 +269,30 @@ def _several_logprobs(draws: Sequence[Answer]) -> bool | None:
     """Whether a text that was drawn again had another log-probability; None where none was."""
     by_text: dict[Hashable, list[float]] = defaultdict(list)
     for a in draws:
-        if _tells(a):
+        if _telling(a):
             by_text[a.text, a.n_tokens, a.finish].append(a.mean_logprob or 0.0)
-    spans = [max(of) - min(of) for of in by_text.values() if len(of) > 1]
+    spans = [max(logprobs) - min(logprobs) for logprobs in by_text.values() if len(logprobs) > 1]
     return max(spans) > _ONE_TEXT if spans else None
 
 
-def _told_once(draws: Sequence[Answer]) -> list[Answer]:
+def _with_mean_logprobs(draws: Sequence[Answer]) -> list[Answer]:
     """The draws with one log-probability for one text where they differ by no more than an engine's noise: the test of
     draws would take them for other tokens, and see no repeats."""
     values: dict[Hashable, list[float]] = defaultdict(list)
     for a in draws:
         if a.mean_logprob is not None:
             values[_path(a)].append(a.mean_logprob)
-    means = {key: sum(of) / len(of) for key, of in values.items() if max(of) - min(of) <= _ONE_TEXT}
+    means = {key: sum(group) / len(group) for key, group in values.items() if max(group) - min(group) <= _ONE_TEXT}
     return [replace(a, mean_logprob=means.get(_path(a), a.mean_logprob)) for a in draws]
 
 
-def _by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+def _draws_by_label(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
     """Draws against their own log-probabilities, apart for right and wrong answers: they are drawn without regard to
     the baseline answer, on which the label rests. Chosen by the label, they repeat too little here and too much there,
     and as they should in the mean."""
     for label, which in ((0, "right"), (1, "wrong")):
-        of = [_told_once(a.clean) for a in answer_sets if a.label == label]
-        verdict = verdict_on(of, decoding, alpha=_SELDOM)
+        draws = [_with_mean_logprobs(a.clean) for a in answer_sets if a.label == label]
+        verdict = verdict_on(draws, decoding, alpha=_SELDOM)
         if verdict.state == "contradicted" and verdict.repeats is not None and verdict.expected is not None:
             yield (
                 f"the draws about {which} baseline answers contradict their log-probabilities: a draw comes again "

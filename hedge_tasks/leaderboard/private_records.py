@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from hedge_tasks.errors import DataError, HedgeError
-from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import read_json
-from hedge_tasks.io.records import AtLeastOne, Name, Objects, Record
-from hedge_tasks.leaderboard.attestation_records import Engine
+from hedge_tasks.io.records import AtLeastOne, Objects
+from hedge_tasks.io.signatures import signer_of
+from hedge_tasks.leaderboard.attestation_records import EntryStatement
 from hedge_tasks.leaderboard.recomputation import PartStatus
 from hedge_tasks.leaderboard.schema import NamedSha256, SubmittedAuroc, Summary
-from hedge_tasks.leaderboard.signatures import signer_of
-from hedge_tasks.leaderboard.submission import sha256_of
-from hedge_tasks.leaderboard.suite import auroc_of
+from hedge_tasks.leaderboard.stated import number_in
+from hedge_tasks.leaderboard.submission import answer_set_of, sha256_of
 from hedge_tasks.leaderboard.validation import PrivateFindings, ValidationFindings
+from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.numbers import PERCENT, Number, format_number, format_value
 from hedge_tasks.statistics.base import two_sided_p
 
@@ -34,10 +31,13 @@ NAMESPACE = "hedge-private"
 ALPHA = 0.01
 """Of the tests whether an entry's numbers are other there, all together."""
 
+FEWEST_EXPECTED = 5
+"""Answers of each class, on each side, from which on two hallucination rates are compared."""
+
 _LARGEST = 16 << 20
 
 
-class PrivateScores(Record):
+class PrivateScores(EntryStatement):
     """An entry's model on documents that its makers have not seen. Written by `hedge attest --private`.
 
     Attributes:
@@ -47,12 +47,6 @@ class PrivateScores(Record):
     """
 
     hedge_private: Literal[1]
-    digest: NamedSha256
-    submission: NamedSha256
-    task: Name
-    created: Annotated[str, Field(max_length=40)]
-    version: Annotated[str, Field(max_length=40)]
-    engine: Engine
     split: NamedSha256
     documents: AtLeastOne
     summary: Summary
@@ -62,12 +56,6 @@ class PrivateScores(Record):
 def place_of_scores(entry: Path) -> Path:
     """Where the private scores of an entry are: beside it."""
     return entry.with_suffix(ENDING)
-
-
-def write_scores(path: Path, scores: PrivateScores) -> None:
-    """Write private scores as a whole or not at all."""
-    content = scores.model_dump(mode="json", exclude_none=False)
-    write_whole(path, json.dumps(content, ensure_ascii=True, allow_nan=False, indent=1) + "\n")
 
 
 def read_scores(path: Path, submission: Mapping[str, Any]) -> PrivateScores:
@@ -88,7 +76,7 @@ def read_scores(path: Path, submission: Mapping[str, Any]) -> PrivateScores:
 def with_private(
     findings: ValidationFindings, submission: Mapping[str, Any], entry: Path, signers: Path | None = None
 ) -> ValidationFindings:
-    """Findings on an entry with what its model is worth on private documents, where scores on them are beside it.
+    """Return an entry's findings with its model's scores on private documents, where such scores are beside it.
 
     Args:
         findings: of its validation.
@@ -109,42 +97,60 @@ def with_private(
         unknown = PartStatus(False, "nobody known here has signed the scores beside it")
         return replace(findings, private=PrivateFindings(unknown))
     aurocs = {
-        name: {detector: auroc_of(one.model_dump()) for detector, one in of.items()}
-        for name, of in scores.clusterings.items()
+        name: {detector: number_in(auroc.model_dump(), "auroc") for detector, auroc in by_detector.items()}
+        for name, by_detector in scores.clusterings.items()
     }
-    other = tuple(_other(submission, scores, aurocs))
+    better = tuple(_better_numbers(submission, scores, aurocs))
     by = f"signed by {signer}" if signer else "unsigned"
-    told = f"{scores.documents} documents that its makers have not seen, by {scores.engine.adapter}; {by}"
-    return replace(findings, private=PrivateFindings(PartStatus(True, told), aurocs, other))
+    summary = f"{scores.documents} documents that its makers have not seen, by {scores.engine.adapter}; {by}"
+    return replace(findings, private=PrivateFindings(PartStatus(True, summary), aurocs, better))
 
 
-def _other(
-    submission: Mapping[str, Any], scores: PrivateScores, aurocs: Mapping[str, Mapping[str, Number]]
+def _better_numbers(
+    submission: Mapping[str, Any], scores: PrivateScores, private_aurocs: Mapping[str, Mapping[str, Number]]
 ) -> Iterator[str]:
-    """Which numbers of an entry are better than on private documents by more than chance (Bonferroni).
-
-    Documents are taken as independent in the rate: it is a remark for readers, and ranks nobody.
-    """
+    """Yield the numbers of an entry that are better than on private documents by more than chance (Bonferroni)."""
     pairs = []
-    for name, of in aurocs.items():
-        stated = submission["clusterings"].get(name, {}).get("aggregates", {})
-        for detector, there in of.items():
-            if detector in stated and (here := auroc_of(stated[detector])).stderr is not None and there.stderr:
-                pairs.append((f"{detector} ({name})", here, there))
+    for clustering, aurocs in private_aurocs.items():
+        stated = submission["clusterings"].get(clustering, {}).get("aggregates", {})
+        for detector, private in aurocs.items():
+            own = number_in(stated[detector], "auroc") if detector in stated else Number(None)
+            if own.stderr is not None and private.stderr:
+                pairs.append((f"{detector} ({clustering})", own, private))
     alpha = ALPHA / (len(pairs) + 1)
-    for what, here, there in pairs:
-        gap = (here.value or 0) - (there.value or 0)
-        error = math.hypot(here.stderr or 0, there.stderr or 0)
+    for title, own, private in pairs:
+        gap = (own.value or 0) - (private.value or 0)
+        error = math.hypot(own.stderr or 0, private.stderr or 0)
         if gap > 0 and error and two_sided_p(gap / error) < alpha:
             yield (
-                f"ROC-AUC of {what}: {format_number(here)} in the entry, "
-                f"on private documents {format_number(there, interval=True)}"
+                f"ROC-AUC of {title}: {format_number(own)} in the entry, "
+                f"on private documents {format_number(private, interval=True)}"
             )
-    here_rate, there_rate = submission["summary"]["hallucination_rate"], scores.summary.hallucination_rate
-    n_here, n_there = submission["summary"]["labelled"], scores.summary.labelled
-    if here_rate is not None and there_rate is not None:
-        pooled = (here_rate * n_here + there_rate * n_there) / (n_here + n_there)
-        error = math.sqrt(pooled * (1 - pooled) * (1 / n_here + 1 / n_there))
-        if error and there_rate > here_rate and two_sided_p((there_rate - here_rate) / error) < alpha:
-            both = (format_value(rate, PERCENT) for rate in (here_rate, there_rate))
-            yield "hallucination rate: {} in the entry, on private documents {}".format(*both)
+    if _is_lower_rate(submission, scores.summary, alpha):
+        rates = (submission["summary"]["hallucination_rate"], scores.summary.hallucination_rate)
+        yield "hallucination rate: {} in the entry, on private documents {}".format(
+            *(format_value(rate, PERCENT) for rate in rates)
+        )
+
+
+def _is_lower_rate(submission: Mapping[str, Any], private: Summary, alpha: float) -> bool:
+    """Whether an entry's hallucination rate is lower than on private documents by more than chance.
+
+    A test of two shares, for as many independent documents as the groups of the entry leave. With fewer than
+    `FEWEST_EXPECTED` hallucinated and supported answers to be expected on each side, its p value means nothing, and
+    nothing is said.
+    """
+    own = submission["summary"]
+    rate, private_rate = own["hallucination_rate"], private.hallucination_rate
+    if rate is None or private_rate is None or rate >= private_rate:
+        return False
+    estimate = hallucination_rate([answer_set_of(document) for document in submission["documents"]])
+    independent = rate * (1 - rate) / own["labelled"]
+    by_group = 0.0 if estimate is None or estimate.stderr is None else estimate.stderr**2
+    effect = max(1.0, by_group / independent) if independent else 1.0
+    n, n_private = own["labelled"] / effect, private.labelled / effect
+    pooled = (rate * n + private_rate * n_private) / (n + n_private)
+    if min(n, n_private) * min(pooled, 1 - pooled) < FEWEST_EXPECTED:
+        return False
+    error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / n_private))
+    return two_sided_p((private_rate - rate) / error) < alpha

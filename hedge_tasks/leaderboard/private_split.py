@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks import __version__
 from hedge_tasks.adjudication import build_judge
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.leaderboard.attestation_draws import check_prompt, drawn, draws_of, plan_of
+from hedge_tasks.leaderboard.attestation_draws import answers_to, check_prompt, draws_of, plan_of
 from hedge_tasks.leaderboard.attestation_records import Engine
 from hedge_tasks.leaderboard.private_records import PrivateScores
 from hedge_tasks.leaderboard.recomputation import asks_nobody
@@ -42,23 +41,24 @@ def split_manifest(manifest: Manifest, groups: Sequence[str | None], share: floa
     Raises:
         ConfigError: a part would be empty.
     """
-    of = {
+    group_of = {
         id: group if group is not None else f"alone {id}" for id, group in zip(manifest.documents, groups, strict=True)
     }
-    order = sorted(set(of.values()), key=lambda group: _place(secret, group))
-    wanted, private = share * len(of), set[str]()
-    sizes = {group: list(of.values()).count(group) for group in order}
-    kept = 0
+    order = sorted(set(group_of.values()), key=lambda group: _place(secret, group))
+    n_wanted, private = share * len(group_of), set[str]()
+    sizes = {group: list(group_of.values()).count(group) for group in order}
+    n_private = 0
     for group in order:
-        if kept + sizes[group] / 2 > wanted:
+        if n_private + sizes[group] / 2 > n_wanted:
             break
         private.add(group)
-        kept += sizes[group]
+        n_private += sizes[group]
     parts = [
-        {id: d for id, d in manifest.documents.items() if (of[id] in private) is hidden} for hidden in (False, True)
+        {id: d for id, d in manifest.documents.items() if (group_of[id] in private) is hidden}
+        for hidden in (False, True)
     ]
     if not all(parts):
-        raise ConfigError(f"--share: {share:g} of {len(of)} documents in {len(order)} groups leaves a part empty")
+        raise ConfigError(f"--share: {share:g} of {len(group_of)} documents in {len(order)} groups leaves a part empty")
     return [replace(manifest, documents=part) for part in parts]
 
 
@@ -84,24 +84,18 @@ def private_scores(
         DataError: the entry has private documents, the task lacks some, or draws failed.
     """
     ids = set(private.documents)
-    if known := [d["id"] for d in submission["documents"] if d["id"] in ids]:
-        raise DataError(f"the entry has {len(known)} of the private documents, such as {known[0][:80]!r}")
+    if leaked := [d["id"] for d in submission["documents"] if d["id"] in ids]:
+        raise DataError(f"the entry has {len(leaked)} of the private documents, such as {leaked[0][:80]!r}")
     check_models(submission["settings"].get("filters") or {}, "this submission")
     scored = make_submission(_run(model, task, submission, sorted(ids)), texts=False)
-    told = {
+    fields = {
         "hedge_private": 1,
-        "submission": submission["digest"],
-        "task": submission["entry"]["task"],
-        "created": created,
-        "version": __version__,
-        "engine": engine.model_dump(),
         "split": split_digest(private),
         "documents": len(ids),
         "summary": scored["summary"],
-        "clusterings": {name: of["aggregates"] for name, of in scored["clusterings"].items()},
+        "clusterings": {name: clustering["aggregates"] for name, clustering in scored["clusterings"].items()},
     }
-    content = json.loads(json.dumps(told, allow_nan=False))
-    return PrivateScores.read({**content, "digest": sha256_of(content)})
+    return PrivateScores.sealed(submission, engine, created, fields)
 
 
 def split_digest(private: Manifest) -> str:
@@ -130,7 +124,7 @@ def _sampled(model: Any, task: HedgeTask, submission: Mapping[str, Any], ids: Se
     for id in ids:
         request, row = requests[id]
         draws = draws_of(task, request, row, plan)
-        made = drawn(model, {str(i): draw for i, draw in enumerate(draws)})
-        answers, n = [made[str(i)] for i in range(len(draws))], plan.n
-        about = (request.question, request.reference, None, request.group, request.question_type)
-        yield AnswerSet(id, answers[0], tuple(answers[1 : 1 + n]), tuple(answers[1 + n :]), *about)
+        by_index = answers_to(model, {str(i): draw for i, draw in enumerate(draws)})
+        answers, n = [by_index[str(i)] for i in range(len(draws))], plan.n
+        fields = (request.question, request.reference, None, request.group, request.question_type)
+        yield AnswerSet(id, answers[0], tuple(answers[1 : 1 + n]), tuple(answers[1 + n :]), *fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hedge_tasks.leaderboard.stated import recorded_decoding
 from hedge_tasks.report.texts import clean
 from hedge_tasks.runs.setting_verdicts import mitigation_line
 
@@ -14,26 +15,24 @@ SIZES = ((0, 4, "up to 4 B"), (4, 10, "4 to 10 B"), (10, 40, "10 to 40 B"), (40,
 
 
 def judge_of(content: Mapping[str, Any]) -> str:
-    """Who labelled."""
+    """Return the name of the judge."""
     settings = content["labels"]["judge"]
     named = settings.get("judge") if isinstance(settings, Mapping) else None
     return clean(named, 60) if isinstance(named, str) else "unknown"
 
 
 def protocol_of(content: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(what, how) of decoding, judge and number of draws."""
+    """Return (setting, value) of decoding, judge and number of draws."""
     sampling = content["settings"].get("sampling")
     decoding = sampling.get("decoding") if isinstance(sampling, Mapping) else None
     summary = content["summary"]
     draws = f"{summary['n_clean']} clean + {summary['n_noisy']} noisy"
     if not summary["n_clean"] + summary["n_noisy"]:
         draws = "one answer, no samples"
-    told = clean(decoding, 30) if isinstance(decoding, str) else "not recorded"
-    sampled = content["settings"].get("sampled")
-    recorded = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    if method := mitigation_line(recorded if isinstance(recorded, Mapping) else {}):
-        told = f"{told}, {clean(method, 60)}"
-    return [("decoding", told), ("judge", judge_of(content)), ("n", draws)]
+    method_name = clean(decoding, 30) if isinstance(decoding, str) else "not recorded"
+    if method := mitigation_line(recorded_decoding(content["settings"])):
+        method_name = f"{method_name}, {clean(method, 60)}"
+    return [("decoding", method_name), ("judge", judge_of(content)), ("n", draws)]
 
 
 def weights_of(content: Mapping[str, Any]) -> str:
@@ -42,9 +41,9 @@ def weights_of(content: Mapping[str, Any]) -> str:
 
 
 def parameters_of(content: Mapping[str, Any]) -> float | None:
-    """Billions of parameters, as the submitter says."""
-    found = content["entry"].get("parameters")
-    return None if found is None else float(found)
+    """Return the billions of parameters that the submitter states; None without."""
+    parameters = content["entry"].get("parameters")
+    return None if parameters is None else float(parameters)
 
 
 def size_of(parameters: float | None) -> str:

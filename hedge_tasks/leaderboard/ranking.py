@@ -30,7 +30,7 @@ class Place:
 
     @property
     def interval(self) -> str:
-        """As people write it."""
+        """The places that the entry may have, such as "2–4"."""
         return str(self.rank) if self.rank == self.worst else f"{self.rank}–{self.worst}"
 
 
@@ -45,10 +45,10 @@ def places(values: Sequence[float | None], pairs: Pairs, *, higher_is_better: bo
     defined = [i for i, value in enumerate(values) if value is not None]
     better = _is_better(pairs, defined, higher_is_better)
     n = len(defined)
-    found: list[Place | None] = [None] * len(values)
+    placed: list[Place | None] = [None] * len(values)
     for place, i in enumerate(defined):
-        found[i] = Place(1 + int(better[:, place].sum()), n - int(better[place].sum()), n)
-    return found
+        placed[i] = Place(1 + int(better[:, place].sum()), n - int(better[place].sum()), n)
+    return placed
 
 
 def _is_better(pairs: Pairs, chosen: Sequence[int], higher_is_better: bool) -> BoolArray:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedge_tasks.adjudication import Case, build_judge, reliability
+from hedge_tasks.adjudication import Case, Judge, build_judge, reliability
 from hedge_tasks.adjudication.base import JUDGES
 from hedge_tasks.adjudication.reply_judge import ReplyJudge, reads_replies
 from hedge_tasks.clustering import ClusteringBackend
@@ -15,6 +15,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import text_digest
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.leaderboard.stated import has_texts, recorded_decoding
 from hedge_tasks.runs.health import Health, measure_health
 from hedge_tasks.runs.setting_verdicts import ONE_MODEL
 from hedge_tasks.runs.trust import check_models
@@ -60,7 +61,7 @@ class RecomputedClusters:
 
 
 def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Texts that are not those of the digests beside them."""
+    """Return the faults of texts that do not have the digests beside them."""
     return [
         f"documents[{i}].texts.{name}: not the text of its digest"
         for i, document in enumerate(documents)
@@ -71,7 +72,7 @@ def text_problems(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def reply_problems(submission: Mapping[str, Any]) -> list[str]:
-    """Replies where the judge of the settings reads none: it would judge what nobody scored and no model is asked."""
+    """Return the faults of replies where the stated judge reads none: it would judge other texts than were scored."""
     if reads_replies(submission["labels"]["judge"]):
         return []
     return [
@@ -88,34 +89,16 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
     Returns:
         Whether the labels, and the kinds that the judge named, are verified, and those that are others.
     """
-    stated = submission["labels"]["judge"]
-    named = stated.get("judge") if isinstance(stated, Mapping) else None
-    if not isinstance(stated, Mapping) or not isinstance(named, str) or not asks_nobody(named):
-        who = f"the judge {named!r}" if isinstance(named, str) else "nobody that is recorded"
-        return PartStatus(False, f"labelled by {who[:200]}, who is not asked again here"), []
-    if stated.get("fallback") is not None:
-        return PartStatus(
-            False, f"labelled by the judge {named!r} with a model behind it, which is not asked again here"
-        ), []
+    judge = _judge_here(submission)
+    if isinstance(judge, str):
+        return PartStatus(False, judge), []
     documents = submission["documents"]
-    if not all("texts" in document for document in documents):
-        return PartStatus(False, f"labelled by the judge {named!r}, but {NO_TEXTS}"), []
-    if named != _RULE and not all("reply" in document["texts"] for document in documents):
-        return PartStatus(False, f"labelled by the judge {named!r}, but the replies are not among the texts"), []
-    try:
-        options = {key: value for key, value in stated.items() if key not in ("judge", "version")}
-        judge = build_judge(named, **options)
-    except HedgeError as error:
-        return PartStatus(False, f"the judge {named!r} of these settings cannot be built here: {error}"[:500]), []
-    if judge.settings() != dict(stated):
-        version = str(stated.get("version"))[:50]
-        return PartStatus(False, f"labelled by version {version} of the judge {named!r}, not {judge.version}"), []
     try:
         verdicts = judge.judge([_case(*both) for both in zip(documents, answer_sets, strict=True)])
     except HedgeError as error:
         return PartStatus(False, "the references are not those of the judge"), [f"documents[].texts: {error}"[:300]]
     wrong = [
-        f"documents[{i}].{what}: stated {theirs}, the judge {named!r} says {ours} ({verdict.reason[:80]})"
+        f"documents[{i}].{what}: stated {theirs}, the judge {judge.name!r} says {ours} ({verdict.reason[:80]})"
         for i, (document, verdict) in enumerate(zip(documents, verdicts, strict=True))
         for what, theirs, ours in (
             ("label", document["label"], verdict.label),
@@ -123,7 +106,31 @@ def judge_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet])
         )
         if theirs != ours
     ]
-    return PartStatus(not wrong, f"judged again by the judge {named!r}, version {judge.version}"), wrong
+    return PartStatus(not wrong, f"judged again by the judge {judge.name!r}, version {judge.version}"), wrong
+
+
+def _judge_here(submission: Mapping[str, Any]) -> Judge | str:
+    """The judge of a submission, where it is here and has to ask nobody; else why not."""
+    settings = submission["labels"]["judge"]
+    name = settings.get("judge") if isinstance(settings, Mapping) else None
+    if not isinstance(settings, Mapping) or not isinstance(name, str):
+        return "labelled by nobody that is recorded, who is not asked again here"
+    labelled_by = f"labelled by the judge {name!r}"[:200]
+    if not asks_nobody(name):
+        return f"{labelled_by}, who is not asked again here"
+    if settings.get("fallback") is not None:
+        return f"{labelled_by} with a model behind it, which is not asked again here"
+    if not has_texts(submission):
+        return f"{labelled_by}, but {NO_TEXTS}"
+    if name != _RULE and not all("reply" in document["texts"] for document in submission["documents"]):
+        return f"{labelled_by}, but the replies are not among the texts"
+    try:
+        judge = build_judge(name, **{key: value for key, value in settings.items() if key not in ("judge", "version")})
+    except HedgeError as error:
+        return f"the judge {name!r} of these settings cannot be built here: {error}"[:500]
+    if judge.settings() != dict(settings):
+        return f"labelled by version {str(settings.get('version'))[:50]} of the judge {name!r}, not {judge.version}"
+    return judge
 
 
 def asks_nobody(name: str) -> bool:
@@ -131,10 +138,10 @@ def asks_nobody(name: str) -> bool:
     if name == _RULE:
         return True
     try:
-        made = JUDGES.get(name)
+        judge = JUDGES.get(name)
     except HedgeError:
         return False
-    return isinstance(made, type) and issubclass(made, ReplyJudge) and made.of_documents
+    return isinstance(judge, type) and issubclass(judge, ReplyJudge) and judge.of_documents
 
 
 def _case(document: Mapping[str, Any], answers: AnswerSet) -> Case:
@@ -158,7 +165,7 @@ def cluster_again(
         thorough: also with NLI models, which takes minutes.
     """
     settings = submission["clusterings"][name]["settings"]
-    if not all("texts" in document for document in submission["documents"]):
+    if not has_texts(submission):
         return RecomputedClusters(PartStatus(False, NO_TEXTS))
     tuning = settings.get("tuning")
     for option, most in _MOST_WORK.items():
@@ -213,35 +220,31 @@ def same_clusters(ours: Sequence[int], theirs: Sequence[int]) -> bool:
 
 def unreliable_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> str | None:
     """Why the run's numbers cannot be relied on, as far as the submission tells by its texts, or its labels alone."""
-    found = health_again(submission, answer_sets)
-    return found if found is None or isinstance(found, str) else found.unreliable
+    health = health_again(submission, answer_sets)
+    return health if health is None or isinstance(health, str) else health.unreliable
 
 
 def health_again(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Health | str | None:
-    """Health of the run as far as the submission tells by its texts; without them why its labels are unreliable."""
+    """Return the health of the run by the submission's texts; without texts why its labels are unreliable, or None."""
     settings, documents = submission["settings"], submission["documents"]
     verdicts = [{"label": d["label"], "category": d["judged"]["category"]} for d in documents]
-    if not all("texts" in document for document in documents):
+    if not has_texts(submission):
         return reliability(verdicts) if any(d["label"] is not None for d in documents) else None
-    failed = settings.get("failed")
-    n_failed = len(failed) if isinstance(failed, list) else 0
-    sampled = settings.get("sampled")
-    return measure_health(answer_sets, sampled if isinstance(sampled, Mapping) else {}, n_failed, verdicts)
+    n_failed = len(settings.get("failed") or ())
+    return measure_health(answer_sets, settings.get("sampled") or {}, n_failed, verdicts)
 
 
 def settings_again(
     submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], health: Health | str | None
 ) -> dict[str, str]:
-    """State of each setting that the submission itself tells; without texts of who answered alone.
+    """Return the state of each setting by the submission itself; without texts only of who answered.
 
     Args:
         health: as `health_again` has it.
     """
     if isinstance(health, Health):
-        return {one.setting: one.state for one in health.setting_verdicts}
-    known = {one["setting"] for one in submission["health"]["settings"]}
+        return {setting.setting: setting.state for setting in health.setting_verdicts}
+    stated_settings = {setting["setting"] for setting in submission["health"]["settings"]}
     nobody = all(answer.served is None for a in answer_sets for answer in a.answers)
-    sampled = submission["settings"].get("sampled")
-    decoding = sampled.get("decoding") if isinstance(sampled, Mapping) else None
-    here = isinstance(decoding, Mapping) and decoding.get("sampled_here") is True
-    return {ONE_MODEL: "not verifiable"} if ONE_MODEL in known and nobody and not here else {}
+    sampled_here = recorded_decoding(submission["settings"]).get("sampled_here") is True
+    return {ONE_MODEL: "not verifiable"} if ONE_MODEL in stated_settings and nobody and not sampled_here else {}

@@ -14,6 +14,7 @@ from hedge_tasks import __version__
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.leaderboard.board import slug
+from hedge_tasks.leaderboard.owners import ANNOUNCEMENT
 
 ENTRIES = "entries"
 WORKFLOW = ".github/workflows/leaderboard.yml"
@@ -63,30 +64,33 @@ def place_of(out: Path, submission: Mapping[str, Any]) -> Path:
 
 def name_of_entry(submission: Mapping[str, Any]) -> str:
     """Readable, fit for a file and a branch, and another one for another submission."""
-    about = submission["entry"]
-    return slug(f"{about['task']}-{about['name']}", submission["digest"])
+    entry = submission["entry"]
+    return slug(f"{entry['task']}-{entry['name']}", submission["digest"])
 
 
 def commands_for(path: Path, submission: Mapping[str, Any]) -> list[str]:
     """The commands that open the pull request, to be run from anywhere."""
-    about = submission["entry"]
-    name, title = name_of_entry(submission), f"Entry: {about['name'][:60]} on {about['task'][:60]}"
+    entry = submission["entry"]
+    name, announces = name_of_entry(submission), path.suffix == ANNOUNCEMENT
+    title = f"{'Announcement' if announces else 'Entry'}: {entry['name'][:60]} on {entry['task'][:60]}"
+    branch = f"announce-{name}" if announces else name
     repository = path.resolve().parent.parent
-    told = []
+    copying = []
     if not (repository / ENTRIES).is_dir() or path.resolve().parent.name != ENTRIES:
-        told = ["git clone YOUR-FORK leaderboard", f"cp {shlex.quote(str(path))} leaderboard/{ENTRIES}/{name}.json"]
-        repository, file = Path("leaderboard"), f"{ENTRIES}/{name}.json"
+        file = f"{ENTRIES}/{name}{ANNOUNCEMENT if announces else '.json'}"
+        copying = ["git clone YOUR-FORK leaderboard", f"cp {shlex.quote(str(path))} leaderboard/{file}"]
+        repository = Path("leaderboard")
     else:
         file = f"{ENTRIES}/{path.name}"
     where = shlex.quote(str(repository))
     return [
-        *told,
+        *copying,
         f"cd {where}",
-        f"git switch --create {name}",
+        f"git switch --create {branch}",
         f"git add {shlex.quote(file)}",
         f"git commit --message {shlex.quote(title)}",
-        f"git push --set-upstream origin {name}",
-        f"gh pr create --title {shlex.quote(title)} --body '' --head {name}",
+        f"git push --set-upstream origin {branch}",
+        f"gh pr create --title {shlex.quote(title)} --body '' --head {branch}",
     ]
 
 
@@ -103,11 +107,11 @@ def merged_in(folder: Path) -> dict[str, int]:
         done = subprocess.run(log, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return {}
-    found: dict[str, int] = {}
+    order: dict[str, int] = {}
     for number, commit in enumerate(done.stdout.split("\0\0\n")):
         # The last time that it was added counts.
-        found |= dict.fromkeys(filter(None, commit.split("\0")), number)
-    return found
+        order |= dict.fromkeys(filter(None, commit.split("\0")), number)
+    return order
 
 
 def committed_at(path: Path) -> int | None:

@@ -28,12 +28,12 @@ _MOST_SETTINGS = 1 << 20
 _TIME = r"^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})?)?$"
 
 
-def _of_calendar(text: str) -> str:
+def _calendar_date(text: str) -> str:
     datetime.fromisoformat(text)  # raises ValueError: month 13
     return text
 
 
-Time = Annotated[str, Field(max_length=40, pattern=_TIME), AfterValidator(_of_calendar)]
+Time = Annotated[str, Field(max_length=40, pattern=_TIME), AfterValidator(_calendar_date)]
 NotThere: Any = Field(default=None)
 """Of a key that may be left out, and is not null."""
 
@@ -49,7 +49,7 @@ class SubmittedEntry(Record):
     note: Annotated[str, Field(max_length=2000)] = NotThere
 
 
-class RunOf(Record):
+class SubmittedRun(Record):
     """SHA-256 that the closing line of the run file states; null for a run that was none."""
 
     sha256: Sha256 | None
@@ -67,7 +67,7 @@ class HealthFinding(Record):
     unreliable: bool
 
 
-class SettingOf(Record):
+class SubmittedSetting(Record):
     """Whether a setting of the sampling was what was asked for: what says so, and the power of the test that could have
     said otherwise, by deviation."""
 
@@ -80,12 +80,12 @@ class SettingOf(Record):
     by: Literal["draws", "probe", "replies"] = NotThere
 
 
-class HealthOf(Record):
+class SubmittedHealth(Record):
     """Findings of `hedge health` on the run; a run that is unreliable is not ranked."""
 
     unreliable: Annotated[str, Field(max_length=2000)] | None
     findings: Items[HealthFinding]
-    settings: Items[SettingOf]
+    settings: Items[SubmittedSetting]
 
 
 class Summary(Record):
@@ -98,28 +98,34 @@ class Summary(Record):
     n_noisy: Count
 
 
-class SuiteNumber(Record):
-    title: Title
-    higher_is_better: bool
-    value: float | None
+class _StatedNumber(Record):
+    """Standard error, 95 % interval, and why there is none, of any number beside its value."""
+
     stderr: float | None
     low: float | None
     high: float | None
-    n: Count
-    n_groups: Count
     reason: ShortText | None
 
 
-class SubmittedAuroc(Record):
+class _StatedShare(_StatedNumber):
+    low: Share | None
+    high: Share | None
+
+
+class SuiteNumber(_StatedNumber):
+    title: Title
+    higher_is_better: bool
+    value: float | None
+    n: Count
+    n_groups: Count
+
+
+class SubmittedAuroc(_StatedShare):
     """ROC-AUC with its standard error and 95 % interval (DeLong; by group where documents share one), six decimals."""
 
     auroc: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     n: Count
     n_positive: Count
-    reason: ShortText | None
 
 
 class PricedDetector(Record):
@@ -129,7 +135,7 @@ class PricedDetector(Record):
     draws: Count
 
 
-class ClusteringOf(Record):
+class SubmittedClustering(Record):
     settings: Objects[Any]
     alpha: float
     choice_errors: Annotated[
@@ -150,23 +156,15 @@ class ClaimDetector(PricedDetector):
     blind: bool
 
 
-class Pooled(Record):
+class Pooled(_StatedShare):
     value: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     n: Count
     n_positive: Count
-    reason: ShortText | None
 
 
-class Within(Record):
+class Within(_StatedShare):
     value: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     n_pairs: Count
-    reason: ShortText | None
 
 
 class ClaimAurocs(Record):
@@ -174,7 +172,7 @@ class ClaimAurocs(Record):
     within: Within
 
 
-class ClaimsOf(Record):
+class SubmittedClaims(Record):
     """Which claims of long answers are hallucinated: detectors of claims, and ROC-AUCs over all claims and within the
     answer; six decimals."""
 
@@ -198,7 +196,7 @@ class BlindNumber(Record):
     n_positive: Count
 
 
-class BlindOf(Record):
+class SubmittedBlind(Record):
     """Blind baselines on the documents that the detectors of a clustering count, the best first, and the detectors that
     do not beat the best (paired, max-T); six decimals."""
 
@@ -214,21 +212,17 @@ class AuditStratum(Record):
     labelled: Count
 
 
-class SubmittedAudited(Record):
+class SubmittedAudited(_StatedShare):
     """A number against experts: for documents like these, and the interval for these very documents; six decimals."""
 
     value: Share | None
-    stderr: float | None
-    low: Share | None
-    high: Share | None
     run_low: Share | None
     run_high: Share | None
     n: Count
     n_labels: Count
-    reason: ShortText | None
 
 
-class AuditOf(Record):
+class SubmittedAudit(Record):
     """Labels of experts on a designed sample (`hedge audit`): who they are in roles and numbers, Cohen's kappa of two
     who labelled the same, hidden controls (asked, right), the strata, and numbers against experts."""
 
@@ -395,10 +389,10 @@ class Submission(Record):
     ]
     entry: SubmittedEntry
     versions: Objects[Annotated[str, Field(max_length=200)]]
-    run: RunOf
+    run: SubmittedRun
     settings: RunSettings
     labels: Labels
-    health: HealthOf
+    health: SubmittedHealth
     summary: Summary
     suite: Annotated[
         dict[Metric, SuiteNumber],
@@ -407,10 +401,10 @@ class Submission(Record):
             "table; six decimals."
         ),
     ]
-    clusterings: Annotated[Objects[ClusteringOf], Field(min_length=1)]
-    claims: ClaimsOf = NotThere
-    audit: AuditOf = NotThere
-    blind: Annotated[Objects[BlindOf], Field(description="By clustering.")]
+    clusterings: Annotated[Objects[SubmittedClustering], Field(min_length=1)]
+    claims: SubmittedClaims = NotThere
+    audit: SubmittedAudit = NotThere
+    blind: Annotated[Objects[SubmittedBlind], Field(description="By clustering.")]
     documents: Annotated[Items[SubmittedDocument], Field(min_length=1)]
 
 
@@ -424,12 +418,12 @@ def schema_fault(value: Any) -> str | None:
     try:
         Submission.model_validate(value)
     except ValidationError as error:
-        return _shown(fault(Submission, error))
+        return _printable(fault(Submission, error))
     if (length := len(json.dumps(value["settings"]))) > _MOST_SETTINGS:
         return f"settings: {length} characters, more than {_MOST_SETTINGS}"
     return None
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """An error that may be shown: names and values in it are the submitter's."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text[:_LONGEST])

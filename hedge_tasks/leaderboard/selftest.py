@@ -117,10 +117,10 @@ def _outcome(forgery: Forgery, board: Honest, honest: Sequence[Json], cache: Pat
             write_submission(Path(folder) / _FORGED.format(i), submission)
         built = read_entries(Path(folder), cache=cache, **board.rules())
     mark, why = mark_of(built, _FORGED.format(0))
-    kept = sum(entry.findings.ranked for entry in built.entries if entry.file.startswith("a"))
-    if kept < len(honest):
+    n_ranked = sum(entry.findings.ranked for entry in built.entries if entry.file.startswith("a"))
+    if n_ranked < len(honest):
         return ForgeryOutcome(
-            forgery.name, mark, f"{len(honest) - kept} honest entries lost their place", expected=False
+            forgery.name, mark, f"{len(honest) - n_ranked} honest entries lost their place", expected=False
         )
     return ForgeryOutcome(forgery.name, mark, why, mark in forgery.marks)
 
@@ -136,10 +136,10 @@ def mark_of(built: ReadEntries, file: str) -> tuple[str, str]:
     supported = next(c for c in board_of(built.entries, SUPPORTED).cells if c.entry is entry)
     if supported.place is not None and supported.place.rank == supported.place.of > 1:
         return "behind", f"place {supported.place.interval} of {supported.place.of} by {SUPPORTED.title}"
-    return _of_cells(entry)
+    return _mark_of_cells(entry)
 
 
-def _of_cells(entry: Entry) -> tuple[str, str]:
+def _mark_of_cells(entry: Entry) -> tuple[str, str]:
     cells = [cell for measure in [SUPPORTED, *auroc_measures([entry])] if (cell := cell_of(entry, measure)) is not None]
     reported = {what: why for cell in cells for what, why in cell.reported}
     if reported:

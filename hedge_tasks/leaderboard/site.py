@@ -22,18 +22,18 @@ def build_site(built: ReadEntries, out: Path, progress: Callable[[str], None] = 
     Raises:
         DataError: the folder cannot be written.
     """
-    written = []
+    files = []
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in _pages(built.entries, progress):
             path = out / name
-            if path in written:
+            if path in files:
                 raise DataError(f"{name}: two entries have one page")
             path.write_text(text, "utf-8")
-            written.append(path)
+            files.append(path)
     except OSError as error:
         raise DataError(f"cannot write {out}: {error.strerror}") from error
-    return written
+    return files
 
 
 def _pages(entries: Sequence[Entry], progress: Callable[[str], None]) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,12 @@
-"""A finished run as a file for the leaderboard: what anybody can check, and as much of it as licences allow."""
+"""A finished run as a file for the leaderboard, with as much of it as licences allow."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from importlib import metadata
 from itertools import groupby
@@ -25,10 +25,12 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
+from hedge_tasks.io.json_lines import canonical
 from hedge_tasks.io.outside import cleaned
 from hedge_tasks.leaderboard import audits, blind
-from hedge_tasks.leaderboard.suite import of_run
-from hedge_tasks.leaderboard.units import of_run as claims_of_run
+from hedge_tasks.leaderboard.stated import finite, logprob_field, logprob_in, number_fields, rounded
+from hedge_tasks.leaderboard.suite import suite_of_run
+from hedge_tasks.leaderboard.units import claims_of_run
 from hedge_tasks.runs.audit_files import audit_of
 from hedge_tasks.runs.health import Health, health_of
 from hedge_tasks.runs.run_files import Run
@@ -37,9 +39,6 @@ from hedge_tasks.scoring.relabel import judge_of
 from hedge_tasks.scoring.scorers import scorers_of
 
 FORMAT = 4
-DECIMALS = 6
-"""Of aggregates."""
-
 LICENCE = "texts"
 """Under `metadata` of a task's YAML: the licence under which its questions and references may be passed on."""
 
@@ -89,21 +88,21 @@ def make_submission(
         raise DataError(f"{run.title}: there are no answers to submit")
     if parameters is not None:
         options.number("parameters", parameters, zero=False)
-    for key, told in (("name", name), ("note", note)):
-        if told is not None and (not told.strip() or not told.isprintable()):
-            raise ConfigError(f"{key}: expected a text on one line, got {told!r}")
-    used = dict(scorers_of(run) if scorers is None else scorers)
-    scores = {key: scorer.score(run.answer_sets) for key, scorer in used.items()}
-    about = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
-    given = {"url": url, "note": note, "weights": weights, "parameters": parameters}
+    for key, text in (("name", name), ("note", note)):
+        if text is not None and (not text.strip() or not text.isprintable()):
+            raise ConfigError(f"{key}: expected a text on one line, got {text!r}")
+    chosen = dict(scorers_of(run) if scorers is None else scorers)
+    scores = {key: scorer.score(run.answer_sets) for key, scorer in chosen.items()}
+    entry = {"name": name or run.model or run.task, "task": run.task, "model": run.model, "created": run.created}
+    optional = {"url": url, "note": note, "weights": weights, "parameters": parameters}
     with_texts = texts_licence(run.task) is not None if texts is None else texts
-    settings = json.loads(json.dumps(run.settings, default=str))
-    own, claims = of_run(run), claims_of_run(run, texts=with_texts)
+    settings, versions = json.loads(json.dumps(run.settings, default=str)), installed_versions(_DISTRIBUTIONS)
+    own, claims = suite_of_run(run), claims_of_run(run, texts=with_texts)
     documents = [
         document_record(
             a,
             run.verdicts.get(a.id) or {},
-            {key: of[i] for key, of in scores.items()},
+            {key: rows[i] for key, rows in scores.items()},
             texts=with_texts,
             suite=own.records[a.id],
             claims=None if claims is None else claims.records[a.id],
@@ -113,8 +112,8 @@ def make_submission(
     ]
     content: dict[str, Any] = {
         "hedge_submission": FORMAT,
-        "entry": {**about, **{key: value for key, value in given.items() if value}},
-        "versions": _versions(),
+        "entry": {**entry, **{key: value for key, value in optional.items() if value}},
+        "versions": {"hedge-tasks": __version__, "python": platform.python_version(), **versions},
         "run": {"sha256": run.digest or None},
         "settings": settings,
         "labels": {"judge": (settings.get("documents") or {}).get("judge"), "store": label_digest(documents)},
@@ -125,13 +124,13 @@ def make_submission(
         **({} if claims is None else {"claims": dict(claims.facts)}),
     }
     # From what is stated there, as whoever validates it will do.
-    content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in used.items()}
-    for key, of in content["clusterings"].items():
-        of["aggregates"] = aggregates_of(stored_scores(content, key))
+    content["clusterings"] = {key: _clustering(scorer, scores[key]) for key, scorer in chosen.items()}
+    for key, clustering in content["clusterings"].items():
+        clustering["aggregates"] = aggregates_of(stored_scores(content, key))
     sets = [answer_set_of(document) for document in documents]
-    stated = {key: stored_scores(content, key) for key in used}
-    for document, of in zip(documents, blind.scores_by_document(run.answer_sets), strict=True):
-        document |= {"blind": of} if of else {}
+    stated = {key: stored_scores(content, key) for key in chosen}
+    for document, blind_scores in zip(documents, blind.scores_by_document(run.answer_sets), strict=True):
+        document |= {"blind": blind_scores} if blind_scores else {}
     content["blind"] = blind.record_of(content, stated)
     if (audit := audit_of(run)) is not None:
         for document in documents:
@@ -139,8 +138,8 @@ def make_submission(
         content["audit"] = audits.record_of(audit, sets, stated)
     content = cleaned(content)  # as whoever reads the file has it
     submission = {**content, "digest": digest_of(content)}
-    if found := schema_fault(submission):
-        raise ConfigError(f"cannot submit {run.title}: {found}")
+    if fault := schema_fault(submission):
+        raise ConfigError(f"cannot submit {run.title}: {fault}")
     return submission
 
 
@@ -164,15 +163,14 @@ def digest_of(submission: Mapping[str, Any]) -> str:
 
 
 def sha256_of(content: Any) -> str:
-    """SHA-256 of a JSON value in one canonical form: sorted keys, no blanks, non-ASCII characters escaped."""
-    text = json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    """SHA-256 of a JSON value in its canonical form."""
+    return f"sha256:{hashlib.sha256(canonical(content)).hexdigest()}"
 
 
 def label_digest(documents: Sequence[Mapping[str, Any]]) -> str | None:
     """Digest of the label store's keys and the labels; None where no label came from a store."""
-    kept = [[document["judged"]["keys"], document["label"]] for document in documents if document["judged"]["keys"]]
-    return sha256_of(sorted(kept, key=lambda pair: pair[0])) if kept else None
+    keyed = [[document["judged"]["keys"], document["label"]] for document in documents if document["judged"]["keys"]]
+    return sha256_of(sorted(keyed, key=lambda pair: pair[0])) if keyed else None
 
 
 def health_record(health: Health) -> dict[str, Any]:
@@ -190,14 +188,14 @@ def summary_of(answer_sets: Sequence[AnswerSet], documents: Sequence[Mapping[str
         "labelled": len(labels),
         "hallucinated": sum(labels),
         "declined": sum(outcome_of({**d["judged"], "label": d["label"]}) == DECLINED for d in documents),
-        "hallucination_rate": round(sum(labels) / len(labels), DECIMALS) if labels else None,
+        "hallucination_rate": rounded(sum(labels) / len(labels)) if labels else None,
         "n_clean": min(len(a.clean) for a in answer_sets),
         "n_noisy": min(len(a.noisy) for a in answer_sets),
     }
 
 
 def aggregates_of(
-    scores: Sequence[Scores], known: dict[object, dict[str, Any]] | None = None
+    scores: Sequence[Scores], cached: dict[object, dict[str, Any]] | None = None
 ) -> dict[str, dict[str, Any]]:
     """ROC-AUC of every detector, with the interval that the run's report has.
 
@@ -205,23 +203,21 @@ def aggregates_of(
         known: aggregates of earlier calls for the same documents, by their values; taken from there and added to it.
             The scorers of a run share some scores, those that no clustering plays a role in.
     """
-    known = {} if known is None else known
+    cached = {} if cached is None else cached
     aggregates = {}
     for name in detectors_of(scores):
         errors = tuple(s.choice_errors.get(name, 0.0) for s in scores)
         values = (tuple((s[name], s.held_out) for s in scores), errors)
-        if values not in known:
-            known[values] = _aggregate(scores, name)
-        aggregates[name] = known[values]
+        if values not in cached:
+            cached[values] = _aggregate(scores, name)
+        aggregates[name] = cached[values]
     return aggregates
 
 
 def _aggregate(scores: Sequence[Scores], name: str) -> dict[str, Any]:
     estimate = detection_auroc(scores, name)
-    low, high = estimate.interval or (None, None)
-    numbers = {"auroc": estimate.value, "stderr": estimate.stderr, "low": low, "high": high}
-    rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
-    return {**rounded, "n": estimate.n, "n_positive": estimate.n_positive, "reason": estimate.reason}
+    counts = {"n": estimate.n, "n_positive": estimate.n_positive}
+    return {**number_fields(estimate, "auroc"), **counts, "reason": estimate.reason}
 
 
 def follows_from_numbers(name: str) -> bool:
@@ -242,7 +238,7 @@ def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:
     Raises:
         DataError: numbers that belong to no answers.
     """
-    logprobs = [-math.inf if value == "-inf" else value for value in document["logprobs"]]
+    logprobs = [logprob_in(field) for field in document["logprobs"]]
     if len(logprobs) < 1 + document["n_clean"]:
         raise DataError(f"{len(logprobs)} log-probabilities for a baseline and {document['n_clean']} clean answers")
     nothing = [None] * len(logprobs)
@@ -253,39 +249,39 @@ def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:
         document.get("n_tokens") or nothing,
         texts.get("finish") or nothing,
     )
-    ends = [-math.inf if value == "-inf" else value for value in document.get("end_logprobs") or nothing]
+    ends = [logprob_in(field) for field in document.get("end_logprobs") or nothing]
     thoughts = [None if n is None else Thought(n) for n in document.get("thoughts") or nothing]
     served = [None if who is None else Served(**who) for n, who in document.get("answered_by") or () for _ in range(n)]
     if len(served or nothing) != len(logprobs):
         raise DataError(f"answered_by: {len(served)} answers, but there are {len(logprobs)}")
-    more = zip(ends, thoughts, served or nothing, strict=True)
+    extras = zip(ends, thoughts, served or nothing, strict=True)
     answers = [
         replace(Answer(*fields), end_logprob=end, thought=thought, served=who)
-        for fields, (end, thought, who) in zip(zip(*columns, strict=True), more, strict=True)
+        for fields, (end, thought, who) in zip(zip(*columns, strict=True), extras, strict=True)
     ]
     end = 1 + document["n_clean"]
-    about: dict[str, Any] = {key: document[key] for key in ("id", "label", "group", "question_type")}
-    about |= {key: texts.get(key) for key in ("question", "reference")}
-    return AnswerSet(**about, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
+    document_fields: dict[str, Any] = {key: document[key] for key in ("id", "label", "group", "question_type")}
+    document_fields |= {key: texts.get(key) for key in ("question", "reference")}
+    return AnswerSet(**document_fields, baseline=answers[0], clean=tuple(answers[1:end]), noisy=tuple(answers[end:]))
 
 
 def clustered_as_stated(answers: AnswerSet, document: Mapping[str, Any], clustering: str) -> AnswerSet:
     """A document's answers with the cluster ids that the submission states."""
-    stated = document["clusterings"][clustering]
-    return replace(answers.with_clusters(stated["clusters"]), held_out=stated.get("held_out", False))
+    record = document["clusterings"][clustering]
+    return replace(answers.with_clusters(record["clusters"]), held_out=record.get("held_out", False))
 
 
 def stored_scores(submission: Mapping[str, Any], clustering: str) -> list[Scores]:
     """The scores of all documents as the submission states them."""
-    of = submission["clusterings"][clustering]
+    clustering_of = submission["clusterings"][clustering]
     rows = []
     for document in submission["documents"]:
-        stated = document["clusterings"][clustering]
-        numbers = {name: stated["scores"].get(name) for name in of["detectors"]}
-        about = {key: document[key] for key in ("id", "label", "group", "question_type")}
-        rest = {"cluster_ids": tuple(stated["clusters"]), "held_out": stated.get("held_out", False)}
-        rest |= {"n_clean": document["n_clean"], "choice_errors": of["choice_errors"]}
-        rows.append(Scores(**about, numbers=numbers, weighting="", **rest))
+        record = document["clusterings"][clustering]
+        numbers = {name: record["scores"].get(name) for name in clustering_of["detectors"]}
+        fields = {key: document[key] for key in ("id", "label", "group", "question_type")}
+        extras = {"cluster_ids": tuple(record["clusters"]), "held_out": record.get("held_out", False)}
+        extras |= {"n_clean": document["n_clean"], "choice_errors": clustering_of["choice_errors"]}
+        rows.append(Scores(**fields, numbers=numbers, weighting="", **extras))
     return rows
 
 
@@ -331,11 +327,11 @@ def document_record(
         "digests": {**digests, "pictures": pictures if isinstance(pictures, str) else None},
         "judged": _judged(verdict),
         "n_clean": len(answers.clean),
-        "logprobs": ["-inf" if a.mean_logprob == -math.inf else a.mean_logprob for a in answers.answers],
+        "logprobs": [logprob_field(a.mean_logprob) for a in answers.answers],
         "clusterings": {
             key: {
                 "clusters": list(s.cluster_ids),
-                "scores": {name: _finite(value) for name, value in s.items()},
+                "scores": {name: finite(value) for name, value in s.items()},
                 **({"held_out": True} if s.held_out else {}),
             }
             for key, s in scores.items()
@@ -343,7 +339,7 @@ def document_record(
     }
     if any(answer.n_tokens is not None for answer in answers.answers):
         document["n_tokens"] = [answer.n_tokens for answer in answers.answers]
-    document |= _told_by_server(answers.answers)
+    document |= _server_evidence(answers.answers)
     if answers.drawn is not None:
         document["drawn"] = asdict(answers.drawn)
     if suite:
@@ -357,47 +353,45 @@ def document_record(
         if replies and isinstance(verdict.get("raw"), str):
             document["texts"]["reply"] = verdict["raw"]
         if answers.follow_ups:
-            document["texts"]["follow_ups"] = [_follow_up(answers, one) for one in answers.follow_ups]
+            document["texts"]["follow_ups"] = [_follow_up(answers, follow_up) for follow_up in answers.follow_ups]
     return document
 
 
-def _told_by_server(answers: Sequence[Answer]) -> dict[str, Any]:
-    """Evidence for the verdicts on settings besides the answers, as far as it is known."""
-    ends = ["-inf" if a.end_logprob == -math.inf else a.end_logprob for a in answers]
+def _server_evidence(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Return the evidence for verdicts on settings that is known besides the answers."""
+    ends = [logprob_field(a.end_logprob) for a in answers]
     thoughts = [None if a.thought is None else a.thought.n_tokens for a in answers]
-    told: dict[str, list[Any]] = {"end_logprobs": ends, "thoughts": thoughts}
-    found: dict[str, Any] = {key: of for key, of in told.items() if any(value is not None for value in of)}
+    columns: dict[str, list[Any]] = {"end_logprobs": ends, "thoughts": thoughts}
+    evidence: dict[str, Any] = {
+        key: column for key, column in columns.items() if any(value is not None for value in column)
+    }
     if any(a.served is not None for a in answers):
         runs = groupby(None if a.served is None else a.served.to_dict() for a in answers)
-        found["answered_by"] = [[len(list(same)), who] for who, same in runs]
-    return found
+        evidence["answered_by"] = [[len(list(group)), who] for who, group in runs]
+    return evidence
 
 
-def _follow_up(answers: AnswerSet, asked: AnswerSet) -> dict[str, Any]:
+def _follow_up(answers: AnswerSet, follow_up: AnswerSet) -> dict[str, Any]:
     """Return what the model was asked in the light of its baseline answer, and its first reply."""
-    id, reply = asked.id.removeprefix(f"{answers.id}/"), asked.baseline
-    return {"id": id, "question": asked.question, "reply": reply.text, "finish": reply.finish}
+    id, reply = follow_up.id.removeprefix(f"{answers.id}/"), follow_up.baseline
+    return {"id": id, "question": follow_up.question, "reply": reply.text, "finish": reply.finish}
 
 
 def _judged(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Who judged, of what kind the answer is, and where label stores have that."""
+    """Return the judge, the kind of hallucination, and the keys of label stores."""
     votes = verdict.get("votes")
-    found = [verdict, *(vote for vote in votes if isinstance(vote, Mapping))] if isinstance(votes, list) else [verdict]
-    keys = [of["key"] for of in found if isinstance(of.get("key"), str)]
+    verdicts = (
+        [verdict, *(vote for vote in votes if isinstance(vote, Mapping))] if isinstance(votes, list) else [verdict]
+    )
+    keys = [record["key"] for record in verdicts if isinstance(record.get("key"), str)]
     judge, category = verdict.get("judge"), verdict.get("category")
     return {"judge": judge if isinstance(judge, str) else None, "category": category, "keys": keys}
 
 
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: an impossible answer's NLL is left out."""
-    return value if value is None or math.isfinite(value) else None
-
-
-def _versions() -> dict[str, str]:
-    versions = {"hedge-tasks": __version__, "python": platform.python_version()}
-    for name in _DISTRIBUTIONS:
-        try:
+def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those distributions that are installed here, by name."""
+    versions = {}
+    for name in distributions:
+        with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return versions

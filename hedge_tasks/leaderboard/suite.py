@@ -14,16 +14,11 @@ from typing import Any
 
 from hedge_tasks.errors import DataError
 from hedge_tasks.leaderboard.recomputation import PartStatus
+from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, has_texts, is_equal, number_fields
 from hedge_tasks.measures.measure import SumsMeasure
 from hedge_tasks.measures.run_measures import Document, document_of, documents_of, estimate_of, sums_of
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
-
-DECIMALS = 6
-# Half a unit in the last decimal is rounding; the derivative behind the standard error has a little of its own.
-_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
-_MOST = 20
-_NUMBERS = ("value", "stderr", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -31,7 +26,7 @@ class SuiteOfRun:
     """Numbers of a run's own measures, as a submission has them.
 
     Attributes:
-        numbers: by metric, see `stated`.
+        numbers: by metric, see `suite_fields`.
         records: id of the document -> metric -> record; none of a metric that the run does not record.
     """
 
@@ -39,42 +34,26 @@ class SuiteOfRun:
     records: Mapping[str, Mapping[str, Any]]
 
 
-def of_run(run: Run) -> SuiteOfRun:
-    """The suite's own numbers of a run, and what they are made of."""
+def suite_of_run(run: Run) -> SuiteOfRun:
+    """Return the suite's own numbers of a run, and the records that they are made of."""
     numbers: dict[str, Mapping[str, Any]] = {}
     records: dict[str, dict[str, Any]] = {answers.id: {} for answers in run.answer_sets}
     for metric in sums_of(run.settings):
         try:
             documents = documents_of(run, metric)
         except DataError as error:
-            numbers[metric.name] = stated(metric, Number.undefined(str(error)[:500]))
+            numbers[metric.name] = suite_fields(metric, Number.undefined(str(error)[:500]))
             continue
         for document in documents:
             records[document.id][metric.name] = dict(document.record)
-        numbers[metric.name] = stated(metric, estimate_of(metric, documents))
+        numbers[metric.name] = suite_fields(metric, estimate_of(metric, documents))
     return SuiteOfRun(numbers, records)
 
 
-def stated(metric: SumsMeasure, found: Number) -> dict[str, Any]:
+def suite_fields(metric: SumsMeasure, number: Number) -> dict[str, Any]:
     """A number as a submission has it."""
-    low, high = found.interval or (None, None)
-    numbers = dict(zip(_NUMBERS, (found.value, found.stderr, low, high), strict=True))
-    rounded = {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
-    about = {"title": metric.title, "higher_is_better": metric.higher_is_better}
-    return {**about, **rounded, "n": found.n, "n_groups": found.n_groups, "reason": found.reason}
-
-
-def auroc_of(stated: Mapping[str, Any]) -> Number:
-    """Return a ROC-AUC as a file has it."""
-    interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
-    return Number(stated["auroc"], stated["stderr"], interval, **{k: stated[k] for k in ("n", "n_positive", "reason")})
-
-
-def measured_of(stated: Mapping[str, Any]) -> Number:
-    """A stated number as reports show it."""
-    interval = None if stated["low"] is None or stated["high"] is None else (stated["low"], stated["high"])
-    counts = {name: stated[name] for name in ("n", "n_groups", "reason")}
-    return Number(stated["value"], stated["stderr"], interval, **counts)
+    kind = {"title": metric.title, "higher_is_better": metric.higher_is_better}
+    return {**kind, **number_fields(number), "n": number.n, "n_groups": number.n_groups, "reason": number.reason}
 
 
 def check_suite(
@@ -90,20 +69,20 @@ def check_suite(
     Returns:
         Whether each number is verified, and what is wrong.
     """
-    known = {metric.name: metric for metric in sums_of(submission["settings"])}
+    metrics = {metric.name: metric for metric in sums_of(submission["settings"])}
     parts: dict[str, PartStatus] = {}
     wrong: list[str] = []
     for name in submission["suite"]:
-        if name not in known:
+        if name not in metrics:
             parts[name] = PartStatus(False, "no metric of this name is installed here for the task's suite")
             wrong += [f"suite.{name[:80]}: {parts[name].reason}"] if known_task else []
-        elif faults := list(islice(_faults(submission, known[name]), _MOST)):
+        elif faults := list(islice(_faults(submission, metrics[name]), MOST_FAULTS)):
             parts[name], wrong = PartStatus(False, "its records contradict the documents"), wrong + faults
         else:
-            parts[name], faults = _part(submission, known[name], labels)
+            parts[name], faults = _part(submission, metrics[name], labels)
             wrong += faults
-    wrong += islice(_strays(submission), _MOST)
-    return parts, wrong[:_MOST]
+    wrong += islice(_strays(submission), MOST_FAULTS)
+    return parts, wrong[:MOST_FAULTS]
 
 
 def documents_in(submission: Mapping[str, Any], metric: SumsMeasure) -> list[Document]:
@@ -116,7 +95,7 @@ def documents_in(submission: Mapping[str, Any], metric: SumsMeasure) -> list[Doc
 
 
 def metrics_of(submission: Mapping[str, Any]) -> list[SumsMeasure]:
-    """Those of the submission's own numbers that are installed here."""
+    """Return the metrics of the submission's own numbers that are installed here."""
     return [metric for metric in sums_of(submission["settings"]) if metric.name in submission["suite"]]
 
 
@@ -124,22 +103,22 @@ def _part(submission: Mapping[str, Any], metric: SumsMeasure, labels: PartStatus
     """Whether the number is verified, and the records that are others where the texts are read again."""
     if submission["suite"][metric.name]["value"] is None:
         return PartStatus(False, "no number is claimed"), []
-    if all("texts" in document for document in submission["documents"]):
-        told, faults = _again(submission, metric)
-        if told or faults:
-            return PartStatus(told and not faults, "computed again from the texts"), faults
+    if has_texts(submission):
+        complete, faults = _texts_against_records(submission, metric)
+        if complete or faults:
+            return PartStatus(complete and not faults, "computed again from the texts"), faults
     if metric.follows_label and labels.verified:
         return PartStatus(True, f"computed again from the labels ({labels.reason})"), []
     reason = "computed again from the records, which are the judge's reading of the answers"
     return PartStatus(False, f"{reason} ({labels.reason})" if metric.follows_label else reason), []
 
 
-def _again(submission: Mapping[str, Any], metric: SumsMeasure) -> tuple[bool, list[str]]:
+def _texts_against_records(submission: Mapping[str, Any], metric: SumsMeasure) -> tuple[bool, list[str]]:
     """Whether the texts of all documents tell the record, and where it is another."""
     judge = submission["labels"]["judge"]
-    told, faults = True, []
+    complete, faults = True, []
     for i, document in enumerate(submission["documents"]):
-        place, stated = f"documents[{i}].suite.{metric.name}", document["suite"][metric.name]
+        place, stated_record = f"documents[{i}].suite.{metric.name}", document["suite"][metric.name]
         try:
             record = metric.recomputed(document, judge if isinstance(judge, Mapping) else {})
         except DataError as error:
@@ -147,41 +126,32 @@ def _again(submission: Mapping[str, Any], metric: SumsMeasure) -> tuple[bool, li
             continue
         except Exception as error:  # of a suite's code, given a stranger's texts
             return False, [f"{place}: cannot be computed from the texts ({type(error).__name__})"]
-        told = told and record is not None
-        if record is not None and not _same(record, stated):
-            faults.append(f"{place}: stated {stated}, the texts say {dict(record)}"[:300])
-    return told, faults[:_MOST]
+        complete = complete and record is not None
+        if record is not None and not _is_same_record(record, stated_record):
+            faults.append(f"{place}: stated {stated_record}, the texts say {dict(record)}"[:300])
+    return complete, faults[:MOST_FAULTS]
 
 
-def _same(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Equal, numbers but for rounding."""
-
-    def equal(a: object, b: object) -> bool:
-        both = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b))
-        return abs(a - b) <= _TOLERANCE if both else a == b  # type: ignore[operator]
-
-    return ours.keys() == theirs.keys() and all(equal(ours[key], theirs[key]) for key in ours)
+def _is_same_record(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Whether two records agree, apart from rounding."""
+    return ours.keys() == theirs.keys() and all(is_equal(ours[key], theirs[key]) for key in ours)
 
 
 def _faults(submission: Mapping[str, Any], metric: SumsMeasure) -> Iterator[str]:
-    documents, told = submission["documents"], submission["suite"][metric.name]
+    documents, number = submission["documents"], submission["suite"][metric.name]
     has = sum(metric.name in document.get("suite", {}) for document in documents)
-    if not has and told["value"] is None:
+    if not has and number["value"] is None:
         return  # nothing is said, and nothing is claimed
     if has < len(documents):
         yield f"suite.{metric.name}: records of {has} of {len(documents)} documents"
         return
     try:
         yield from _record_faults(documents, metric)
-        ours = stated(metric, estimate_of(metric, documents_in(submission, metric)))
+        ours = suite_fields(metric, estimate_of(metric, documents_in(submission, metric)))
     except Exception as error:  # of a suite's code, given a stranger's records
         yield f"documents[].suite.{metric.name}: no records of this metric ({type(error).__name__})"
         return
-    for key, value in ours.items():
-        theirs = told[key]
-        both = isinstance(value, float) and isinstance(theirs, (int, float))
-        if not (abs(value - theirs) <= _TOLERANCE if both else value == theirs):
-            yield f"suite.{metric.name}.{key}: stated {theirs}, computed {value}"
+    yield from differences(f"suite.{metric.name}", ours, number)
 
 
 def _record_faults(documents: Sequence[Mapping[str, Any]], metric: SumsMeasure) -> Iterator[str]:

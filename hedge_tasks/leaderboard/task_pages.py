@@ -64,18 +64,18 @@ def task_pages(
 
 
 def _edition_of(entries: Sequence[Entry]) -> str | None:
-    """Hash of the edition that the entries were held against; None where none is known."""
-    known = (entry.findings.standing.edition for entry in entries if entry.findings.standing is not None)
-    return next((edition for edition in known if edition is not None), None)
+    """Return the hash of the edition that the entries were compared with; None where none is known."""
+    editions = (entry.findings.standing.edition for entry in entries if entry.findings.standing is not None)
+    return next((edition for edition in editions if edition is not None), None)
 
 
 def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Entries without a place under headings: those of each other edition together, after all others."""
+    """Group entries without a place under headings: those of each other edition together, after all others."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         standing = row["entry"].findings.standing
-        other = standing is not None and standing.edition is not None and standing.hash != standing.edition
-        groups.setdefault(f"Another edition: {standing.hash}" if other else "Not ranked", []).append(row)
+        is_other = standing is not None and standing.edition is not None and standing.hash != standing.edition
+        groups.setdefault(f"Another edition: {standing.hash}" if is_other else "Not ranked", []).append(row)
     return sorted(groups.items(), key=lambda group: (group[0] != "Not ranked", group[0]))
 
 
@@ -94,14 +94,14 @@ def _row(cell: EntryNumber, measure: BoardNumber) -> dict[str, Any]:
 
 
 def _compared(board: Board) -> Any:
-    """Data of the comparison of any two, as JSON that may stand in a script element; None where there is none."""
+    """Return the comparison of any two entries as JSON for a script element; None where there is none."""
     from markupsafe import Markup
 
     if board.pairs is None or len(board.cells) < 2:
         return None
-    told = {"entries": [clean(cell.entry.name, 100) for cell in board.cells], "unit": _UNIT, **_upper(board.pairs)}
+    table = {"entries": [clean(cell.entry.name, 100) for cell in board.cells], "unit": _UNIT, **_upper(board.pairs)}
     # Safe: nothing in it can end the script element it stands in.
-    return Markup(script_json(told))
+    return Markup(script_json(table))
 
 
 def _upper(pairs: Pairs) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _upper(pairs: Pairs) -> dict[str, Any]:
     }
     counts = pairs.n[place].tolist()
     n = counts[0] if len(set(counts)) == 1 else counts
-    return {**{name: _whole(of[place]) for name, of in columns.items()}, "n": n}
+    return {**{name: _whole(matrix[place]) for name, matrix in columns.items()}, "n": n}
 
 
 def _whole(values: FloatArray) -> list[int | None]:

@@ -6,7 +6,6 @@ and labels, always; the support itself where words or objects gave it and the te
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -20,6 +19,7 @@ from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.units import Unit, UnitEvidence, columns_of
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.leaderboard.recomputation import NO_TEXTS, PartStatus
+from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, finite, number_fields
 from hedge_tasks.measures.kept_claims import score_kept_claims
 from hedge_tasks.measures.unit_numbers import TEXT, detectors_in, is_blind, with_text
 from hedge_tasks.measures.unit_table import About, about_detector, detector_rows, draws_of
@@ -36,12 +36,9 @@ from hedge_tasks.scoring.claims import (
 )
 from hedge_tasks.statistics import StratifiedAuroc
 
-DECIMALS = 6
-_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-7
 _SUPPORT_TOLERANCE = 1e-6
 _SCORE_TOLERANCE = 1e-11
 _DIGITS = 9
-_MOST = 20
 
 _FREE = ("words", "object")
 """Supports that need no model."""
@@ -73,7 +70,7 @@ class UnitsOfRun:
     records: Mapping[str, Mapping[str, Any]]
 
 
-def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
+def claims_of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
     """The claims that are kept with a run, for a submission; None where none are.
 
     Args:
@@ -87,57 +84,53 @@ def of_run(run: Run, *, texts: bool) -> UnitsOfRun | None:
     names_of_run = detectors_in(counted.units)
     _, faults = columns_of(counted.labelled, names_of_run)
     # Blind baselines always, or nobody could tell those that say nothing from those that are kept silent.
-    shown = [name for name in names_of_run if is_blind(name) or name not in faults]
+    listed_names = [name for name in names_of_run if is_blind(name) or name not in faults]
     fitted = {unit.id: unit[TEXT] for unit in with_text(counted.labelled)[0]}
     of_text = fitted if len(set(fitted.values())) > 1 else {}
-    listed = [*shown, *([TEXT] if of_text else [])]
+    listed = [*listed_names, *([TEXT] if of_text else [])]
     units = iter(counted.units)
     records = {}
-    for one in scored.answers:
-        evidence, mine = one.evidence, list(islice(units, len(one.claims)))
-        values = {name: [unit[name] for unit in mine] for name in shown}
+    for scored_answer in scored.answers:
+        evidence, mine = scored_answer.evidence, list(islice(units, len(scored_answer.claims)))
+        values = {name: [unit[name] for unit in mine] for name in listed_names}
         values |= {TEXT: [of_text.get(unit.id) for unit in mine]} if of_text else {}
         record: dict[str, Any] = {
-            "spans": [[claim.start, claim.end] for claim in one.claims],
-            "labels": one.counted_labels(**options),
+            "spans": [[claim.start, claim.end] for claim in scored_answer.claims],
+            "labels": scored_answer.counted_labels(**options),
             "clean": packed(evidence.clean),
             "noisy": packed(evidence.noisy),
-            "scores": {name: [_written(value) for value in of] for name, of in values.items()},
+            "scores": {name: [finite(value) for value in column] for name, column in values.items()},
         }
         if evidence.elsewhere is not None:
             record["elsewhere"] = packed(evidence.elsewhere)
         if texts:
-            record["texts"] = [claim.text for claim in one.claims]
-        records[one.answers.id] = record
+            record["texts"] = [claim.text for claim in scored_answer.claims]
+        records[scored_answer.answers.id] = record
     facts = {
         "settings": dict(scored.settings),
         "contradicts": scored.answers[0].evidence.contradicts if scored.answers else True,
         "labels": {**options, "by": scored.labelled_by},
-        "detectors": {name: _about(name, *draws_of(scored)) for name in listed},
+        "detectors": {name: _detector_fields(name, *draws_of(scored)) for name in listed},
     }
     documents = [{"claims": records[answers.id]} for answers in run.answer_sets]
     return UnitsOfRun({**facts, "aggregates": _aggregates(facts, documents, list(run.answer_sets))}, records)
 
 
-def _about(name: str, clean: int, noisy: int) -> dict[str, Any]:
-    known = asdict(about_detector(name, clean, noisy))
-    return known if name == TEXT else {**known, "title": get(name).title}
-
-
-def _written(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _detector_fields(name: str, clean: int, noisy: int) -> dict[str, Any]:
+    fields = asdict(about_detector(name, clean, noisy))
+    return fields if name == TEXT else {**fields, "title": get(name).title}
 
 
 # --- what a submission says -------------------------------------------------------------------------------------------
 
 
 def support_of(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> list[Supported]:
-    """Claims and support as they are stated.
+    """Return claims and support as they are stated.
 
     Raises:
         DataError: they are not those of the documents' answers; names the place.
     """
-    found = []
+    supported = []
     for i, (document, answers) in enumerate(zip(submission["documents"], answer_sets, strict=True)):
         at = f"documents[{i}].claims"
         if "claims" not in document:
@@ -155,22 +148,27 @@ def support_of(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) 
             raise DataError(f"{at}.spans: a claim has no characters")
         sizes = {"clean": len(answers.clean), "noisy": len(answers.noisy), "elsewhere": None}
         matrices = {name: _matrix(record[name], k, n, f"{at}.{name}") for name, n in sizes.items() if name in record}
-        found.append(stated_support(answers, record["spans"], texts, matrices))
-    return found
+        supported.append(stated_support(answers, record["spans"], texts, matrices))
+    return supported
 
 
 def _matrix(fields: Mapping[str, Any], k: int, n: int | None, at: str) -> npt.NDArray[np.floating[Any]]:
     try:
-        found = unpacked(fields, at)
+        matrix = unpacked(fields, at)
     except (ValueError, OverflowError):
         raise DataError(f"{at}: no matrix") from None
-    if found.ndim != 3 or found.shape[0] != k or found.shape[2] != 3 or (n is not None and k and found.shape[1] != n):
+    if (
+        matrix.ndim != 3
+        or matrix.shape[0] != k
+        or matrix.shape[2] != 3
+        or (n is not None and k and matrix.shape[1] != n)
+    ):
         raise DataError(f"{at}: the shape is not that of {k} claims and their draws")
-    return found
+    return matrix
 
 
-class _Said:
-    """Who gave the support of a submission."""
+class _StatedSupport:
+    """The source of a submission's support, as `claim_evidence` asks for it."""
 
     def __init__(self, submission: Mapping[str, Any]) -> None:
         self.name = str(submission["claims"]["settings"].get("support", ""))
@@ -185,8 +183,8 @@ def evidence_of_claims(submission: Mapping[str, Any], answer_sets: Sequence[Answ
     """
     if "claims" not in submission:
         return {}
-    evidence = claim_evidence(answer_sets, support_of(submission, answer_sets), _Said(submission))
-    return {answers.id: one for answers, one in zip(answer_sets, evidence, strict=True)}
+    evidence = claim_evidence(answer_sets, support_of(submission, answer_sets), _StatedSupport(submission))
+    return {answers.id: claims_evidence for answers, claims_evidence in zip(answer_sets, evidence, strict=True)}
 
 
 def units_of(
@@ -196,9 +194,9 @@ def units_of(
     units = []
     for document, answers, group in zip(documents, answer_sets, groups_of(answer_sets), strict=True):
         record = document["claims"]
-        known = np.asarray(~np.isnan(unpacked(record["clean"], "clean")).any(axis=(1, 2)))
+        has_support = np.asarray(~np.isnan(unpacked(record["clean"], "clean")).any(axis=(1, 2)))
         for k, label in enumerate(record["labels"]):
-            if label is not None and known[k]:
+            if label is not None and has_support[k]:
                 scores = {name: _as_compared(record["scores"][name][k]) for name in facts["detectors"]}
                 units.append(Unit(f"{answers.id}#{k}", "claim", answers.id, group, label, numbers=scores))
     return units
@@ -217,23 +215,18 @@ def _aggregates(
     if not units:
         columns, faults = {}, dict.fromkeys(facts["detectors"], "no claim has a label")
     counts = {"n": len(units), "n_positive": sum(unit.label or 0 for unit in units)}
-    found = {}
+    aggregates = {}
     for name in facts["detectors"]:
         if name in columns:
             over_all, inside = columns[name].auroc(), columns[name].within()
         else:
             over_all, inside = Number.undefined(faults[name]), StratifiedAuroc.undefined(faults[name])
-        pooled = {**_rounded(over_all), **counts, "reason": over_all.reason}
-        found[name] = {
+        pooled = {**number_fields(over_all), **counts, "reason": over_all.reason}
+        aggregates[name] = {
             "pooled": pooled,
-            "within": {**_rounded(inside), "n_pairs": inside.n_pairs, "reason": inside.reason},
+            "within": {**number_fields(inside), "n_pairs": inside.n_pairs, "reason": inside.reason},
         }
-    return found
-
-
-def _rounded(found: Number) -> dict[str, float | None]:
-    numbers = {"value": found.value, "stderr": found.stderr, "low": found.low, "high": found.high}
-    return {key: None if value is None else round(value, DECIMALS) for key, value in numbers.items()}
+    return aggregates
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -250,10 +243,10 @@ def check_claims(
     """
     if "claims" not in submission:
         strays = [i for i, document in enumerate(submission["documents"]) if "claims" in document]
-        return {}, [f"documents[{i}].claims: the submission has no claims" for i in strays[:_MOST]]
+        return {}, [f"documents[{i}].claims: the submission has no claims" for i in strays[:MOST_FAULTS]]
     try:
         supported = support_of(submission, answer_sets)
-        evidence = claim_evidence(answer_sets, supported, _Said(submission))
+        evidence = claim_evidence(answer_sets, supported, _StatedSupport(submission))
     except DataError as error:
         return {}, [str(error)[:300]]
     texts = all("texts" in d["claims"] and "texts" in d for d in submission["documents"])
@@ -261,14 +254,14 @@ def check_claims(
     detectors = submission["claims"]["detectors"]
     parts = {name: _part(name, support, elsewhere, texts) for name in detectors}
     # What follows from stated numbers must follow from them, verified or not.
-    asked = [name for name, part in parts.items() if part.verified or _follows(name)]
+    checked = [name for name, part in parts.items() if part.verified or _follows(name)]
     parts |= {"support": support, "labels": _labelled(submission)}
-    parts |= {"elsewhere": elsewhere} if any(one.elsewhere is not None for one in supported) else {}
-    wrong += islice(_score_faults(submission, evidence, asked), _MOST)
-    wrong += islice(_aggregate_faults(submission, answer_sets), _MOST)
-    wrong += islice(_detector_faults(submission, evidence), _MOST)
-    wrong += islice(_silent_baselines(submission, evidence, answer_sets), _MOST)
-    return parts, wrong[:_MOST]
+    parts |= {"elsewhere": elsewhere} if any(claims.elsewhere is not None for claims in supported) else {}
+    wrong += islice(_score_faults(submission, evidence, checked), MOST_FAULTS)
+    wrong += islice(_aggregate_faults(submission, answer_sets), MOST_FAULTS)
+    wrong += islice(_detector_faults(submission, evidence), MOST_FAULTS)
+    wrong += islice(_silent_baselines(submission, evidence, answer_sets), MOST_FAULTS)
+    return parts, wrong[:MOST_FAULTS]
 
 
 def _labelled(submission: Mapping[str, Any]) -> PartStatus:
@@ -299,7 +292,7 @@ def _part(name: str, support: PartStatus, elsewhere: PartStatus, texts: bool) ->
 def _support_again(
     submission: Mapping[str, Any], supported: Sequence[Supported], answer_sets: Sequence[AnswerSet], texts: bool
 ) -> tuple[PartStatus, PartStatus, list[str]]:
-    """Ask who needs no model how far the draws support the claims: the own ones, and those of another image."""
+    """Compute the support of the claims again where it needs no model: by their own draws and by another image's."""
     name = str(submission["claims"]["settings"].get("support", ""))
     if name not in _FREE or not texts:
         who = f"the support is that of {name[:80]!r}, "
@@ -311,81 +304,85 @@ def _support_again(
         part = PartStatus(False, f"the support cannot be computed here: {error}"[:300])
         return part, part, []
     both = list(zip(supported, ours, strict=True))
-    own = [i for i, (one, our) in enumerate(both) if not (_same(one.clean, our.clean) and _same(one.noisy, our.noisy))]
-    other = [i for i, (one, our) in enumerate(both) if one.elsewhere is not None and not _same_elsewhere(one, our)]
+    own = [
+        i
+        for i, (claims, our) in enumerate(both)
+        if not (_is_close(claims.clean, our.clean) and _is_close(claims.noisy, our.noisy))
+    ]
+    others = [
+        i
+        for i, (claims, our) in enumerate(both)
+        if claims.elsewhere is not None and not _is_close_elsewhere(claims, our)
+    ]
     wrong = [f"documents[{i}].claims: not the support of {name!r}" for i in own]
-    wrong += [f"documents[{i}].claims.elsewhere: not the support of {name!r} by another image's draws" for i in other]
-    told = f"the support is that of {name!r}, computed again"
-    return PartStatus(not own, told), PartStatus(not other, f"{told} with another image's draws"), wrong[:_MOST]
+    wrong += [f"documents[{i}].claims.elsewhere: not the support of {name!r} by another image's draws" for i in others]
+    reason = f"the support is that of {name!r}, computed again"
+    return (
+        PartStatus(not own, reason),
+        PartStatus(not others, f"{reason} with another image's draws"),
+        wrong[:MOST_FAULTS],
+    )
 
 
-def _same(stated: npt.NDArray[np.floating[Any]], ours: npt.NDArray[np.floating[Any]]) -> bool:
+def _is_close(stated: npt.NDArray[np.floating[Any]], ours: npt.NDArray[np.floating[Any]]) -> bool:
     nothing = not len(stated) and not len(ours)  # no claims: of no draws, or of none by each of them
     return nothing or (stated.shape == ours.shape and np.allclose(stated, ours, atol=_SUPPORT_TOLERANCE))
 
 
-def _same_elsewhere(stated: Supported, ours: Supported) -> bool:
+def _is_close_elsewhere(stated: Supported, ours: Supported) -> bool:
     assert stated.elsewhere is not None
     assert ours.elsewhere is not None
-    return _same(stated.elsewhere, ours.elsewhere)
+    return _is_close(stated.elsewhere, ours.elsewhere)
 
 
 def _score_faults(
-    submission: Mapping[str, Any], evidence: Sequence[UnitEvidence], asked: Sequence[str]
+    submission: Mapping[str, Any], evidence: Sequence[UnitEvidence], checked: Sequence[str]
 ) -> Iterator[str]:
-    for i, (document, one) in enumerate(zip(submission["documents"], evidence, strict=True)):
-        for name in asked:
-            stated = document["claims"]["scores"][name]
-            ours = get(name).claim_scores(one) if one.claims else np.empty(0)
-            values = [None] * len(stated) if ours is None else [_written(float(v)) for v in ours]
-            if not all(_close(a, b, _SCORE_TOLERANCE) for a, b in zip(values, stated, strict=True)):
+    for i, (document, seen) in enumerate(zip(submission["documents"], evidence, strict=True)):
+        for name in checked:
+            stated_scores = document["claims"]["scores"][name]
+            ours = get(name).claim_scores(seen) if seen.claims else np.empty(0)
+            values = [None] * len(stated_scores) if ours is None else [finite(float(v)) for v in ours]
+            if not all(_close(a, b, _SCORE_TOLERANCE) for a, b in zip(values, stated_scores, strict=True)):
                 yield f"documents[{i}].claims.scores.{name}: not what follows from the support"
 
 
 def _aggregate_faults(submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     facts = submission["claims"]
-    if facts["aggregates"].keys() != facts["detectors"].keys():
-        yield "claims.aggregates: not the detectors of the submission"
-        return
-    for name, ours in _aggregates(facts, submission["documents"], answer_sets).items():
-        for kind, numbers in ours.items():
-            for key, value in numbers.items():
-                theirs = facts["aggregates"][name][kind][key]
-                both = isinstance(value, float) and isinstance(theirs, (int, float))
-                if not (abs(value - theirs) <= _TOLERANCE if both else value == theirs):
-                    yield f"claims.aggregates.{name}.{kind}.{key}: stated {theirs}, computed {value}"
+    ours = _aggregates(facts, submission["documents"], answer_sets)
+    yield from differences("claims.aggregates", ours, facts["aggregates"])
 
 
 def _detector_faults(submission: Mapping[str, Any], evidence: Sequence[UnitEvidence]) -> Iterator[str]:
-    """Prices, and who is blind."""
+    """Yield faults in the prices of detectors, and in which are blind."""
     clean, noisy = (min((getattr(e, key) for e in evidence), default=0) for key in ("n_clean", "n_noisy"))
-    stated = submission["claims"]["detectors"]
-    for name, about in stated.items():
+    stated_detectors = submission["claims"]["detectors"]
+    for name, record in stated_detectors.items():
         if name != TEXT and name not in names("claim"):
             continue
-        ours = _about(name, clean, noisy)
+        ours = _detector_fields(name, clean, noisy)
         for key in ("draws", "blind"):
-            if about[key] != ours[key]:
-                yield f"claims.detectors.{name}.{key}: stated {about[key]}, computed {ours[key]}"
+            if record[key] != ours[key]:
+                yield f"claims.detectors.{name}.{key}: stated {record[key]}, computed {ours[key]}"
 
 
 def _silent_baselines(
     submission: Mapping[str, Any], evidence: Sequence[UnitEvidence], answer_sets: Sequence[AnswerSet]
 ) -> Iterator[str]:
-    """No blind baseline that a run always has may be left out, or the best of them would be lower."""
-    stated = submission["claims"]["detectors"]
-    if not any(one.claims for one in evidence):
+    """Yield the blind baselines that are left out although a run always has them."""
+    stated_detectors = submission["claims"]["detectors"]
+    if not any(seen.claims for seen in evidence):
         return
-    wanted = ["claim_position", "claim_length", "claim_affirmed"]
+    expected = ["claim_position", "claim_length", "claim_affirmed"]
     several = len(set(groups_of(answer_sets))) > 1
-    wanted += ["claim_rarity"] if several else []
+    expected += ["claim_rarity"] if several else []
     if submission["claims"]["settings"].get("elsewhere") is True:
-        wanted += ["claim_elsewhere"] if several and all(one.n_clean for one in evidence) else []
-        for i, one in enumerate(evidence):
-            if one.elsewhere is None:
+        expected += ["claim_elsewhere"] if several and all(seen.n_clean for seen in evidence) else []
+        for i, seen in enumerate(evidence):
+            if seen.elsewhere is None:
                 yield f"documents[{i}].claims.elsewhere: missing, though the settings say that it was asked for"
-    for name in wanted:
-        if name not in stated:
+    for name in expected:
+        if name not in stated_detectors:
             yield f"claims.detectors: the blind baseline {name} is missing"
 
 
@@ -396,7 +393,7 @@ def _close(ours: float | None, theirs: float | None, tolerance: float) -> bool:
 # --- for pages --------------------------------------------------------------------------------------------------------
 
 
-def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, PartStatus]) -> dict[str, Any] | None:
+def claims_for_page(submission: Mapping[str, Any], parts: Mapping[str, PartStatus]) -> dict[str, Any] | None:
     """Return what a page shows of the claims of a valid submission (`_claims_of_entry.html.j2`); None without any.
 
     Args:
@@ -407,8 +404,8 @@ def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, PartStatus])
     facts = submission["claims"]
     answer_sets = [AnswerSet(d["id"], Answer(""), (), group=d["group"]) for d in submission["documents"]]
     columns, _ = columns_of(units_of(facts, submission["documents"], answer_sets), facts["detectors"])
-    known = {name: About(**facts["detectors"][name]) for name in columns}
-    rows, _ = detector_rows({name: column for name, column in columns.items() if len(column.values)}, known)
+    detectors = {name: About(**facts["detectors"][name]) for name in columns}
+    rows, _ = detector_rows({name: column for name, column in columns.items() if len(column.values)}, detectors)
     settings = facts["settings"]
     return {
         "about": f"{settings.get('decomposition')} by {settings.get('support')}",
@@ -421,5 +418,5 @@ def shown_claims(submission: Mapping[str, Any], parts: Mapping[str, PartStatus])
 def _weakest(name: str, parts: Mapping[str, PartStatus]) -> PartStatus:
     """The part that a number of a detector of claims can least rely on: its scores, the labels, or the support."""
     own = parts.get(name, PartStatus(False, "not looked at"))
-    rest = [parts[key] for key in ("labels", *(["support"] if _follows(name) else [])) if key in parts]
-    return next((part for part in (own, *rest) if not part.verified), own)
+    others = [parts[key] for key in ("labels", *(["support"] if _follows(name) else [])) if key in parts]
+    return next((part for part in (own, *others) if not part.verified), own)

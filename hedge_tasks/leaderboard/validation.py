@@ -1,8 +1,7 @@
-"""Is a submission what it says it is? Everything that can be is computed again; the rest is called self-reported."""
+"""Validation of submissions: everything that can be is computed again; the rest is called self-reported."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from hedge_tasks.leaderboard.blind import check_blind
 from hedge_tasks.leaderboard.coverage import Coverage, coverage_of
 from hedge_tasks.leaderboard.editions import Standing, manifests_of_edition, standing_of
 from hedge_tasks.leaderboard.names import name_faults
+from hedge_tasks.leaderboard.owners import NO_OWNER, check_owner
 from hedge_tasks.leaderboard.recomputation import (
     NO_TEXTS,
     PartStatus,
@@ -37,8 +37,8 @@ from hedge_tasks.leaderboard.recomputation import (
     text_problems,
 )
 from hedge_tasks.leaderboard.schema import schema_fault
+from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, finite, has_texts
 from hedge_tasks.leaderboard.submission import (
-    DECIMALS,
     OF_TOKENS,
     aggregates_of,
     answer_set_of,
@@ -65,9 +65,6 @@ NO_END = (
 )
 NOT_REPLAYED = "nobody has had the model read them again: `hedge attest`"
 
-_MOST = 20
-# Half a unit in the last decimal is rounding; anything more is another number.
-_TOLERANCE = 0.5 * 10**-DECIMALS + 1e-9
 _SCORE_TOLERANCE = 1e-11
 # Of what a model computed in single precision.
 _MODEL_TOLERANCE = 1e-3
@@ -87,12 +84,12 @@ class PrivateFindings:
     Attributes:
         part: whether scores on them count, and whose they are.
         aurocs: by clustering and detector.
-        other: which numbers of the entry are better than there by more than chance.
+        better: numbers of the entry that are better than there by more than chance.
     """
 
     part: PartStatus
     aurocs: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
-    other: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,6 +111,7 @@ class ValidationFindings:
         remarks: what a reader should know of the run by its own answers, computed here; None where texts are missing.
         sampled: (setting, state, evidence) of its sampling, likewise.
         answers: whether the answers were replayed; see `hedge_tasks.leaderboard.attestation`.
+        owner: whether a key has signed the run at its start; see `hedge_tasks.leaderboard.owners`.
         private: of private documents; None where there are no scores on them.
     """
 
@@ -129,6 +127,7 @@ class ValidationFindings:
     blind: Mapping[str, PartStatus] = field(default_factory=dict)
     standing: Standing | None = None
     answers: PartStatus = field(default_factory=lambda: PartStatus(False, NOT_REPLAYED))
+    owner: PartStatus = NO_OWNER
     private: PrivateFindings | None = None
     remarks: tuple[str, ...] | None = None
     sampled: tuple[tuple[str, str, str], ...] | None = None
@@ -191,53 +190,55 @@ def check(
 def findings_of(
     submission: Mapping[str, Any], manifests: FindManifests, editions: FindEdition, *, thorough: bool = False
 ) -> ValidationFindings:
-    """As `check`, but a fault of this package is raised."""
+    """Compute everything again as `check` does, but raise what fails in this package."""
     if fault := schema_fault(submission):
         return ValidationFindings((fault,))
     documents = submission["documents"]
-    if wrong := list(islice(_document_faults(submission), _MOST)):
+    if wrong := list(islice(_document_faults(submission), MOST_FAULTS)):
         return ValidationFindings(tuple(wrong))  # nothing can be computed from such documents
-    found = list(islice((*name_faults(submission), *_statements(submission)), _MOST))
+    faults = list(islice((*name_faults(submission), *_inner_faults(submission)), MOST_FAULTS))
     edition = editions(submission["entry"]["task"])
     known_documents = manifests_of_edition(edition, manifests(submission["entry"]["task"]))
     coverage = coverage_of(submission, known_documents)
     if coverage.foreign and coverage.certain:
         some = ", ".join(repr(id[:80]) for id in coverage.foreign[:3])
-        found.append(f"documents: {len(coverage.foreign)} are none of the task's, such as {some}")
+        faults.append(f"documents: {len(coverage.foreign)} are none of the task's, such as {some}")
     answer_sets = [answer_set_of(document) for document in documents]
-    found += [*text_problems(documents), *reply_problems(submission)][:_MOST]
+    owner, wrong = check_owner(submission, answer_sets)
+    faults += wrong
+    faults += [*text_problems(documents), *reply_problems(submission)][:MOST_FAULTS]
     labels, wrong = judge_again(submission, answer_sets)
-    found += wrong[:_MOST]
-    again = {
+    faults += wrong[:MOST_FAULTS]
+    reclustered = {
         name: cluster_again(submission, name, answer_sets, thorough=thorough) for name in submission["clusterings"]
     }
-    found += [problem for of in again.values() for problem in of.problems]
+    faults += [problem for clusters in reclustered.values() for problem in clusters.problems]
     health = health_again(submission, answer_sets)
     untested = not _holds_against_draws(health)
     verified: dict[str, Mapping[str, PartStatus]] = {}
     scores: dict[str, Sequence[Scores]] = {}
-    known: dict[object, dict[str, Any]] = {}
+    cached: dict[object, dict[str, Any]] = {}
     for name in submission["clusterings"]:
         verified[name], scores[name], wrong = _check_clustering(
-            submission, name, answer_sets, again[name], known, untested=untested
+            submission, name, answer_sets, reclustered[name], cached, untested=untested
         )
-        found += wrong
+        faults += wrong
     suite, wrong = check_suite(submission, labels, known_task=edition is not None)
-    found += wrong
+    faults += wrong
     claims, wrong = check_claims(submission, answer_sets)
-    found += wrong
+    faults += wrong
     audit, wrong = check_audit(submission, answer_sets, scores)
-    found += wrong
+    faults += wrong
     blind, wrong = check_blind(submission, answer_sets, scores)
-    found += wrong
+    faults += wrong
     unreliable, wrong = _unreliable(submission, answer_sets, health)
     standing = standing_of(submission, edition, known_documents, answer_sets)
-    aside = [_part_of_task(coverage), standing.told, unreliable]
+    aside = [_part_of_task(coverage), standing.why_apart, unreliable]
     return ValidationFindings(
-        tuple([*found, *wrong][:_MOST]),
+        tuple([*faults, *wrong][:MOST_FAULTS]),
         coverage,
         labels,
-        {name: of.part for name, of in again.items()},
+        {name: clusters.part for name, clusters in reclustered.items()},
         verified,
         suite,
         tuple(reason for reason in aside if reason),
@@ -245,8 +246,9 @@ def findings_of(
         audit,
         blind,
         standing,
-        remarks=tuple(one.text for one in health.findings) if isinstance(health, Health) else None,
-        sampled=tuple(map(_told, health.setting_verdicts)) if isinstance(health, Health) else None,
+        owner=owner,
+        remarks=tuple(finding.text for finding in health.findings) if isinstance(health, Health) else None,
+        sampled=tuple(map(_setting_row, health.setting_verdicts)) if isinstance(health, Health) else None,
     )
 
 
@@ -256,13 +258,15 @@ def _holds_against_draws(health: Health | str | None) -> bool:
     return verdict is not None and verdict.two_sided and verdict.documents > 0
 
 
-def _told(verdict: SettingVerdict) -> tuple[str, str, str]:
+def _setting_row(verdict: SettingVerdict) -> tuple[str, str, str]:
     """Setting, state, and what says so; what follows from the submission's own record alone is only said."""
-    asked = "" if verdict.asked is None else f" {verdict.asked:g}"
-    said = verdict.state == "verified" and verdict.by is None
+    value = "" if verdict.asked is None else f" {verdict.asked:g}"
+    by_own_record = verdict.state == "verified" and verdict.by is None
     parts = [power_text(verdict.power)] if verdict.power else []
-    parts += [f"by its own record: {verdict.evidence}" if said else verdict.evidence] if verdict.evidence else []
-    return verdict.setting + asked, "self-reported" if said else verdict.state, "; ".join(parts)
+    parts += (
+        [f"by its own record: {verdict.evidence}" if by_own_record else verdict.evidence] if verdict.evidence else []
+    )
+    return verdict.setting + value, "self-reported" if by_own_record else verdict.state, "; ".join(parts)
 
 
 def _part_of_task(coverage: Coverage) -> str | None:
@@ -278,33 +282,36 @@ def _unreliable(
     submission: Mapping[str, Any], answer_sets: Sequence[AnswerSet], health: Health | str | None
 ) -> tuple[str | None, list[str]]:
     """Why the run is unreliable, by its own account or ours; a run that hides it, or a state of a setting, is wrong."""
-    stated, ours = submission["health"]["unreliable"], health.unreliable if isinstance(health, Health) else health
-    wrong = list(_other_states(submission, settings_again(submission, answer_sets, health)))
-    if ours and not stated:
+    theirs, ours = (
+        submission["health"]["unreliable"],
+        health.unreliable if isinstance(health, Health) else health,
+    )
+    wrong = list(_state_faults(submission, settings_again(submission, answer_sets, health)))
+    if ours and not theirs:
         wrong.insert(0, f"health.unreliable: stated null, computed {ours.removeprefix('unreliable: ')}")
         return f"unreliable: {ours}", wrong
-    return (f"unreliable: {stated}" if stated else None), wrong
+    return (f"unreliable: {theirs}" if theirs else None), wrong
 
 
-def _other_states(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Iterator[str]:
-    every = Counter(one["setting"] for one in submission["health"]["settings"])
+def _state_faults(submission: Mapping[str, Any], ours: Mapping[str, str]) -> Iterator[str]:
+    every = Counter(row["setting"] for row in submission["health"]["settings"])
     yield from (f"health.settings: {name[:80]!r} is there {n} times" for name, n in every.items() if n > 1)
     if strange := sorted(every.keys() - set(SETTINGS)):
         yield f"health.settings: {strange[0][:80]!r} is no setting of the sampling"
-    stated = {one["setting"]: one["state"] for one in submission["health"]["settings"]}
+    stated_states = {row["setting"]: row["state"] for row in submission["health"]["settings"]}
     for setting, state in ours.items():
-        if stated.get(setting) != state:
-            said = "none" if setting not in stated else f"{stated[setting]!r}"
-            yield f"health.settings: {setting}: stated {said}, computed {state!r}"
+        if stated_states.get(setting) != state:
+            stated_state = "none" if setting not in stated_states else f"{stated_states[setting]!r}"
+            yield f"health.settings: {setting}: stated {stated_state}, computed {state!r}"
 
 
-def _statements(submission: Mapping[str, Any]) -> Iterator[str]:
+def _inner_faults(submission: Mapping[str, Any]) -> Iterator[str]:
     """Yield what must follow from the rest of the file by itself."""
     documents = submission["documents"]
     if (digest := digest_of(submission)) != submission["digest"]:
         yield f"digest: the content's is {digest}, so it was changed after it was written"
     sets = [answer_set_of(document) for document in documents]
-    yield from _differences("summary", summary_of(sets, documents), submission["summary"])
+    yield from differences("summary", summary_of(sets, documents), submission["summary"])
     if (ours := label_digest(documents)) != submission["labels"]["store"]:
         yield f"labels.store: stated {submission['labels']['store']}, computed {ours}"
     recorded = submission["settings"].get("documents")
@@ -312,10 +319,10 @@ def _statements(submission: Mapping[str, Any]) -> Iterator[str]:
     if judge != submission["labels"]["judge"]:
         yield "labels.judge: not the judge of the settings"
     if isinstance(judge, Mapping) and {"judge", "version"} <= judge.keys():
-        said = f"{judge['judge']} {judge['version']}"
-        others = {str(d["judged"]["judge"]) for d in documents} - {said}
+        judge_name = f"{judge['judge']} {judge['version']}"
+        others = {str(d["judged"]["judge"]) for d in documents} - {judge_name}
         if judge["judge"] == "rule" and others:
-            yield f"documents[].judged.judge: {min(others)[:80]!r}, but the settings say {said!r}"
+            yield f"documents[].judged.judge: {min(others)[:80]!r}, but the settings say {judge_name!r}"
 
 
 def _document_faults(submission: Mapping[str, Any]) -> Iterator[str]:
@@ -328,7 +335,10 @@ def _document_faults(submission: Mapping[str, Any]) -> Iterator[str]:
         n_answers = len(document["logprobs"])
         if n_answers < 1 + document["n_clean"]:
             yield f"documents[{i}].logprobs: {n_answers} for a baseline and {document['n_clean']} clean answers"
-        lengths = {f"clusterings.{name}.clusters": of["clusters"] for name, of in document["clusterings"].items()}
+        lengths = {
+            f"clusterings.{name}.clusters": clustering["clusters"]
+            for name, clustering in document["clusterings"].items()
+        }
         lengths |= {key: document[key] for key in ("n_tokens", "end_logprobs", "thoughts") if key in document}
         texts = document.get("texts") or {}
         lengths |= {f"texts.{name}": texts[name] for name in ("answers", "finish") if name in texts}
@@ -337,8 +347,8 @@ def _document_faults(submission: Mapping[str, Any]) -> Iterator[str]:
                 yield f"documents[{i}].{name}: {len(values)} for {n_answers} answers"
         if "answered_by" in document and (answered := sum(n for n, _ in document["answered_by"])) != n_answers:
             yield f"documents[{i}].answered_by: {answered} for {n_answers} answers"
-        for name, of in document["clusterings"].items():
-            if of["scores"].keys() != clusterings[name]["detectors"].keys():
+        for name, clustering in document["clusterings"].items():
+            if clustering["scores"].keys() != clusterings[name]["detectors"].keys():
                 yield f"documents[{i}].clusterings.{name}.scores: not the detectors of the submission"
 
 
@@ -347,8 +357,8 @@ def _repeated(documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if times > 1:
             yield f"documents: the id {id[:80]!r} occurs {times} times"
     # The store's keys tell even documents with the same texts apart.
-    drawn = Counter((d["drawn"]["definition"], d["drawn"]["document"]) for d in documents if "drawn" in d)
-    for (_, key), times in drawn.items():
+    store_keys = Counter((d["drawn"]["definition"], d["drawn"]["document"]) for d in documents if "drawn" in d)
+    for (_, key), times in store_keys.items():
         if times > 1:
             yield f"documents: the answers of {key[:80]!r} occur {times} times"
     texts = sum("texts" in document for document in documents)
@@ -360,8 +370,8 @@ def _check_clustering(
     submission: Mapping[str, Any],
     name: str,
     answer_sets: Sequence[AnswerSet],
-    again: RecomputedClusters,
-    known: dict[object, dict[str, Any]],
+    reclustered: RecomputedClusters,
+    cached: dict[object, dict[str, Any]],
     *,
     untested: bool,
 ) -> tuple[dict[str, PartStatus], list[Scores], list[str]]:
@@ -372,51 +382,52 @@ def _check_clustering(
         untested: log-probabilities that are too high would not be noticed; scores that change with them are the
             submitter's word.
     """
-    of = submission["clusterings"][name]
+    clustering = submission["clusterings"][name]
     stated = stored_scores(submission, name)
-    parts = {detector: _can_be_computed(detector, submission, again) for detector in of["detectors"]}
-    wrong = list(islice(_price_faults(name, of, stated), _MOST))
-    if "alpha" in of["settings"] and of["settings"]["alpha"] != of["alpha"]:
-        wrong.append(f"clusterings.{name}.alpha: stated {of['alpha']}, the settings say {of['settings']['alpha']}")
-    asked = [detector for detector, part in parts.items() if part.verified]
+    parts = {detector: _can_be_computed(detector, submission, reclustered) for detector in clustering["detectors"]}
+    wrong = list(islice(_price_faults(name, clustering, stated), MOST_FAULTS))
+    alpha = clustering["alpha"]
+    if (of_settings := clustering["settings"].get("alpha", alpha)) != alpha:
+        wrong.append(f"clusterings.{name}.alpha: stated {alpha}, the settings say {of_settings}")
+    checked = [detector for detector, part in parts.items() if part.verified]
     clustered = [clustered_as_stated(a, d, name) for a, d in zip(answer_sets, submission["documents"], strict=True)]
-    backend = again.scorer.backend if again.scorer else None
+    backend = reclustered.scorer.backend if reclustered.scorer else None
     try:
-        about: dict[str, Any] = {"alpha": of["alpha"], "claims": lambda: evidence_of_claims(submission, answer_sets)}
-        ours = score_all(clustered, backend, asked, **about)
+        options: dict[str, Any] = {
+            "alpha": alpha,
+            "claims": lambda: evidence_of_claims(submission, answer_sets),
+        }
+        ours = score_all(clustered, backend, checked, **options)
     except DataError as error:
         return parts, stated, [*wrong, f"clusterings.{name}: {error}"]
-    wrong += islice(_score_differences(name, asked, ours, stated), _MOST)
+    wrong += islice(_score_differences(name, checked, ours, stated), MOST_FAULTS)
     if untested:
-        without = score_all([_without_logprobs(a) for a in clustered], backend, asked, **about)
+        without = score_all([_without_logprobs(a) for a in clustered], backend, checked, **options)
         pairs = list(zip(ours, without, strict=True))
-        parts |= {d: PartStatus(False, NO_END) for d in asked if any(one[d] != other[d] for one, other in pairs)}
-    wrong += islice(_held_out_faults(name, of["settings"], stated), _MOST)
-    wrong += islice(_choice_faults(name, of, again), _MOST)
-    used = [_with(theirs, mine) for theirs, mine in zip(stated, ours, strict=True)]
-    wrong += islice(_differences_of_aggregates(name, aggregates_of(used, known), of["aggregates"]), _MOST)
-    wrong += _differences_by_models(name, [d for d in asked if get(d).needs & _OF_MODELS], ours, used)
-    return parts, used, wrong
+        parts |= {d: PartStatus(False, NO_END) for d in checked if any(a[d] != b[d] for a, b in pairs)}
+    wrong += islice(_held_out_faults(name, clustering["settings"], stated), MOST_FAULTS)
+    wrong += islice(_choice_faults(name, clustering, reclustered), MOST_FAULTS)
+    counted = [_with_computed(theirs, mine) for theirs, mine in zip(stated, ours, strict=True)]
+    aggregates = differences(f"clusterings.{name}.aggregates", aggregates_of(counted, cached), clustering["aggregates"])
+    wrong += islice(aggregates, MOST_FAULTS)
+    wrong += _differences_by_models(name, [d for d in checked if get(d).needs & _OF_MODELS], ours, counted)
+    return parts, counted, wrong
 
 
-def _with(stated: Scores, computed: Scores) -> Scores:
+def _with_computed(stated: Scores, computed: Scores) -> Scores:
     """The scores as they were computed again; the submitter's where nobody can, or a model had to be asked."""
     ours = {name: value for name, value in computed.items() if not get(name).needs & _OF_MODELS}
-    return replace(stated, numbers={**stated.numbers, **{name: _finite(value) for name, value in ours.items()}})
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or math.isinf(value) else value
+    return replace(stated, numbers={**stated.numbers, **{name: finite(value) for name, value in ours.items()}})
 
 
 def _without_logprobs(answers: AnswerSet) -> AnswerSet:
-    def bare(of: Sequence[Answer]) -> tuple[Answer, ...]:
-        return tuple(replace(answer, mean_logprob=None) for answer in of)
+    def bare(answers_with: Sequence[Answer]) -> tuple[Answer, ...]:
+        return tuple(replace(answer, mean_logprob=None) for answer in answers_with)
 
     return replace(answers, baseline=bare([answers.baseline])[0], clean=bare(answers.clean), noisy=bare(answers.noisy))
 
 
-def _can_be_computed(detector: str, submission: Mapping[str, Any], again: RecomputedClusters) -> PartStatus:
+def _can_be_computed(detector: str, submission: Mapping[str, Any], reclustered: RecomputedClusters) -> PartStatus:
     """Whether a detector's scores can be computed here."""
     if detector not in names():
         return PartStatus(False, "no detector of this name is installed here")
@@ -425,24 +436,26 @@ def _can_be_computed(detector: str, submission: Mapping[str, Any], again: Recomp
     if get(detector).needs & OF_TOKENS:
         return PartStatus(False, "a submission has no log-probabilities of single tokens")
     if "claims" in get(detector).needs:
-        there = "claims" in submission
-        return PartStatus(there, "computed again from the support of claims" if there else "the claims are not in it")
-    if not all("texts" in document for document in submission["documents"]):
+        carried = "claims" in submission
+        return PartStatus(
+            carried, "computed again from the support of claims" if carried else "the claims are not in it"
+        )
+    if not has_texts(submission):
         return PartStatus(False, NO_TEXTS)
-    if get(detector).needs & _OF_MODELS and again.scorer is None:
-        return PartStatus(False, f"it needs the clustering's model: {again.part.reason}")
+    if get(detector).needs & _OF_MODELS and reclustered.scorer is None:
+        return PartStatus(False, f"it needs the clustering's model: {reclustered.part.reason}")
     return PartStatus(True, "computed again from the texts")
 
 
-def _price_faults(name: str, of: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
+def _price_faults(name: str, clustering: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
     clean, noisy = (min(getattr(s, attribute) for s in scores) for attribute in ("n_clean", "n_noisy"))
-    for detector, about in of["detectors"].items():
-        if detector in names() and about["draws"] != (price := get(detector).draws(clean, noisy)):
-            yield f"clusterings.{name}.detectors.{detector}.draws: stated {about['draws']}, computed {price}"
+    for detector, record in clustering["detectors"].items():
+        if detector in names() and record["draws"] != (price := get(detector).draws(clean, noisy)):
+            yield f"clusterings.{name}.detectors.{detector}.draws: stated {record['draws']}, computed {price}"
 
 
 def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Sequence[Scores]) -> Iterator[str]:
-    """Aggregates leave out the documents that the settings of the tuning say, or a submitter could choose them."""
+    """Yield where other documents are held out than the settings of the tuning say, which a submitter could choose."""
     stated = {s.id for s in scores if s.held_out}
     place = f"documents[].clusterings.{clustering}.held_out"
     if settings.get("threshold") != "tuned":
@@ -464,61 +477,45 @@ def _held_out_faults(clustering: str, settings: Mapping[str, Any], scores: Seque
         yield f"{place}: {len(differing)} documents differ from the settings' split, such as {min(differing)[:80]!r}"
 
 
-def _choice_faults(name: str, of: Mapping[str, Any], again: RecomputedClusters) -> Iterator[str]:
+def _choice_faults(name: str, clustering: Mapping[str, Any], reclustered: RecomputedClusters) -> Iterator[str]:
     """Yield what the choice of the threshold adds to the errors, where the choice was made again."""
-    if again.answer_sets is None or not again.part.verified:
+    if reclustered.answer_sets is None or not reclustered.part.verified:
         return
-    for detector in of["detectors"]:
-        ours = max((a.choice_errors.get(detector, 0.0) for a in again.answer_sets), default=0.0)
-        theirs = of["choice_errors"].get(detector, 0.0)
+    for detector in clustering["detectors"]:
+        ours = max((a.choice_errors.get(detector, 0.0) for a in reclustered.answer_sets), default=0.0)
+        theirs = clustering["choice_errors"].get(detector, 0.0)
         if abs(ours - theirs) > _MODEL_TOLERANCE:
             yield f"clusterings.{name}.choice_errors.{detector}: stated {theirs}, computed {ours}"
 
 
 def _score_differences(
-    clustering: str, asked: Sequence[str], computed: Sequence[Scores], stated: Sequence[Scores]
+    clustering: str, checked: Sequence[str], computed: Sequence[Scores], stated: Sequence[Scores]
 ) -> Iterator[str]:
-    tolerances = {name: _MODEL_TOLERANCE if get(name).needs & _OF_MODELS else _SCORE_TOLERANCE for name in asked}
+    tolerances = {name: _MODEL_TOLERANCE if get(name).needs & _OF_MODELS else _SCORE_TOLERANCE for name in checked}
     for i, (of_ours, of_theirs) in enumerate(zip(computed, stated, strict=True)):
-        for name in asked:
+        for name in checked:
             ours, theirs = of_ours[name], of_theirs[name]
-            finite = _finite(ours)
-            if not (theirs is None if finite is None else _close(finite, theirs, tolerances[name])):
+            value = finite(ours)
+            if not (theirs is None if value is None else _close(value, theirs, tolerances[name])):
                 yield f"documents[{i}].clusterings.{clustering}.scores.{name}: stated {theirs}, computed {ours}"
 
 
-def _differences_of_aggregates(
-    clustering: str, computed: Mapping[str, Mapping[str, Any]], stated: Mapping[str, Any]
-) -> Iterator[str]:
-    for name in computed.keys() | stated.keys():
-        place = f"clusterings.{clustering}.aggregates.{name}"
-        if name not in stated or name not in computed:
-            yield f"{place}: {'is missing' if name in computed else 'no such score'}"
-        else:
-            yield from _differences(place, computed[name], stated[name])
-
-
 def _differences_by_models(
-    clustering: str, asked: Sequence[str], computed: Sequence[Scores], stated: Sequence[Scores]
+    clustering: str, checked: Sequence[str], computed: Sequence[Scores], stated: Sequence[Scores]
 ) -> Iterator[str]:
     """Scores of a model differ in their last digits between machines, and ROC-AUCs hardly do: more than that is no
     rounding, but chosen where the scores are close to each other."""
-    for name in asked:
+    for name in checked:
         ours, theirs = (
-            detection_auroc([replace(s, numbers={name: of[name]}) for s, of in zip(stated, each, strict=True)], name)
-            for each in (computed, stated)
+            detection_auroc(
+                [replace(s, numbers={name: row[name]}) for s, row in zip(stated, side, strict=True)],
+                name,
+            )
+            for side in (computed, stated)
         )
         if ours.value is not None and theirs.value is not None and abs(ours.value - theirs.value) > _MODEL_AUROC:
             both = f"{THREE_DIGITS(theirs.value)}, of ours {THREE_DIGITS(ours.value)}"
             yield f"clusterings.{clustering}.scores.{name}: their AUROC is {both}"
-
-
-def _differences(place: str, computed: Mapping[str, Any], stated: Mapping[str, Any]) -> Iterator[str]:
-    for key, ours in computed.items():
-        theirs = stated[key]
-        same = _close(ours, theirs, _TOLERANCE) if isinstance(ours, float) else ours == theirs
-        if not same:
-            yield f"{place}.{key}: stated {theirs}, computed {ours}"
 
 
 def _close(ours: float, theirs: float | None, tolerance: float) -> bool:

@@ -31,7 +31,7 @@ from hedge_tasks.lmms.filters import (
     steps_of,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
-from hedge_tasks.lmms.identity import model_identity, store_folder
+from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
 from hedge_tasks.lmms.reasoning import Tags, reasoning_tags
 from hedge_tasks.lmms.requests import check_images, check_models, check_noise, closed_choices, warn_of_nothing_kept
 from hedge_tasks.lmms.results import Results
@@ -43,6 +43,8 @@ from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.standard_measures import detectors_of, looks_at_samples
 from hedge_tasks.runs.processes import is_first
 from hedge_tasks.runs.protocols import protocol_of
+from hedge_tasks.runs.run_files import FOLDER
+from hedge_tasks.runs.signed_runs import sign_start
 from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
@@ -157,6 +159,8 @@ class HedgeTask(TaskResults):
         self._prepare()
         super().build_all_requests(**options)
         self._announce(options.get("world_size") or 1)
+        if is_first() and output_folder(self._args, FOLDER) is not None:
+            self._started = sign_start(self.config.task, display_name(self._args) or "", self._hedge_settings())
         # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
         self._asked_at = time.perf_counter()
 

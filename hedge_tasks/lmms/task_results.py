@@ -52,6 +52,7 @@ from hedge_tasks.runs.evidence import KeptEvidence, join_evidence, pack_outputs
 from hedge_tasks.runs.kept_inside import read_inside
 from hedge_tasks.runs.processes import gather, is_first
 from hedge_tasks.runs.run_files import FOLDER
+from hedge_tasks.runs.signed_runs import StartedRun, sign_end
 from hedge_tasks.sampling.inside import MODEL, inside_key, model_key
 from hedge_tasks.sampling.plan import SamplingPlan, draw_seed
 from hedge_tasks.sampling.prompts import Prompt
@@ -75,6 +76,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     _results: Results
     _measures: dict[str, Measure]
     _asked_at: float | None
+    _started: StartedRun | None = None
     _claims: TaskClaims | None = None
     _found_claims: TaskClaimResults | None = None
     _parts: Mapping[str, UnitsOfAnswer] | None = None
@@ -241,6 +243,7 @@ class TaskResults(TaskHooks, ConfigurableMessagesTask):
     def _save_run(self, everything: Everything, evidence: KeptEvidence, columns: Mapping[str, Any]) -> None:
         model, folder = display_name(self._args) or "", output_folder(self._args, FOLDER)
         settings = {**self._hedge_settings(), "metadata": dict(self.config.metadata or {})}
+        settings |= sign_end(self._started, [answers for _, answers, _ in everything])
         run = self._results.save(folder, self.config.task, model, everything, evidence, columns, settings)
         if run is not None and self._claims is not None and self._found_claims is not None:
             self._claims.keep(run, self._found_claims)

@@ -31,6 +31,7 @@ from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.runs.evidence import FIELD, KeptEvidence, pack_outputs, read_evidence
 from hedge_tasks.runs.integrity import HEADER, Inspection, inspect, is_run_file, sealed_run
 from hedge_tasks.runs.run_settings import RunHeader, RunRow
+from hedge_tasks.runs.signed_runs import SETTING as SIGNED
 
 FORMAT = 2
 FOLDER = "hedge_runs"
@@ -249,7 +250,9 @@ def repair_run(inspection: Inspection) -> Repair:
     n_lost = max(n_written - len(rows), 0) if isinstance(n_written, int) else None
     repaired = {"lost": n_lost, "header_lost": inspection.header is None}
     settings = header.get("settings")
-    header = {**header, "settings": {**(settings if isinstance(settings, Mapping) else {}), "repaired": repaired}}
+    kept = {k: v for k, v in settings.items() if k != SIGNED} if isinstance(settings, Mapping) else {}
+    # Its owner signed all answers, and some are gone.
+    header = {**header, "settings": {**kept, "repaired": repaired}}
     run = _from_run_file(replace(inspection, header=(where, {HEADER: FORMAT, **header}), rows=rows))
     original = file.with_name(f"{file.name}.damaged")
     try:
