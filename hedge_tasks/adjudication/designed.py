@@ -136,16 +136,16 @@ def read_experts(path: Path) -> list[ExpertSaid]:
     rows = read_rows(path)
     if not rows:
         raise DataError(f"{path}: no labels in it")
-    labels = [label for row in rows for label in _of_row(row, path.stem)]
+    labels = [label for row in rows for label in _labels_in_row(row, path.stem)]
     if not labels:
         raise DataError(f"{path}: no row has a label")
     return labels
 
 
-def _of_row(row: Row, name: str) -> list[ExpertSaid]:
+def _labels_in_row(row: Row, name: str) -> list[ExpertSaid]:
     where, fields = row
     if "annotations" in fields:
-        return _of_label_studio(where, fields)
+        return _labels_of_label_studio(where, fields)
     if isinstance(fields.get("data"), Mapping):  # Label Studio's tasks that nobody labelled
         return []
     code = next((c for c in _CODE_COLUMNS if c in fields), None)
@@ -160,7 +160,7 @@ def _of_row(row: Row, name: str) -> list[ExpertSaid]:
     return [ExpertSaid(where, cells.required(fields[code], f"{where}: {code}"), rater, meaning)]
 
 
-def _of_label_studio(where: str, task: Mapping[str, Any]) -> list[ExpertSaid]:
+def _labels_of_label_studio(where: str, task: Mapping[str, Any]) -> list[ExpertSaid]:
     """One task of Label Studio's JSON export; annotations that were skipped say nothing."""
     data, annotations = task.get("data"), task.get("annotations")
     if not isinstance(data, Mapping) or not isinstance(annotations, list):

@@ -71,9 +71,9 @@ class HFJudge(ModelJudge):
         def identity() -> dict[str, Any]:
             from hedge_tasks.serving.loading import resolve_model
 
-            adapter = {} if peft is None else {"peft": _named(peft)}
+            adapter = {} if peft is None else {"peft": _name_and_digest(peft)}
             fields = {"revision": revision, "dtype": dtype, "thinking": thinking}
-            return {"model": _named(resolve_model(source), source), **adapter, **fields}
+            return {"model": _name_and_digest(resolve_model(source), source), **adapter, **fields}
 
         local = LocalModel(
             source,
@@ -98,7 +98,7 @@ def _load(model: str, options: dict[str, Any]) -> Any:
     return load_or_explain(lambda source: HedgeHF(source, **options), model, options["revision"], kind="judge")
 
 
-def _named(place: str, hub_id: str | None = None) -> str:
+def _name_and_digest(place: str, hub_id: str | None = None) -> str:
     """A folder by its name and content, anything else by its id."""
     folder = Path(place)
     return f"{folder.name}@{fingerprint(folder)}" if folder.is_dir() else hub_id or place

@@ -122,7 +122,7 @@ class ModelJudge:
                 answered = asker.ask_all([self._question(cases[i]) for i in left])
         finally:
             self.model.free()
-        verdicts |= {i: self._of(result) for i, result in zip(left, answered, strict=True)}
+        verdicts |= {i: self._verdict_of(result) for i, result in zip(left, answered, strict=True)}
         if left:
             logger.info("judge {}: {} cases; asked so far: {}", self.title, len(left), self.account)
         return [verdicts[i] for i in range(len(cases))]
@@ -166,7 +166,7 @@ class ModelJudge:
         category = self.prompt.category(outcome)
         return self._verdict(outcome.label, reason, category=category, raw=bounded(reply.text))
 
-    def _of(self, answered: QueryResult[Verdict]) -> Verdict:
+    def _verdict_of(self, answered: QueryResult[Verdict]) -> Verdict:
         if answered.value is not None:
             return replace(answered.value, key=answered.key)
         raw = None if answered.reply is None or answered.reply.problem else bounded(answered.reply.text)

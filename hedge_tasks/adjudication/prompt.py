@@ -158,11 +158,11 @@ def load_judge_prompt(name: str) -> JudgePrompt:
     files = prompt_files()
     if name not in files:
         raise unknown("judge prompt", name, files)
-    return _named(name, files[name])
+    return _load_packaged(name, files[name])
 
 
 @cache
-def _named(name: str, path: Path) -> JudgePrompt:
+def _load_packaged(name: str, path: Path) -> JudgePrompt:
     return parse_judge_prompt(path.read_text("utf-8"), f"prompt {name}")
 
 

@@ -146,9 +146,9 @@ class Asker:
             HedgeError: Every other question would fail the same way.
         """
         result = self._cached(query)
-        while self._open(result) and result.failure is None:
+        while self._unresolved(result) and result.failure is None:
             outcome = self.model.reply(query.request(result.attempts), stop)
-            result = self._taken(query, outcome, result.attempts)
+            result = self._recorded(query, outcome, result.attempts)
         return result
 
     def ask_all(self, queries: Sequence[Query[T]]) -> list[QueryResult[T]]:
@@ -161,13 +161,13 @@ class Asker:
         places = [first.setdefault(q.key(self.model, 0) or f"place {i}", i) for i, q in enumerate(queries)]
         results = {i: self._cached(queries[i]) for i in first.values()}
         for _ in range(self.asks):
-            if not (left := [i for i, result in results.items() if self._open(result)]):
+            if not (left := [i for i, result in results.items() if self._unresolved(result)]):
                 break
             requests = [queries[i].request(results[i].attempts) for i in left]
             bar = progress(total=len(left), name=f"Asking {self.model.name}", unit="question")
             with bar, closing(self.model.replies(requests)) as batches:
                 for at, outcome in chain.from_iterable(batches):
-                    results[left[at]] = self._taken(queries[left[at]], outcome, results[left[at]].attempts)
+                    results[left[at]] = self._recorded(queries[left[at]], outcome, results[left[at]].attempts)
                     bar.update()
         failed = [result.failure.kind for result in results.values() if result.failure is not None]
         if len(failed) == len(results) and (len(failed) > 1 or not _OF_THE_REQUEST.issuperset(failed)):
@@ -175,13 +175,13 @@ class Asker:
             raise HedgeError(f"{self.model.who} answered none of {len(failed)} requests; one: {problem}")
         return [results[i] for i in places]
 
-    def _open(self, result: QueryResult[T]) -> bool:
+    def _unresolved(self, result: QueryResult[T]) -> bool:
         return result.value is None and result.attempts < self.asks
 
     def _cached(self, query: Query[T]) -> QueryResult[T]:
         """As far as kept replies go."""
         result = QueryResult[T]()
-        while self.log is not None and self._open(result):
+        while self.log is not None and self._unresolved(result):
             key = query.key(self.model, result.attempts)
             cached = None if key is None else self.log.get(key)
             if cached is None or (self.fresh and cached.about.get("unread")):
@@ -189,7 +189,7 @@ class Asker:
             result = self._read(query, cached.reply, result.attempts, cached=True)
         return result
 
-    def _taken(self, query: Query[T], outcome: ReplyOrFailure, attempt: int) -> QueryResult[T]:
+    def _recorded(self, query: Query[T], outcome: ReplyOrFailure, attempt: int) -> QueryResult[T]:
         """A reply of now, read, counted and kept."""
         if isinstance(outcome, RequestFailed):
             self.account.count_failed(self.stage)

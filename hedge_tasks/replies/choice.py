@@ -54,13 +54,13 @@ from hedge_tasks.replies.text import body, is_foreign, plain
 from hedge_tasks.replies.word_sets import word_set
 
 SEVERAL = "\0several"
-"""Found in place of a value: several answers at once, such as "A or B"."""
+"""In place of a value: several answers at once, such as "A or B"."""
 
 OUTSIDE = "\0outside"
-"""Found in place of a value: an answer of the right form that was not offered, such as "(E)" of four options."""
+"""In place of a value: an answer of the right form that was not offered, such as "(E)" of four options."""
 
 
-class Found(NamedTuple):
+class AnswerMatch(NamedTuple):
     """An answer at the beginning of a text: what it says and where it ends."""
 
     value: str
@@ -76,19 +76,19 @@ class Choices(Protocol):
 
     says_no: ClassVar[bool]
 
-    def at(self, text: str) -> Found | None:
+    def at(self, text: str) -> AnswerMatch | None:
         """The answer that a text begins with."""
 
-    def of_json(self, value: object) -> str | None:
+    def json_text(self, value: object) -> str | None:
         """The text of a JSON value that is no text."""
 
-    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
+    def answers_in_object(self, fields: Mapping[str, Any]) -> set[str]:
         """The answers in a JSON object that has no field for an answer: `{"bicycle": false}`, `{"B": true}`."""
 
     def stated(self, text: str) -> set[str]:
         """The answers that sentences of the text amount to."""
 
-    def said_back(self, text: str) -> set[str]:
+    def restated_answers(self, text: str) -> set[str]:
         """Those of them whose sentence says or denies what was asked in its own words and no others."""
 
     def opposed(self, text: str, value: str) -> bool:
@@ -100,7 +100,7 @@ class Choices(Protocol):
     def mentioned(self, text: str) -> set[str]:
         """The answers that are mentioned anywhere and not denied."""
 
-    def said_abroad(self, text: str) -> set[str]:
+    def foreign_answers(self, text: str) -> set[str]:
         """The answers that a text in another language than English gives; none where anything in it is not known."""
 
     def when_unsure(self, text: str) -> str | None:
@@ -314,15 +314,15 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
     spoken = body(reply)
     if isinstance(spoken, Reading):
         return spoken
-    structured, remainder = _of_json(spoken, choices)
+    structured, remainder = _read_json(spoken, choices)
     text = _TOKEN_REPEATED.sub(r"\1", plain(remainder))
     if structured is None:
-        return _of_form(text, choices) or _of_text(text, choices, cut)
+        return _read_form(text, choices) or _read_text(text, choices, cut)
     answers = {c.value for c in _candidates(text, choices)}
     if structured.readable and not remainder.strip():
         # `{"verdict": "factual", "reason": "... the answer is hallucinated"}`
         whole = whole_object(spoken)
-        reasons = [text for text in _texts_of(whole) if len(text.split()) > _A_FEW] if whole is not None else []
+        reasons = [text for text in _texts_in(whole) if len(text.split()) > _A_FEW] if whole is not None else []
         statements = [statement for text in reasons for statement in _OF_ANSWER.findall(plain(text))]
         stated = choices.stated("\n".join(statements)) if statements else set()
         answers |= stated if structured.value not in stated else set()
@@ -330,7 +330,7 @@ def choose(reply: str, choices: Choices, *, cut: bool = False) -> Reading:
     return unreadable(CONTRADICTION) if at_odds else structured
 
 
-def _of_form(text: str, choices: Choices) -> Reading | None:
+def _read_form(text: str, choices: Choices) -> Reading | None:
     """Read boxes, tables, fields and shares; None of any other text."""
     if not any(mark in text for mark in FORM_MARKS) and "(" not in text:
         return None
@@ -343,13 +343,13 @@ def _of_form(text: str, choices: Choices) -> Reading | None:
     of_all, value = likeliest(shares(text), named)
     if of_all:
         return unreadable(CONTRADICTION) if value is None else Reading(value, FORM)
-    answers = ticked(text, named) or choices.of_object(fields(text))
+    answers = ticked(text, named) or choices.answers_in_object(fields(text))
     if len(answers) > 1:
         return unreadable(CONTRADICTION)
     return Reading(answers.pop(), FORM) if answers else None
 
 
-def _of_text(text: str, choices: Choices, cut: bool) -> Reading:
+def _read_text(text: str, choices: Choices, cut: bool) -> Reading:
     candidates = list(_candidates(text, choices))
     if candidates and (behind := _taken_back(text, candidates, choices)) is not None:
         return _corrected(text[behind:], choices, cut)
@@ -376,7 +376,7 @@ def _beside_a_refusal(text: str, choices: Choices) -> Reading:
     remainder = ". ".join(pieces).strip()
     if not pieces or declines(remainder) or is_foreign(remainder) or doubts(remainder):
         return unreadable(REFUSAL)
-    read = _of_text(remainder, choices, False)
+    read = _read_text(remainder, choices, False)
     return Reading(read.value, STATEMENT) if read.value is not None else unreadable(REFUSAL)
 
 
@@ -392,7 +392,7 @@ def _taken_back(text: str, candidates: list[_Candidate], choices: Choices) -> in
 
 def _corrected(tail: str, choices: Choices, cut: bool) -> Reading:
     """Weaken a reading behind words that took an answer back: never more than soft, unless called the answer."""
-    read = _of_text(tail, choices, cut)
+    read = _read_text(tail, choices, cut)
     if read.value is None:
         return read if read.basis in (REFUSAL, DOUBT, CUT) else unreadable(CONTRADICTION)
     softer = {LINE: LEADING, OPENING: LEADING, SAID_BACK: STATEMENT}
@@ -434,7 +434,7 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
         is_offered = digit is not None and digit.value not in (OUTSIDE, SEVERAL)
         if digit is not None and is_offered:
             return Reading(digit.value, MENTION)
-        answers = choices.said_abroad(text) or _only_letter(text, choices)
+        answers = choices.foreign_answers(text) or _only_letter(text, choices)
         if len(answers) == 1:
             return Reading(answers.pop(), STATEMENT)
         return unreadable(CONTRADICTION if answers else NOTHING)
@@ -442,7 +442,7 @@ def _from_sentences(text: str, choices: Choices) -> Reading:
     if len(values) > 1:
         return unreadable(CONTRADICTION)
     if values:
-        firm = values == choices.said_back(text) and not (doubts(text) or _CONTRAST.search(text))
+        firm = values == choices.restated_answers(text) and not (doubts(text) or _CONTRAST.search(text))
         return Reading(values.pop(), SAID_BACK if firm else STATEMENT)
     if doubts(text):
         unsure = choices.when_unsure(text)
@@ -468,25 +468,25 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=\w\w)[.!?](?=\s)|\n|\bbut\b", text, maxsplit=1)[0]
 
 
-def _of_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
+def _read_json(text: str, choices: Choices) -> tuple[Reading | None, str]:
     """Read the JSON of a reply, if it has an answer field, and return it with the text without that JSON."""
     whole = whole_object(text)
     objects, remainder = ([(text, whole)], "") if whole is not None else objects_in(text)
-    readings_by_object = [_of_object(fields, choices) for _, fields in objects]
+    readings_by_object = [_read_object(fields, choices) for _, fields in objects]
     readings = {reading for reading in readings_by_object if reading is not None}
     if not readings:
         # Of an object without an answer only its texts may say something; its keys and flags are no sentences.
-        return None, text if whole is None else "\n".join(_texts_of(whole))
+        return None, text if whole is None else "\n".join(_texts_in(whole))
     return (readings.pop() if len(readings) == 1 else unreadable(CONTRADICTION)), remainder
 
 
-def _texts_of(fields: Mapping[str, Any]) -> Iterator[str]:
+def _texts_in(fields: Mapping[str, Any]) -> Iterator[str]:
     for key, value in fields.items():
         if isinstance(value, str) and key.casefold() not in _ASKED_KEYS:
             yield value
 
 
-def _shares_of(fields: Mapping[str, Any], choices: Choices) -> Reading | None:
+def _read_shares(fields: Mapping[str, Any], choices: Choices) -> Reading | None:
     """Read `{"yes": 0.08, "no": 0.92}`; None where not all values are numbers of two answers or more."""
     numbers = {key: value for key, value in fields.items() if type(value) in (int, float)}
     if len(numbers) < len(fields):
@@ -502,21 +502,21 @@ def _shares_of(fields: Mapping[str, Any], choices: Choices) -> Reading | None:
     return unreadable(CONTRADICTION) if value is None else Reading(value, JSON)
 
 
-def _of_object(fields: Mapping[str, Any], choices: Choices, depth: int = 0) -> Reading | None:
+def _read_object(fields: Mapping[str, Any], choices: Choices, depth: int = 0) -> Reading | None:
     """Answer fields of an object, be it in an object within it; None where it has none."""
-    if (by_share := _shares_of(fields, choices)) is not None:
+    if (by_share := _read_shares(fields, choices)) is not None:
         return by_share
     values = [value for key, value in fields.items() if is_answer_field(key)]
     decisive = [value for value in values if type(value) is not float]
     values = decisive or values  # "score": 0.77 beside an answer is how sure the model is
-    own = set() if values else choices.of_object(fields)
+    own = set() if values else choices.answers_in_object(fields)
     if isinstance(fields, Twice) and (values or own):
         return unreadable(CONTRADICTION)
     if len(own) == 1:
         return Reading(own.pop(), JSON)
-    readings = {_of_value(value, choices, depth) for value in values}
+    readings = {_read_value(value, choices, depth) for value in values}
     if not values and depth < _DEEPEST:
-        inner = (_of_object(value, choices, depth + 1) for value in fields.values() if isinstance(value, dict))
+        inner = (_read_object(value, choices, depth + 1) for value in fields.values() if isinstance(value, dict))
         readings = {reading for reading in inner if reading is not None}
     if not readings:
         return None
@@ -533,12 +533,12 @@ def is_answer_field(key: str) -> bool:
     return re.sub(r"[\s_-]+", "_", key.strip().casefold()) in FIELDS
 
 
-def _of_value(value: object, choices: Choices, depth: int) -> Reading:
+def _read_value(value: object, choices: Choices, depth: int) -> Reading:
     if isinstance(value, dict) and depth < _DEEPEST:
-        return _of_object(value, choices, depth + 1) or unreadable(NOTHING)
+        return _read_object(value, choices, depth + 1) or unreadable(NOTHING)
     if isinstance(value, list) and len(value) == 1:
         [value] = value
-    text = value if isinstance(value, str) else choices.of_json(value)
+    text = value if isinstance(value, str) else choices.json_text(value)
     if text is None:
         return unreadable(NOTHING)
     inner = choose(text, choices)

@@ -115,17 +115,19 @@ def _read(reply: str, values: Mapping[str, str], field: str, judged: str) -> Jud
         reply = spoken
         whole = whole_object(reply)
     if whole is not None:
-        return _one([whole], values, field)
-    return _in_text(reply, values, field, judged)
+        return _single_outcome([whole], values, field)
+    return _read_text(reply, values, field, judged)
 
 
-def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
+def _read_text(text: str, values: Mapping[str, str], field: str, judged: str) -> Judgement:
     objects, remainder = objects_in(text)
-    own = [o for source, o in objects if _field(o, field, values) is not None and not _quoted(source, judged)]
+    own = [o for source, o in objects if _outcome_field(o, field, values) is not None and not _quoted(source, judged)]
     if own:
-        judgement = _one(own, values, field)
+        judgement = _single_outcome(own, values, field)
         behind = plain(text[text.rfind("}") + 1 :])
-        others = {value for value, _ in _spoken(plain(remainder), values, field, judged)} | _named(behind, values)
+        others = {value for value, _ in _stated_outcomes(plain(remainder), values, field, judged)} | _outcomes_named(
+            behind, values
+        )
         if others - {judgement.reading.value} or TAKES_BACK.search(behind):
             raise _Unclear(CONTRADICTION, "the reply contradicts itself: its text says something else than its JSON")
         return judgement
@@ -134,38 +136,38 @@ def _in_text(text: str, values: Mapping[str, str], field: str, judged: str) -> J
     said_plainly = _REPEATED.sub(r"\1", plain(text))
     if (tick := ticked(said_plainly, values)) is not None:
         return Judgement(Reading(tick, LINE), _line(text))
-    namings = list(_spoken(said_plainly, values, field, judged, alone=True))
+    namings = list(_stated_outcomes(said_plainly, values, field, judged, alone=True))
     spoken = list(dict.fromkeys(value for value, _ in namings))
     if len(spoken) == 1:
         behind = said_plainly[max(end for _, end in namings) :]
         keys = {spelled: key for spelled, key in values.items() if spelled == normalise(key)}
-        if TAKES_BACK.search(behind) or _named(behind, keys) - {spoken[0]}:
-            corrected = _of_prose(behind, values, judged) if TAKES_BACK.search(behind) else None
+        if TAKES_BACK.search(behind) or _outcomes_named(behind, keys) - {spoken[0]}:
+            corrected = _read_sentences(behind, values, judged) if TAKES_BACK.search(behind) else None
             if corrected is not None:
                 return Judgement(Reading(corrected, STATED), _line(text))
             raise _Unclear(CONTRADICTION, "the reply takes its verdict back")
         return Judgement(Reading(spoken[0], STATED), _line(text))
     if spoken:
         raise _Unclear(CONTRADICTION, "the reply contradicts itself")
-    prose = _of_prose(said_plainly, values, judged)
+    prose = _read_sentences(said_plainly, values, judged)
     if prose is not None:
         return Judgement(Reading(prose, STATED), _line(text))
     refused = declines(text)
     raise _Unclear(REFUSAL if refused else NOTHING, "the judge declines" if refused else "no verdict in the reply")
 
 
-def _of_prose(text: str, values: Mapping[str, str], judged: str) -> str | None:
+def _read_sentences(text: str, values: Mapping[str, str], judged: str) -> str | None:
     """Statements of sentences, behind the last words that take something back."""
     ends = [correction.end() for correction in TAKES_BACK.finditer(text)]
     text = text[max(ends, default=0) :]
     return read_prose(text, values, judged) or at_the_end(text, values) or abroad(text, values)
 
 
-def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:
+def _single_outcome(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -> Judgement:
     """The outcome that all the objects name."""
     reasons_by_outcome: dict[str, str] = {}
     for fields in objects:
-        name = _field(fields, field, values)
+        name = _outcome_field(fields, field, values)
         if name is None:
             raise _Unclear(NOTHING, f"no field {field!r} in the reply's JSON")
         if isinstance(fields, Twice):
@@ -184,7 +186,7 @@ def _one(objects: list[dict[str, Any]], values: Mapping[str, str], field: str) -
     return Judgement(Reading(outcome, JSON), _line(reason))
 
 
-def _field(fields: Mapping[str, Any], field: str, values: Mapping[str, str]) -> str | None:
+def _outcome_field(fields: Mapping[str, Any], field: str, values: Mapping[str, str]) -> str | None:
     """The object's own name of a field, whatever its case, or another name for it; None where it has none, or several.
 
     "" where the object has a flag for each outcome instead.
@@ -199,7 +201,7 @@ def _field(fields: Mapping[str, Any], field: str, values: Mapping[str, str]) -> 
     return names[0] if len(names) == 1 else None
 
 
-def _named(text: str, values: Mapping[str, str]) -> set[str]:
+def _outcomes_named(text: str, values: Mapping[str, str]) -> set[str]:
     """Outcomes that are named anywhere in a text and not denied; numbers name none."""
     words = "|".join(_spelling(s) for s in sorted(values, key=len, reverse=True) if not s.isdecimal())
     if not words:
@@ -250,7 +252,7 @@ def outcome_of(value: object, values: Mapping[str, str]) -> str | None:
     return values.get(normalise(str(value))) if isinstance(value, (str, int)) else None
 
 
-def _spoken(
+def _stated_outcomes(
     text: str, values: Mapping[str, str], field: str, judged: str, *, alone: bool = False
 ) -> Iterator[tuple[str, int]]:
     """Outcomes named in running text, with their ends: after the field's name, and with `alone` in front of a line.

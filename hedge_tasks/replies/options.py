@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from hedge_tasks.replies.abroad import states_abroad
-from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
+from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, AnswerMatch, choose, spoken_number
 from hedge_tasks.replies.reading import ECHO, Reading, unreadable
 from hedge_tasks.replies.refusal import leaves_open
 from hedge_tasks.replies.text import is_foreign, normalise, plain
@@ -132,12 +132,12 @@ class Options:
         cores = {words[front : len(words) - back]: letter for words, letter in self._by_words.items()}
         return cores if (front or back) and len(cores) == len(every) and all(cores) else {}
 
-    def at(self, text: str) -> Found | None:
+    def at(self, text: str) -> AnswerMatch | None:
         if match := _LETTER.match(text):
             letter = next(filter(None, match.groups())).upper()
             if letter not in self.texts:
                 # "I" and "a" are words before they are options.
-                return Found(OUTSIDE, match.end()) if letter != "I" else None
+                return AnswerMatch(OUTSIDE, match.end()) if letter != "I" else None
             following = text[match.end() :]
             own_text = following.lstrip(" )]")
             own = own_text.casefold().startswith(self.texts[letter].casefold())
@@ -145,23 +145,23 @@ class Options:
             after = _SENTENCE_END.split(own_text, maxsplit=1)[0]
             if value == letter and not own and not _PUNCTUATED.match(own_text) and is_foreign(after):
                 return None  # "(A) es incorrecta"
-            return Found(value, match.end() + (self._own_text(letter, following) if value == letter else 0))
+            return AnswerMatch(value, match.end() + (self._own_text(letter, following) if value == letter else 0))
         if match := _ORDINAL.match(text):
             letters = sorted(self.texts)
             at = _ORDINALS[match[1].casefold()]
-            return Found(letters[at] if at < len(letters) else OUTSIDE, match.end())
+            return AnswerMatch(letters[at] if at < len(letters) else OUTSIDE, match.end())
         if (match := _NUMBERED.match(text)) and not any(map(_DIGIT.search, self.texts.values())):
             letters = sorted(self.texts)
-            return Found(letters[int(match[1]) - 1] if int(match[1]) <= len(letters) else OUTSIDE, match.end())
+            return AnswerMatch(letters[int(match[1]) - 1] if int(match[1]) <= len(letters) else OUTSIDE, match.end())
         return self._text_at(text)
 
-    def of_json(self, value: object) -> str | None:
+    def json_text(self, value: object) -> str | None:
         return spoken_number(value)
 
-    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
+    def answers_in_object(self, fields: Mapping[str, Any]) -> set[str]:
         return {letter for letter, text in self.texts.items() for name in (letter, text) if _is_chosen(fields, name)}
 
-    def said_back(self, text: str) -> set[str]:
+    def restated_answers(self, text: str) -> set[str]:
         return set()
 
     def opposed(self, text: str, value: str) -> bool:
@@ -247,7 +247,7 @@ class Options:
         named = set(words) & (cores.keys() - _NUMBERS.values())
         return letters | {cores[word] for word in named} if letters else letters
 
-    def said_abroad(self, text: str) -> set[str]:
+    def foreign_answers(self, text: str) -> set[str]:
         """The options whose text stands in it, where the language is known and none of its words put them in doubt."""
         if not states_abroad(text):
             return set()
@@ -283,7 +283,7 @@ class Options:
         own = re.compile(r"[).:\s]*" + re.escape(self.texts[letter]), re.IGNORECASE).match(text, end)
         return bool(_DENIES_AFTER.match(text, own.end() if own else end))
 
-    def _text_at(self, text: str) -> Found | None:
+    def _text_at(self, text: str) -> AnswerMatch | None:
         tokens = [(match[0], match.end()) for match in _WORD.finditer(text[:200])]
         tokens = [token for token in tokens if token[0].casefold() not in _ARTICLES]
         words = [_normal(word) for word, _ in tokens]
@@ -293,11 +293,11 @@ class Options:
             letter = self._by_words.get(tuple(words[:size]))
             if letter is not None:
                 end = tokens[size - 1][1]
-                return Found(letter, end) if _AFTER_TEXT.match(text, end) else None
+                return AnswerMatch(letter, end) if _AFTER_TEXT.match(text, end) else None
         for size in range(min(len(words), max(map(len, self._by_core), default=0)), 0, -1):
             letter = self._by_core.get(tuple(words[:size]))
             if letter is not None and _AFTER_CORE.match(text, tokens[size - 1][1]):
-                return Found(letter, tokens[size - 1][1])
+                return AnswerMatch(letter, tokens[size - 1][1])
         return None
 
     def _with_text(self, letter: str, text: str) -> str:
@@ -317,7 +317,7 @@ class Options:
         answer = self._text_at(text[start:])
         return start + answer.end if answer is not None and answer.value == letter else 0
 
-    def _listed(self, text: str) -> Found | None:
+    def _listed(self, text: str) -> AnswerMatch | None:
         """The text of an option in front of the next letter, as a repeated question has it: "pink (B) red"."""
         after = _NEXT.search(text)
         answer = self._text_at(text[: after.start()]) if after else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hedge_tasks.replies.abroad import BECAUSE, states_abroad, verdicts_abroad, verdicts_of_clauses
-from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose, spoken_number
+from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, AnswerMatch, choose, spoken_number
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import OF_ANY, leaves_open
 from hedge_tasks.replies.text import spelled_out
@@ -88,25 +88,25 @@ class Verdicts:
     offered: str = "012"
     says_no: ClassVar[bool] = False
 
-    def at(self, text: str) -> Found | None:
+    def at(self, text: str) -> AnswerMatch | None:
         if match := _DIGIT.match(text):
-            return Found(match[1] if match[1] in self.offered else OUTSIDE, match.end())
+            return AnswerMatch(match[1] if match[1] in self.offered else OUTSIDE, match.end())
         if (match := _SPELLED.match(text)) and (digit := _DIGIT_NAMES[match[1].casefold()]) in self.offered:
-            return Found(digit, match.end())
+            return AnswerMatch(digit, match.end())
         if match := _FLAG.match(text):
-            return Found(HALLUCINATED if match[1] else FACTUAL, match.end())
+            return AnswerMatch(HALLUCINATED if match[1] else FACTUAL, match.end())
         if match := _UNSURE.match(text):
-            return Found(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, match.end())
+            return AnswerMatch(NOT_SURE if NOT_SURE in self.offered else OUTSIDE, match.end())
         mark = _LETTERED.match(text)
         if match := _WORDS.match(text, mark.end() if mark else 0):
             if _LEGEND.match(text, match.end()):
                 return None
             if (value := _sign(match["before"], match["bad"] is not None)) is not None:
-                return Found(value, match.end())
-            return Found(SEVERAL, match.end())
+                return AnswerMatch(value, match.end())
+            return AnswerMatch(SEVERAL, match.end())
         return None
 
-    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
+    def answers_in_object(self, fields: Mapping[str, Any]) -> set[str]:
         verdicts = set()
         for key, value in fields.items():
             named = _KEY.fullmatch(re.sub(r"[\s_-]+", "_", key.strip().casefold()))
@@ -115,7 +115,7 @@ class Verdicts:
                 verdicts.add(HALLUCINATED if flag == (named[2] is not None) else FACTUAL)
         return verdicts
 
-    def of_json(self, value: object) -> str | None:
+    def json_text(self, value: object) -> str | None:
         return spoken_number(value)
 
     def stated(self, text: str) -> set[str]:
@@ -129,7 +129,7 @@ class Verdicts:
                 verdicts |= {FACTUAL, HALLUCINATED} if claimed is None else {claimed}
         return verdicts
 
-    def said_back(self, text: str) -> set[str]:
+    def restated_answers(self, text: str) -> set[str]:
         verdicts = self.stated(text)
         return {value for value in verdicts if len(verdicts) == 1 and not self.opposed(text, value)}
 
@@ -145,7 +145,7 @@ class Verdicts:
     def mentioned(self, text: str) -> set[str]:
         return set()
 
-    def said_abroad(self, text: str) -> set[str]:
+    def foreign_answers(self, text: str) -> set[str]:
         return verdicts_abroad(text) if states_abroad(text) else verdicts_of_clauses(text)
 
     def when_unsure(self, text: str) -> str | None:

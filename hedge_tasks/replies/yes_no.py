@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from hedge_tasks.replies.abroad import concludes_not, contrasts_abroad, denies_abroad, language_of, restated
-from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, Found, choose
+from hedge_tasks.replies.choice import OUTSIDE, SEVERAL, AnswerMatch, choose
 from hedge_tasks.replies.reading import Reading
 from hedge_tasks.replies.refusal import leaves_open
 from hedge_tasks.replies.text import is_foreign, plain, spelled_out
@@ -349,42 +349,42 @@ class YesNo:
         head = _stem(first[-1]) if exists and first else keys[-1]
         return cls(keys, head, exists and not negated, negated, question.rsplit("\n", 1)[-1])
 
-    def at(self, text: str) -> Found | None:
+    def at(self, text: str) -> AnswerMatch | None:
         if match := _BOTH.match(text):
-            return Found(SEVERAL, match.end())
+            return AnswerMatch(SEVERAL, match.end())
         if self.marks and (match := _MARK_ONLY.match(text)) and (value := dict(self.marks).get(match[1].casefold())):
-            return Found(value if (match["said"] or value).casefold() == value else SEVERAL, match.end())
+            return AnswerMatch(value if (match["said"] or value).casefold() == value else SEVERAL, match.end())
         if (one_word := self._in_one_word(text)) is not None:
             return one_word
         if (match := _TAK.match(text)) and _ASKED_IN_POLISH.match(self.asked):
-            return Found(YES, match.end())
+            return AnswerMatch(YES, match.end())
         if match := _NONE_OF_THESE.match(text):
-            return Found(OUTSIDE, match.end())
+            return AnswerMatch(OUTSIDE, match.end())
         if match := _MARK.match(text):
-            return Found(YES if match[1] == "✓" else NO, match.end())
+            return AnswerMatch(YES if match[1] == "✓" else NO, match.end())
         if _SI.match(text) and language_of(text[:200]) == "fr":
             return None  # it contradicts a question with a negation
         for value, pattern in ((NO, _NO_WORD), (YES, _YES_WORD)):
             if match := pattern.match(text):
-                return Found(value, match.end())
+                return AnswerMatch(value, match.end())
         return None
 
-    def _in_one_word(self, text: str) -> Found | None:
+    def _in_one_word(self, text: str) -> AnswerMatch | None:
         if self.exists or (not self.negated and _THERE.search(self.asked)):
             for value, pattern in ((YES, _THERE), (NO, _NOT_THERE)):
                 if match := pattern.match(text):
-                    return Found(value, match.end())
+                    return AnswerMatch(value, match.end())
         polarity = {"normal", "abnormal"} & set(self.keys)
         if len(polarity) == 1 and not self.negated and (match := _IS_NORMAL.match(text)):
-            return Found(YES if (match["not"] is None) == ("normal" in polarity) else NO, match.end())
+            return AnswerMatch(YES if (match["not"] is None) == ("normal" in polarity) else NO, match.end())
         return None
 
-    def of_json(self, value: object) -> str | None:
+    def json_text(self, value: object) -> str | None:
         return {True: YES, False: NO}.get(value) if isinstance(value, bool) else None
 
     def stated(self, text: str) -> set[str]:
         """Yes where a clause states what was asked, no where one denies it; what else they say counts for nothing."""
-        text = self._of_its_side(text)
+        text = self._without_other_side(text)
         answers = self._as_field(text) | set(filter(None, (self._clause(clause) for clause in _clauses(text))))
         answers |= self._as_finding(text)
         if YES in answers and self._elsewhere(text):
@@ -395,7 +395,7 @@ class YesNo:
         sentences = re.split(r"[.!]\s|\n", _QUESTION.sub(" ", spelled_out(text)))
         return {YES} & {self._clause(" ".join(sentence.split())) for sentence in sentences if sentence.strip()}
 
-    def of_object(self, fields: Mapping[str, Any]) -> set[str]:
+    def answers_in_object(self, fields: Mapping[str, Any]) -> set[str]:
         answers = set()
         names = [value for key, value in fields.items() if key.casefold() in _NAMES and isinstance(value, str)]
         stems = {_stem(word) for name in names for word in _WORD.findall(name.casefold())}
@@ -404,7 +404,7 @@ class YesNo:
         for key, value in fields.items():
             words = {_stem(word) for word in _WORD.findall(key.casefold().replace("_", " ")) if word not in _STOP}
             flag = self.at(value) if isinstance(value, str) else None
-            text = self.of_json(value) if flag is None else flag.value
+            text = self.json_text(value) if flag is None else flag.value
             if text not in (YES, NO):
                 continue
             # `{"bicycle": false}`, and any name where it is the only one: `{"present": true}`.
@@ -414,7 +414,7 @@ class YesNo:
                 answers.add(NO if text == YES else YES)
         return answers
 
-    def said_back(self, text: str) -> set[str]:
+    def restated_answers(self, text: str) -> set[str]:
         """Those whose clause has the question's words and none besides that tell of something else."""
         answers = self._as_field(text)
         for clause in _clauses(text):
@@ -463,7 +463,7 @@ class YesNo:
     def mentioned(self, text: str) -> set[str]:
         return set()
 
-    def said_abroad(self, text: str) -> set[str]:
+    def foreign_answers(self, text: str) -> set[str]:
         answers = restated(text, self.asked, _STOP | _FRAME | _LOOKS_FOR)
         denied = self.exists and (denies_abroad(text) or concludes_not(text, self.asked))
         return {NO} if not answers and denied else answers
@@ -536,7 +536,7 @@ class YesNo:
         others = {_OPPOSITE[key] for key in self.keys if key in _OPPOSITE} - set(self.keys)
         return bool(others) and not others.isdisjoint(_WORD.findall(text.casefold()))
 
-    def _of_its_side(self, text: str) -> str:
+    def _without_other_side(self, text: str) -> str:
         """A text without the sentences that deny something of the other side: "Right kidney: no hydronephrosis"."""
         sides = _OPPOSITE.keys() & set(self.keys)
         others = {_OPPOSITE[side] for side in sides} - sides

@@ -22,10 +22,10 @@ def ranges(text: Text) -> list[tuple[Range, str]]:
         >>> ranges(read_text("between 1 and 2 cm, or >30 mm"))
         [((10.0, 20.0), 'mm'), ((30.0, inf), 'mm')]
     """
-    return [size for clause in text.clauses for size in _of_clause(clause)]
+    return [size for clause in text.clauses for size in _sizes_in(clause)]
 
 
-def _of_clause(clause: tuple[str, ...]) -> Iterator[tuple[Range, str]]:
+def _sizes_in(clause: tuple[str, ...]) -> Iterator[tuple[Range, str]]:
     at = 0
     while at < len(clause):
         if not NUMBER.fullmatch(clause[at]):

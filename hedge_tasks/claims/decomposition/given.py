@@ -15,13 +15,13 @@ class GivenDecomposition:
     name = "given"
 
     def pieces(self, passages: Sequence[Passage]) -> list[Pieces]:
-        return [Pieces(tuple(_given(passage) or sentences(passage.text))) for passage in passages]
+        return [Pieces(tuple(_labelled_pieces(passage) or sentences(passage.text))) for passage in passages]
 
     def settings(self) -> dict[str, Any]:
         return {"decomposition": self.name}
 
 
-def _given(passage: Passage) -> list[Piece]:
+def _labelled_pieces(passage: Passage) -> list[Piece]:
     places = sorted({(span.start, span.end) for span in passage.spans})
     texts = [(" ".join(passage.text[start:end].split()), start, end) for start, end in places]
     return [Piece(*piece) for piece in texts if piece[0]]

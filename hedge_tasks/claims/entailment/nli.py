@@ -91,7 +91,7 @@ class NliEntailment:
         return load_reader(getattr(self._nli, "model", ""), getattr(self._nli, "revision", None))
 
     def support(self, queries: Sequence[SupportQuery]) -> list[FloatArray]:
-        pairs_by_query, too_long = self._shown(queries)
+        pairs_by_query, too_long = self._pairs_by_query(queries)
         if too_long:
             logger.warning("{} claims are longer than the NLI model takes and have no support", too_long)
         needed_pairs = dict.fromkeys(pair for query in pairs_by_query for cell in query.values() for pair in cell or ())
@@ -104,7 +104,7 @@ class NliEntailment:
         return [_support(query, cells, rows, place) for query, cells in zip(queries, pairs_by_query, strict=True)]
 
     def price(self, queries: Sequence[SupportQuery]) -> int:
-        pairs_by_query, _ = self._shown(queries)
+        pairs_by_query, _ = self._pairs_by_query(queries)
         return len({pair for cells in pairs_by_query for cell in cells.values() for pair in cell or ()})
 
     def check(self) -> None:
@@ -117,7 +117,7 @@ class NliEntailment:
         premise = {} if self._premise == PREMISES[0] else {"premise": self._premise}
         return {"support": self.name, **model, **window, **premise}
 
-    def _shown(
+    def _pairs_by_query(
         self, queries: Sequence[SupportQuery]
     ) -> tuple[list[dict[tuple[int, int], list[tuple[str, str]] | None]], int]:
         """By (claim, draw): the pairs that the model is asked, None where it cannot be; and how many claims are too
