@@ -126,8 +126,8 @@ def planned(answers: Answers, n: int, rng: Rng) -> Design:
     found = strata_of(answers.scores, [int(v) for v in answers.judged], [""] * len(answers.scores), n)
     drawn = np.zeros(len(answers.scores), dtype=bool)
     for stratum, take in enumerate(found.take):
-        drawn[rng.choice(np.flatnonzero(found.of == stratum), take, replace=False)] = True
-    return Design(found.of, np.arange(len(drawn)), drawn)
+        drawn[rng.choice(np.flatnonzero(found.stratum == stratum), take, replace=False)] = True
+    return Design(found.stratum, np.arange(len(drawn)), drawn)
 
 
 def planned_whole(answers: Answers, n: int, rng: Rng) -> Design:

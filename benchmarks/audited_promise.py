@@ -40,10 +40,10 @@ def row(judge: str, budget: int, splits: int) -> str:
         found = strata_of(x, judged.tolist(), [""] * N, budget, purpose="policy")
         drawn = np.zeros(N, dtype=bool)
         for stratum, take in enumerate(found.take):
-            drawn[rng.choice(np.flatnonzero(found.of == stratum), take, replace=False)] = True
+            drawn[rng.choice(np.flatnonzero(found.stratum == stratum), take, replace=False)] = True
         ids = [str(i) for i in range(N)]
         said = {ids[i]: (MEANINGS[0 if y[i] else 1],) for i in np.flatnonzero(drawn)}
-        alike = drawn_alike(ExpertAudit(found.titles, dict(zip(ids, found.of.tolist(), strict=True)), said), split)
+        alike = drawn_alike(ExpertAudit(found.titles, dict(zip(ids, found.stratum.tolist(), strict=True)), said), split)
         kept += len(alike)
         by_experts = np.array([y[i] if id in alike else math.nan for i, id in enumerate(ids)])
         for side, labels in enumerate((by_experts, judged.astype(float))):
