@@ -81,6 +81,20 @@ def test_setup_cfg_lists_every_package_on_disk() -> None:
     assert "hedge_tasks.models.tiny.training" not in listed
 
 
+def test_setup_cfg_lists_every_file_of_data() -> None:
+    settings = configparser.ConfigParser()
+    settings.read(REPOSITORY / "setup.cfg", "utf-8")
+    roots = {package.replace("/", "."): folder for folder, package in FOLDERS.items()}
+    listed: set[str] = set()
+    for package, patterns in settings["options.package_data"].items():
+        root = max((root for root in roots if f"{package}.".startswith(f"{root}.")), key=len)
+        folder = REPOSITORY / roots[root] / package.removeprefix(root).strip(".").replace(".", "/")
+        for pattern in patterns.split():
+            listed |= {f"{package.replace('.', '/')}/{p.relative_to(folder).as_posix()}" for p in folder.glob(pattern)}
+    files = {name for folder, package in FOLDERS.items() for name in expected(folder, package)}
+    assert sorted(name for name in files - listed if not name.endswith(".py")) == [], "missing in setup.cfg"
+
+
 def test_every_package_has_an_init() -> None:
     roots = {package.replace("/", "."): folder for folder, package in FOLDERS.items()}
     for package in packages_on_disk():
