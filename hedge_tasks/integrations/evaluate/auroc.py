@@ -47,11 +47,7 @@ def result_of(estimate: Number) -> dict[str, Any]:
 
 
 class DetectionAuroc(CheckedMetric):
-    """ROC-AUC of any score against hallucination labels, with standard error and interval.
-
-    Args:
-        options: of every `evaluate.Metric`.
-    """
+    """ROC-AUC of any score against hallucination labels, with standard error and interval."""
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
