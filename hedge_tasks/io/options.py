@@ -40,7 +40,7 @@ def named(key: str, value: object) -> dict[str, Any]:
 
     Example:
         >>> named("support", "judge:model=m,claims_a_call=8")
-        {'name': 'judge', 'model': 'm', 'claims_a_call': 8}
+        {'model': 'm', 'claims_a_call': 8, 'name': 'judge'}
     """
     if isinstance(value, Mapping):
         return {**value, "name": text(f"{key}.name", value.get("name"))}

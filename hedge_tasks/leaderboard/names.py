@@ -63,7 +63,7 @@ def name_fault(text: str) -> str | None:
 
     Example:
         >>> name_fault("Mine verified ✓"), name_fault("org/model-7B (bf16)")
-        ("the character '\\u2713' has no place in a name", None)
+        ("the character '\\\\u2713' has no place in a name", None)
     """
     if text != text.strip() or not text:
         return "a name neither begins nor ends with a blank"

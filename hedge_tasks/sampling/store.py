@@ -134,8 +134,8 @@ class AnswerStore(KeyedLog[Answer]):
     Example:
         >>> store = AnswerStore(None)
         >>> store.put([FinishedDraw("key 1", Answer("yes"), "q1", "clean", 0)])
-        >>> store.get("key 1")
-        Answer(text='yes', mean_logprob=None, n_tokens=None)
+        >>> store.get("key 1").text
+        'yes'
     """
 
     def __init__(self, folder: Place | None, *, watched: bool = False, lazy: bool = False) -> None:

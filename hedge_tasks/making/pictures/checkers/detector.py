@@ -140,7 +140,7 @@ def score(question: PictureQuestion, boxes: Mapping[str, Sequence[Box]]) -> floa
 
     Example:
         >>> two = [Box(0, 0, 1, 1), Box(2, 0, 3, 1)]
-        >>> score(Question("two dogs", "count", {"object": "dog", "count": 2}), {"dog": two})
+        >>> score(PictureQuestion("two dogs", "count", {"object": "dog", "count": 2}), {"dog": two})
         1.0
     """
     wanted = objects_of(question)
