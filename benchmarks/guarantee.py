@@ -160,8 +160,14 @@ def outcomes(about: tuple[str, str], name: str, data: Data, arguments: argparse.
     for seed, chosen in enumerate(splits_of(data, labels, arguments.splits)):
         x, y, groups = data.scores[chosen], data.labels[chosen], data.groups[chosen] if data.grouped else None
         rest = data.scores[~chosen], data.labels[~chosen]
+        seen = (x, y, groups)
+        if arguments.unlabelled:
+            every = data.groups if data.grouped else None
+            seen = (data.scores, np.where(chosen, data.labels, math.nan), every)
         for risk in risks:
-            found = control_risk(x, y, risk=risk, confidence=arguments.confidence, groups=groups, seed=seed).chosen
+            found = control_risk(
+                *seen[:2], groups=seen[2], risk=risk, confidence=arguments.confidence, seed=seed
+            ).chosen
             threshold = -math.inf if found is None else found.threshold
             tally = tallies[risk]
             tally["given"].append(found is not None)
@@ -394,6 +400,9 @@ def main() -> None:
         help='"I don\'t know": never let through, as a guard does, or an answer that is wrong',
     )
     parser.add_argument("--labels", type=int, default=500, help="of a calibration; at most 60 %% of the documents")
+    parser.add_argument(
+        "--unlabelled", action="store_true", help="the documents without labels place the starts, by their scores"
+    )
     parser.add_argument("--splits", type=int, default=1000)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--from", type=Path, nargs="+", dest="given", metavar="FILE")

@@ -84,8 +84,8 @@ def predicted(n_agreeing: int, n_seen: int, n: int, threshold: float, epsilon: f
     Returns:
         True or False where it is as good as certain, else None. With all draws seen it is never None.
     """
-    found = int(_verdicts(n, n_seen, epsilon)[n_agreeing, needed(n, threshold)])
-    return None if found == 0 else found > 0
+    verdict = int(_verdicts(n, n_seen, epsilon)[n_agreeing, needed(n, threshold)])
+    return None if verdict == 0 else verdict > 0
 
 
 def stopped_scores(
@@ -127,8 +127,8 @@ def _verdicts(n: int, seen: int, epsilon: float) -> npt.NDArray[np.int8]:
     """1 accept, -1 reject, 0 neither; by agreeing answers so far (0 to seen) and those needed (0 to n + 1)."""
     from scipy.stats import betabinom
 
-    agreeing, wanted = np.arange(seen + 1)[:, None], np.arange(n + 2)[None, :]
-    missing = wanted - agreeing
+    agreeing, required = np.arange(seen + 1)[:, None], np.arange(n + 2)[None, :]
+    missing = required - agreeing
     if seen == n:
         return np.where(missing <= 0, 1, -1).astype(np.int8)
     # Both tails by themselves: one minus a small number has no digits left of it.

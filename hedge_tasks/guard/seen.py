@@ -81,7 +81,7 @@ def columns(
     Raises:
         ConfigError: documents have different numbers of draws, and an end is to be predicted.
     """
-    found: dict[str, SeenScores] = {}
+    by_name: dict[str, SeenScores] = {}
     without = np.array([unanswered(a.baseline.text) is not None for a in answers], dtype=bool)
     for paid in dict.fromkeys(map(pays_for, detectors)):
         names = [name for name in detectors if pays_for(name) == paid]
@@ -96,8 +96,8 @@ def columns(
                 n = _number_of_draws(seen)
                 values = stopped_scores(agreeing_at(seen, scorer, at or looks(n)), n, epsilon, at or looks(n))[0]
             values[without] = math.nan
-            found[name] = SeenScores(values, scores, _weighting(scores, bare, name))
-    return {name: found[name] for name in detectors}
+            by_name[name] = SeenScores(values, scores, _weighting(scores, bare, name))
+    return {name: by_name[name] for name in detectors}
 
 
 def predicts(detector: str, epsilon: float) -> bool:
@@ -146,5 +146,7 @@ def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) 
 
 
 def _without_logprobs(answers: AnswerSet) -> AnswerSet:
-    clean, noisy = (tuple(replace(a, mean_logprob=None) for a in of) for of in (answers.clean, answers.noisy))
+    clean, noisy = (
+        tuple(replace(a, mean_logprob=None) for a in answers_of) for answers_of in (answers.clean, answers.noisy)
+    )
     return replace(answers, baseline=replace(answers.baseline, mean_logprob=None), clean=clean, noisy=noisy)

@@ -147,5 +147,7 @@ class GroupedTest:
         columns = np.searchsorted(n_accepted, np.arange(n_accepted[-1]), side="right")
         cells = self._places[: len(columns)] * some + columns
         wrong = cells[self._wrong[: len(columns)]]
-        found = [np.bincount(c, minlength=self._n * some).reshape(self._n, some).cumsum(axis=1) for c in (cells, wrong)]
-        return found[0], found[1]
+        counts = [
+            np.bincount(c, minlength=self._n * some).reshape(self._n, some).cumsum(axis=1) for c in (cells, wrong)
+        ]
+        return counts[0], counts[1]
