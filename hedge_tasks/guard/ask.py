@@ -26,7 +26,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
-from hedge_tasks.guard.curtailment import COUNTING, looks, needed, predicted, settled
+from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, needed, predicted, settled
 from hedge_tasks.guard.fitted import looked_at_once
 from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.monitoring import Monitor, StopOn
@@ -131,7 +131,7 @@ class Guard:
         clean, noisy = pays_for(policy.detector)
         self._n, self._noisy = (self.plan.n if clean else 0), (self.plan.noisy_count if noisy else 0)
         self._scorer = policy.scorer()
-        self._waves, self._at_once = ([self._n] if at_once else self._looks()), at_once
+        self._waves, self._at_once = ([self._n] if at_once else self._interim_analyses()), at_once
         self._rows: dict[int, Mapping[str, Any]] = {}
         model.task_dict = {_TASK: {_SPLIT: self._rows}}  # where adapters look for a document's pictures
         self._numbers = count()
@@ -496,7 +496,7 @@ class Guard:
         names = self.policy.calibration.get("answered_as") or ()
         return any(name not in names for name in facts.get("other_models", ()))
 
-    def _looks(self) -> list[int]:
+    def _interim_analyses(self) -> list[int]:
         """Numbers of clean draws after which to look."""
         policy, n = self.policy, self._n
         if policy.detector != COUNTING:
@@ -504,7 +504,7 @@ class Guard:
         if policy.epsilon:
             return list(policy.looks)
         # Acceptance needs so many that agree, and looking earlier finds nothing; rejection may be known at once.
-        first = looks(n)[0]
+        first = interim_analyses(n)[0]
         least = first if isinstance(self._scorer.backend, ExactClustering) else max(first, needed(n, policy.threshold))
         return sorted({*range(least, n, max(1, n // 5)), n})
 

@@ -17,7 +17,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.guard.curtailment import looks
+from hedge_tasks.guard.curtailment import interim_analyses
 from hedge_tasks.guard.fitted import FittedState
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
@@ -251,7 +251,7 @@ def _policy(
         **({"weighting": scores.weighting} if scores.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }
-    at = looks(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
+    at = interim_analyses(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
     return Policy(
         detector=detector,
         threshold=chosen.threshold,

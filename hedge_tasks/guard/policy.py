@@ -154,7 +154,7 @@ class Policy(Record):
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
-        looks: numbers of draws at which that is looked for; none without an epsilon.
+        looks: numbers of draws at the interim analyses; none without an epsilon.
         sentinels: questions with the calibrated answers, by which the server is checked; none where nothing is watched.
         fitted: state of a fitted detector, which `detector` is then called after.
     """

@@ -101,6 +101,20 @@ class Comparison:
         deviations[list(places)] = self.deviations
         return replace(self, deviations=deviations)
 
+    @classmethod
+    def undefined(
+        cls,
+        n: int,
+        method: str,
+        reason: str,
+        n_positive: int | None = None,
+        a: float | None = None,
+        b: float | None = None,
+    ) -> Comparison:
+        """The comparison without a standard error, and without a difference where one of the numbers is undefined."""
+        difference = None if a is None or b is None else a - b
+        return cls(a, b, difference, None, None, None, n, method, reason, n_positive)
+
     def as_json(self) -> dict[str, Any]:
         """The numbers by name, without those of single documents."""
         return {attribute.name: getattr(self, attribute.name) for attribute in fields(self) if attribute.repr}
@@ -219,13 +233,13 @@ def compare_within(
     units = None if groups is None else codes_of(groups, len(y), "groups")
     name = f"{'DeLong' if units is None else JACKKNIFE} within strata"
     if np.isnan(x_a).any() or np.isnan(x_b).any() or np.isnan(y).any():
-        return Comparison(None, None, None, None, None, None, 0, name, "a score or label is missing (NaN)")
+        return Comparison.undefined(0, name, "a score or label is missing (NaN)")
     positive = y == 1
     sizes = np.stack([np.bincount(codes[chosen], minlength=len(y)) for chosen in (positive, ~positive)])
     with_both = (sizes[:, codes] > 0).all(axis=0)
     if not with_both.any():
         reason = "no stratum has both hallucinated and supported documents" if len(y) else "no documents"
-        return Comparison(None, None, None, None, None, None, 0, name, reason)
+        return Comparison.undefined(0, name, reason)
     codes, positive = np.unique(codes[with_both], return_inverse=True)[1].astype(np.int64), positive[with_both]
     units = None if units is None else np.unique(units[with_both], return_inverse=True)[1].astype(np.int64)
     n_positive = int(positive.sum())
@@ -238,9 +252,9 @@ def compare_within(
         else:
             stderr, deviations = _deleted((x_a[with_both], x_b[with_both]), (positive, positive), units, codes)
     except UndefinedStatistic as error:
-        return Comparison(None, None, None, None, None, None, len(positive), name, str(error), n_positive)
+        return Comparison.undefined(len(positive), name, str(error), n_positive)
     except UndefinedError as error:
-        return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error), n_positive)
+        return Comparison.undefined(len(positive), name, str(error), n_positive, a, b)
     if stderr == 0:
         # Components are deviations: those of perfect scores and of perfectly wrong ones are all zero.
         uncertainty = _without_variation(a - b, identical=a == b and bool(np.array_equal(parts_a, parts_b)))
@@ -361,12 +375,12 @@ def _compared(
         # Both for the same reason, such as labels that they share: say it once.
         texts = dict.fromkeys(reason.split(": ", 1)[1] for reason in reasons)
         reason = texts.popitem()[0] if len(reasons) == 2 and len(texts) == 1 else "; ".join(reasons)
-        return Comparison(area_a, area_b, None, None, None, None, n, method, reason, n_positive)
+        return Comparison.undefined(n, method, reason, n_positive, area_a, area_b)
     try:
-        found = uncertainty()
+        tested = uncertainty()
     except UndefinedError as error:
-        found = _Uncertainty(reason=str(error))
-    results = (found.stderr, found.interval, found.p_value, n, method, found.reason, n_positive, found.deviations)
+        tested = _Uncertainty(reason=str(error))
+    results = (tested.stderr, tested.interval, tested.p_value, n, method, tested.reason, n_positive, tested.deviations)
     return Comparison(area_a, area_b, area_a - area_b, *results)
 
 

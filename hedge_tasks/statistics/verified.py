@@ -223,7 +223,7 @@ def compare_audited_scores(
     why = _undefined(a, labels) or _undefined(b, labels)
     name = f"{labels.n_labels} labels of experts, paired by document"
     if why is not None:
-        return Comparison(None, None, None, None, None, None, len(a), name, why)
+        return Comparison.undefined(len(a), name, why)
     first, second = (_fit(OfPairs(x), labels) for x in (a, b))
     effects = first.effects[0] - second.effects[0], first.effects[1] - second.effects[1]
     error = _error(effects, labels, first.predicted)
@@ -249,7 +249,7 @@ def compare_audited_runs(
     n, name = len(labels_a.judged), f"{labels_a.n_labels} and {labels_b.n_labels} labels of experts, paired by document"
     gap = audited_gap(scores_a, labels_a, scores_b, labels_b)
     if isinstance(gap, str):
-        return Comparison(None, None, None, None, None, None, n, name, gap)
+        return Comparison.undefined(n, name, gap)
     return _compared(gap.a, gap.b, gap.variance, gap.degrees, n, name, confidence)
 
 
