@@ -253,9 +253,7 @@ class Guard:
     def question(self, image: Pictures, question: str, seed: int | None = None) -> PendingQuestion:
         """A question to be submitted. Reads the pictures."""
         images = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
-        pictures = [
-            to_rgb8(picture if isinstance(picture, Image.Image) else open_picture(Path(picture))) for picture in images
-        ]
+        pictures = [to_rgb8(im if isinstance(im, Image.Image) else open_picture(Path(im))) for im in images]
         plan = replace(self.plan, n=max(self._n, 1), n_noisy=self._noisy)
         request = SampleRequest(
             id="question",

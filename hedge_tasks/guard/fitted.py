@@ -100,18 +100,16 @@ class FittedState(Record):
             fused = fused_detector(self.name, self.of, self.numbers())
             registry.admit(fused)
             return fused
-        fitted_detector, arrays = fitted(self.detector), self.numbers()
+        detector, arrays = fitted(self.detector), self.numbers()
 
         def score(evidence: Evidence) -> float:
-            array = np.asarray(evidence.inside[fitted_detector.array], dtype=np.float32)[None]
-            return float(fitted_detector.score(arrays, looked_at(fitted_detector, array))[0])
+            array = np.asarray(evidence.inside[detector.array], dtype=np.float32)[None]
+            return float(detector.score(arrays, looked_at(detector, array))[0])
 
-        needs = frozenset({_NEEDS[fitted_detector.array]})
-        detector = Detector(
-            self.name, f"{fitted_detector.title}, fitted", score, needs, no_draws, source=fitted_detector.source
-        )
-        registry.admit(detector)
-        return detector
+        needs = frozenset({_NEEDS[detector.array]})
+        admitted = Detector(self.name, f"{detector.title}, fitted", score, needs, no_draws, source=detector.source)
+        registry.admit(admitted)
+        return admitted
 
 
 @dataclass(frozen=True)
@@ -151,10 +149,8 @@ def fit_apart(
     if fit_on is not None:
         if fit_on.model != run.model:
             raise ConfigError(f"--fit-on: {fit_on.model!r} is not {run.model!r}")
-        own_groups, fit_groups = (
-            {a.group if a.group is not None else a.id for a in each_run.answer_sets} for each_run in (run, fit_on)
-        )
-        if fit_on.task == run.task and own_groups & fit_groups:
+        groups, fit_groups = ({a.group if a.group is not None else a.id for a in r.answer_sets} for r in (run, fit_on))
+        if fit_on.task == run.task and groups & fit_groups:
             raise ConfigError("--fit-on: images of RUN are in it, on which the promise would prove nothing")
         to_fit, left = fit_on, run
     else:
@@ -163,12 +159,9 @@ def fit_apart(
         fitting = set(random.Random(seed).sample(names, len(names) // 2))
         to_fit, left = (
             replace(
-                run,
-                answer_sets=tuple(
-                    a for a, u in zip(run.answer_sets, units, strict=True) if (u in fitting) is own_groups
-                ),
+                run, answer_sets=tuple(a for a, u in zip(run.answer_sets, units, strict=True) if (u in fitting) is side)
             )
-            for own_groups in (True, False)
+            for side in (True, False)
         )
     named = tuple(dict.fromkeys([SEMANTIC_ENTROPY, *(name for members in fused for name in members)]))
     scores = replace(scorer, detectors=named).score(to_fit.answer_sets)

@@ -79,14 +79,8 @@ def fused_detector(name: str, members: Sequence[str], arrays: Arrays) -> Detecto
         z = (values - arrays["mean"]) / arrays["scale"]
         return float(z @ arrays["weights"] + arrays["intercept"][0])
 
-    needs = frozenset[str]().union(*(detector.needs for detector in detectors))
-    return Detector(
-        name,
-        " + ".join(detector.label for detector in detectors),
-        score,
-        needs,
-        _dearest([detector.draws for detector in detectors]),
-    )
+    needs = frozenset[str]().union(*(d.needs for d in detectors))
+    return Detector(name, " + ".join(d.label for d in detectors), score, needs, _dearest([d.draws for d in detectors]))
 
 
 def _dearest(prices: Sequence[Callable[[int, int], int]]) -> Callable[[int, int], int]:

@@ -61,9 +61,7 @@ def plan(
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     labelled = np.flatnonzero(~np.isnan(labels))
     if len(labelled) < _FEWEST:
-        raise DataError(
-            f"{run.title}: {len(labelled)} documents have labels; a plan needs a pilot of {_FEWEST} or more"
-        )
+        raise DataError(f"{run.title}: {len(labelled)} documents have labels; a plan needs a pilot of {_FEWEST}")
     name = get(detector).name
     values = columns(run.answer_sets, scorer, [name])[name].values
     places: dict[object, list[int]] = {}

@@ -147,7 +147,5 @@ def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) 
 
 
 def _without_logprobs(answers: AnswerSet) -> AnswerSet:
-    clean, noisy = (
-        tuple(replace(a, mean_logprob=None) for a in answers_of) for answers_of in (answers.clean, answers.noisy)
-    )
+    clean, noisy = (tuple(replace(a, mean_logprob=None) for a in s) for s in (answers.clean, answers.noisy))
     return replace(answers, baseline=replace(answers.baseline, mean_logprob=None), clean=clean, noisy=noisy)

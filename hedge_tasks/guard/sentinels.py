@@ -157,11 +157,9 @@ def _table(calibrated: Mapping[str, int], fresh: Mapping[str, int]) -> _Table:
 def _permuted(tables: Sequence[_Table], times: int, chance: np.random.Generator) -> float:
     equal, calibrated = np.zeros(times + 1), np.zeros(times + 1)
     for now, both in tables:
-        tables_drawn = np.vstack(
-            [now, chance.multivariate_hypergeometric(both, int(now.sum()), times, method="marginals")]
-        )
-        equal += (tables_drawn * (tables_drawn - 1)).sum(axis=1)
-        calibrated += (tables_drawn * (both - tables_drawn)).sum(axis=1)
+        draws = np.vstack([now, chance.multivariate_hypergeometric(both, int(now.sum()), times, method="marginals")])
+        equal += (draws * (draws - 1)).sum(axis=1)
+        calibrated += (draws * (both - draws)).sum(axis=1)
     frozen, unlike = (equal >= equal[0]).mean(), (calibrated <= calibrated[0]).mean()
     return float(min(1.0, 2 * min(frozen, unlike)))
 

@@ -142,14 +142,10 @@ def weighted_kappa(confusion: npt.ArrayLike, weights: str = "linear") -> float |
     counts = np.asarray(confusion, dtype=np.float64)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
         raise ValueError(f"confusion: expected a square table, got the shape {counts.shape}")
-    rows, columns = np.nonzero(counts)
-    if len(np.union1d(rows, columns)) < 2:
+    pairs = np.nonzero(counts)
+    if len(np.union1d(*pairs)) < 2:
         return None
-    return float(
-        cohen_kappa_score(
-            rows, columns, labels=np.arange(len(counts)), weights=weights, sample_weight=counts[rows, columns]
-        )
-    )
+    return float(cohen_kappa_score(*pairs, labels=np.arange(len(counts)), weights=weights, sample_weight=counts[pairs]))
 
 
 def weighted_kappas(tables: FloatArray, weights: str) -> FloatArray:

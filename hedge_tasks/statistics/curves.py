@@ -291,9 +291,8 @@ class _Counts:
         shift = (np.arange(len(self.ends)) * (int(self.n.max()) + 1))[:, None]
         nothing = np.zeros((len(self.ends), 1))
         ends, sums = (np.concatenate([nothing, part], axis=1) for part in (self.ends, self.sums))
-        return np.asarray(
-            np.interp((n_kept + shift).ravel(), (ends + shift).ravel(), sums.ravel()).reshape(n_kept.shape)
-        )
+        values = np.interp((n_kept + shift).ravel(), (ends + shift).ravel(), sums.ravel())
+        return np.asarray(values.reshape(n_kept.shape))
 
     def mean_above(self, least: IntArray) -> FloatArray:
         """Mean of Q(k) over k from `least + 1` to n, shape `(rows,)`."""

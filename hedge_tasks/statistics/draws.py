@@ -90,9 +90,8 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
     with_logprobs = [[a for a in answers if a.mean_logprob is not None and a.n_tokens is not None] for answers in draws]
     if not any(with_logprobs):
         return DrawsVerdict("not verifiable", "there are no log-probabilities")
-    if all(a.mean_logprob == 0 for answers in with_logprobs for a in answers) and any(
-        len({a.text for a in answers}) > 1 for answers in with_logprobs
-    ):
+    zeros = all(a.mean_logprob == 0 for answers in with_logprobs for a in answers)
+    if zeros and any(len({a.text for a in answers}) > 1 for answers in with_logprobs):
         return DrawsVerdict("contradicted", "all log-probabilities are 0, although the draws differ")
     if decoding.get("restricted"):
         return DrawsVerdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
@@ -101,11 +100,7 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
     apart = _apart(draws)
     ended = [counted for answers in draws if (counted := _counted(answers, apart, with_end=True)) is not None]
     two_sided = len(ended) >= FEWEST_DOCUMENTS
-    documents = (
-        ended
-        if two_sided
-        else [counted for answers in draws if (counted := _counted(answers, apart, with_end=False)) is not None]
-    )
+    documents = ended if two_sided else [d for a in draws if (d := _counted(a, apart, with_end=False)) is not None]
     if len(documents) < FEWEST_DOCUMENTS:
         return DrawsVerdict(
             "not verifiable", f"only {count_of(len(documents), 'document')} with repeated draws and log-probabilities"
@@ -147,8 +142,7 @@ def _paths(draws: Sequence[Answer], apart: float) -> list[Hashable]:
         if answer.mean_logprob is not None:
             values[_spelled(answer)].append(answer.mean_logprob)
     starts = {
-        key: [high for low, high in pairwise(sorted(logprobs)) if high - low > apart]
-        for key, logprobs in values.items()
+        key: [high for low, high in pairwise(sorted(logps)) if high - low > apart] for key, logps in values.items()
     }
     return [
         (spelled, bisect_right(starts[spelled], a.mean_logprob) if a.mean_logprob is not None else 0)

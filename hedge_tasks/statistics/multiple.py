@@ -46,11 +46,7 @@ def max_t(comparisons: Sequence[Comparison | None]) -> list[float | None]:
         [0.11, 1.0]
     """
     adjusted = [None if comparison is None else comparison.p_value for comparison in comparisons]
-    tested = [
-        (i, comparison)
-        for i, comparison in enumerate(comparisons)
-        if comparison is not None and comparison.p_value is not None and comparison.stderr
-    ]
+    tested = [(i, c) for i, c in enumerate(comparisons) if c is not None and c.p_value is not None and c.stderr]
     if len(tested) < 2:
         return adjusted
     factors = root_of(_correlations([comparison for _, comparison in tested]))
@@ -97,11 +93,7 @@ def root_of(products: FloatArray) -> FloatArray:
 
 def _correlations(comparisons: Sequence[Comparison]) -> FloatArray:
     """Of the differences, shape `(k, k)`; 0 with one whose documents are not known."""
-    usable = [
-        i
-        for i, comparison in enumerate(comparisons)
-        if comparison.deviations is not None and comparison.ids is not None
-    ]
+    usable = [i for i, c in enumerate(comparisons) if c.deviations is not None and c.ids is not None]
     places: dict[Hashable, int] = {}
     at = {i: [places.setdefault(id, len(places)) for id in comparisons[i].ids or ()] for i in usable}
     columns = np.zeros((len(places), len(comparisons)))

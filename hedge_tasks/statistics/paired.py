@@ -102,18 +102,9 @@ class Comparison:
         return replace(self, deviations=deviations)
 
     @classmethod
-    def undefined(
-        cls,
-        n: int,
-        method: str,
-        reason: str,
-        n_positive: int | None = None,
-        a: float | None = None,
-        b: float | None = None,
-    ) -> Comparison:
-        """The comparison without a standard error, and without a difference where one of the numbers is undefined."""
-        difference = None if a is None or b is None else a - b
-        return cls(a, b, difference, None, None, None, n, method, reason, n_positive)
+    def undefined(cls, n: int, method: str, reason: str, n_positive: int | None = None) -> Comparison:
+        """The comparison without any number."""
+        return cls(None, None, None, None, None, None, n, method, reason, n_positive)
 
     def as_json(self) -> dict[str, Any]:
         """The numbers by name, without those of single documents."""
@@ -254,7 +245,7 @@ def compare_within(
     except UndefinedStatistic as error:
         return Comparison.undefined(len(positive), name, str(error), n_positive)
     except UndefinedError as error:
-        return Comparison.undefined(len(positive), name, str(error), n_positive, a, b)
+        return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error), n_positive)
     if stderr == 0:
         # Components are deviations: those of perfect scores and of perfectly wrong ones are all zero.
         uncertainty = _without_variation(a - b, identical=a == b and bool(np.array_equal(parts_a, parts_b)))
@@ -375,7 +366,7 @@ def _compared(
         # Both for the same reason, such as labels that they share: say it once.
         texts = dict.fromkeys(reason.split(": ", 1)[1] for reason in reasons)
         reason = texts.popitem()[0] if len(reasons) == 2 and len(texts) == 1 else "; ".join(reasons)
-        return Comparison.undefined(n, method, reason, n_positive, area_a, area_b)
+        return Comparison(area_a, area_b, None, None, None, None, n, method, reason, n_positive)
     try:
         tested = uncertainty()
     except UndefinedError as error:

@@ -137,9 +137,7 @@ def without_each_group(
     for codes in (within, cells):
         values, pairs = placements_within(x, positive, codes)
         won = pairs * np.nan_to_num(values)
-        sums.append(
-            [[np.bincount(groups[c], sums_of[c], n_groups) for sums_of in (won, pairs)] for c in (positive, ~positive)]
-        )
+        sums.append([[np.bincount(groups[c], w[c], n_groups) for w in (won, pairs)] for c in (positive, ~positive)])
     ((won_p, pairs_p), (won_n, pairs_n)), ((won_w, pairs_w), _) = sums
     # Twice the pairs won are whole numbers: rounded, they are exact, and what does not vary has no variance.
     won = np.round(2 * (won_p.sum() - won_p - won_n + won_w)) / 2

@@ -180,10 +180,10 @@ def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArr
     """The documents that add anything, their groups as numbers without gaps, and which of all they are."""
     values = np.asarray(parts, dtype=np.float64)
     codes = codes_of(groups, len(values), "groups")
-    nonempty: BoolArray = (
+    some: BoolArray = (
         np.asarray(values.reshape(len(values), -1).any(axis=1)) if len(values) else np.zeros(0, dtype=bool)
     )
-    return values[nonempty], np.unique(codes[nonempty], return_inverse=True)[1].reshape(-1).astype(np.int64), nonempty
+    return values[some], np.unique(codes[some], return_inverse=True)[1].reshape(-1).astype(np.int64), some
 
 
 def _totals(parts: FloatArray, codes: IntArray, n_groups: int = 0) -> FloatArray:

@@ -180,16 +180,14 @@ class Proxy:
                 self._accepted.pop(next(iter(self._accepted)))
         return reply
 
-    async def _unjudged(
-        self, request: Request, chat_request: ChatRequest, reason: CannotJudge, slot: _Slot
-    ) -> dict[str, Any]:
+    async def _unjudged(self, request: Request, chat: ChatRequest, reason: CannotJudge, slot: _Slot) -> dict[str, Any]:
         plan = self.guard.plan
         settings = {
-            "temperature": plan.baseline_temperature if chat_request.temperature is None else chat_request.temperature,
-            "max_new_tokens": chat_request.max_tokens or plan.max_new_tokens,
-            "seeds": [plan.seed if chat_request.seed is None else chat_request.seed],
+            "temperature": plan.baseline_temperature if chat.temperature is None else chat.temperature,
+            "max_new_tokens": chat.max_tokens or plan.max_new_tokens,
+            "seeds": [plan.seed if chat.seed is None else chat.seed],
         }
-        future = slot.hold(self.guard.pass_on(chat_request.conversation(), **settings))
+        future = slot.hold(self.guard.pass_on(chat.conversation(), **settings))
         waiting = asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), self.guard.within)
         try:
             answer = await self._unless_gone(request, waiting)
