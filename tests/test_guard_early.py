@@ -86,9 +86,9 @@ def test_its_score_is_its_verdict_at_every_threshold(epsilon: float) -> None:
     assert saved <= stopped_scores(counts, n, 0.0, at)[1][:, 7].mean()
 
 
-def test_wrong_looks_are_refused() -> None:
+def test_wrong_interim_analyses_are_refused() -> None:
     for counts, at in (([[1]], (4,)), ([[1]], (4, 10)), ([1], (10,))):
-        with pytest.raises(ValueError, match="a column for each of the looks"):
+        with pytest.raises(ValueError, match="a column for each of the analyses"):
             stopped_scores(counts, 10, 0.01, at)
 
 
