@@ -43,7 +43,7 @@ from hedge_tasks.statistics.grouped_risk import GroupedTest
 _WIDEST, _WIDEST_OF_GROUPS = 0.2, 0.4
 """Share of the documents that the widest start accepts, without and with groups."""
 
-_FEWER, _ALLOWED = 3, 15
+_FEWER, _ALLOWED = 3, 14
 """How many times fewer each stricter start accepts, at as many times less of the level, and how many errors the risk
 should allow among them at least: below that, all of the level stands at one start."""
 
