@@ -118,14 +118,8 @@ def calibrate(
     left_out |= {name: _why_none(c.scores, name) for name, c in scores.items() if np.isnan(c.values).all()}
     usable = {name: c for name, c in scores.items() if name not in left_out}
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
-    options: dict[str, Any] = {
-        "risk": risk,
-        "confidence": confidence,
-        "groups": groups,
-        "n_detectors": len(usable),
-        "seed": seed,
-    }
-    tried = {name: control_risk(c.values, labels, **options) for name, c in usable.items()}
+    options: dict[str, Any] = {"risk": risk, "confidence": confidence, "groups": groups, "seed": seed}
+    tried = {name: control_risk(c.values, labels, n_detectors=len(usable), **options) for name, c in usable.items()}
     held = {name: control.chosen for name, control in tried.items() if control.chosen is not None}
     if not held:
         return PolicySearch(None, tried, left_out)
@@ -156,9 +150,13 @@ def of_type(run: Run, question_type: str) -> Run:
 
 def accepted(policy: Policy, run: Run) -> BoolArray:
     """Return which documents a policy lets through."""
-    early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
-    return np.asarray(values <= policy.threshold)
+    return np.asarray(_scores(policy, run) <= policy.threshold)
+
+
+def _scores(policy: Policy, run: Run) -> np.ndarray:
+    """Scores of a run's documents as the policy sees them, shape `(documents,)`."""
+    sets, names = run.answer_sets, [policy.detector]
+    return columns(sets, policy.scorer_of(run), names, epsilon=policy.epsilon, at=policy.looks)[policy.detector].values
 
 
 def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number:
@@ -197,8 +195,7 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         raise DataError(
             f"{run.title}: {policy.detector} was fitted on documents of it, where the promise proves nothing"
         )
-    early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
+    values = _scores(policy, run)
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
