@@ -255,7 +255,7 @@ def test_the_board_tells_an_entrys_trust_as_its_own_page_does(tmp_path: Path) ->
     rules = board_rules(*submissions)
     for _ in range(2):
         built = read_entries(tmp_path / "in", cache=tmp_path / "cache", **rules)
-        told = {entry.model: entry.told for entry in built.entries}
+        told = {entry.model: entry.summary for entry in built.entries}
         expected = finding_of(with_texts)
         assert told["m"] is not None
         assert (told["m"].level, told["m"].trust) == (expected.trust.level, expected.trust.short)
