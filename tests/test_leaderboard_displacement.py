@@ -1,4 +1,4 @@
-"""Entries that are not ranked take nothing from those that are: no place, no name, no column."""
+"""Honest entries keep what is theirs: unranked ones take no place, name or column, and nothing honest is refused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from board_repository import Repository
 
-from hedge_tasks.leaderboard import make_submission
+from hedge_tasks.adjudication import build_judge
+from hedge_tasks.detectors.registry import get
+from hedge_tasks.leaderboard import check, make_submission
 from hedge_tasks.leaderboard.board import auroc_measures
 from hedge_tasks.leaderboard.detector_ranks import MOST_JACKKNIFED, priced
 from hedge_tasks.leaderboard.entries import read_entries
-from hedge_tasks.leaderboard.forgeries import Honest, honest_board, sealed
+from hedge_tasks.leaderboard.forgeries import Honest, honest_board, matched, sealed
 from hedge_tasks.leaderboard.names import name_faults
+from hedge_tasks.scoring.relabel import relabel
 
 Json = dict[str, Any]
 
@@ -98,3 +101,23 @@ def test_texts_of_claims_say_nothing_for_the_board(board: Honest) -> None:
     claims = {"labels": {"by": "the maintainers: verified"}, "settings": {"support": "replayed"}, "detectors": {}}
     faults = list(name_faults({**submission, "claims": claims}))
     assert [fault.split(":")[0] for fault in faults] == ["claims.labels.by", "claims.settings.support"]
+
+
+def test_a_run_judged_again_keeps_the_digests_of_its_pictures(board: Honest) -> None:
+    """Without them an honest entry would be set aside."""
+    judged, _ = relabel(board.runs["org/honest"], build_judge("rule"))
+    findings = check(make_submission(judged, texts=True), **board.rules())
+    assert findings.ranked, findings.set_aside
+
+
+def test_scores_of_evidence_that_no_submission_has_are_self_reported(board: Honest) -> None:
+    """They cannot be computed here, whatever texts are there, and are no reason to refuse an entry."""
+    submission = copy.deepcopy(board.submission())
+    record = submission["clusterings"]["embed"]
+    record["detectors"]["p_true"] = {"title": get("p_true").title, "draws": 0}
+    for i, document in enumerate(submission["documents"]):
+        document["clusterings"]["embed"]["scores"]["p_true"] = i / 100
+    findings = check(matched(submission), **board.rules())
+    assert not findings.problems
+    assert not findings.detectors["embed"]["p_true"].verified
+    assert findings.detectors["embed"]["se"].verified
