@@ -229,7 +229,9 @@ def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
     for d in content["documents"]:
         logprobs = [round(value, 3) for value in d["logprobs"] if isinstance(value, (int, float))]
         if len(set(logprobs)) >= _TELLING:
-            marks.append(f"n:{sha256_of([d['id'], sorted(logprobs)])[7:23]}")
+            # Noisy pictures are others with another seed. Without any, few clean draws may be equal by chance.
+            noisy = len(d["logprobs"]) > 1 + d["n_clean"]
+            marks.append(f"n:{sha256_of([d['id'], sorted(logprobs) if noisy else logprobs])[7:23]}")
         texts = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
         if len(set(texts)) >= _TELLING:
             marks.append(f"t:{sha256_of([d['id'], texts])[7:23]}")
