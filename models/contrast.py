@@ -101,7 +101,7 @@ def contrasted(logits: torch.Tensor, other_logits: torch.Tensor, alpha: float, b
     :math:`p(y \mid v, x) < \beta \max_w p(w \mid v, x)` get minus infinity (VCD's adaptive plausibility constraint).
 
     Args:
-        logits, other: after the prompt and after the other prompt, shape (..., vocabulary).
+        logits, other_logits: after the prompt and after the other prompt, shape (..., vocabulary).
     """
     logits, other_logits = logits.float(), other_logits.float()
     if alpha == 0:

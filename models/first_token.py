@@ -65,8 +65,8 @@ def by_letters(orders: Sequence[Iterable[tuple[str, float]]], options: Sequence[
     options it cancels out.
 
     Args:
-        told: tokens that the reply may begin with and their log-probabilities, where the options have their letters in
-            the given order, and in the other one.
+        orders: tokens that the reply may begin with and their log-probabilities, where the options have their letters
+            in the given order, and in the other one.
         options: two or more.
 
     Example:
@@ -97,7 +97,7 @@ def first_tokens(likeliest: Iterable[tuple[str, float]], options: Sequence[str])
     "length". Tokens that differ in blanks around them spell the same option.
 
     Args:
-        told: tokens that an answer may begin with, each with its log-probability; one may stand there twice.
+        likeliest: tokens that an answer may begin with, each with its log-probability; one may stand there twice.
         options: all that the question offers.
 
     Example:

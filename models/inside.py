@@ -144,8 +144,8 @@ def _attention_arrays(
 
     Args:
         attentions: of each layer, shape (rows, heads, tokens, tokens); None of layers without attention.
-        there: tokens of the prompt that are no padding.
-        seen: tokens of the prompt that stand for the picture.
+        is_prompt: tokens of the prompt that are no padding.
+        is_image: tokens of the prompt that stand for the picture.
         n: tokens of the answer.
     """
     begins, pictured = len(is_prompt), int(is_image.sum()) >= FEWEST

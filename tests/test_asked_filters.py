@@ -9,8 +9,9 @@ import pytest
 
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.lmms.filters import ClusterFilter, chosen_detectors, chosen_filters
+from hedge_tasks.lmms.filters import ClusterFilter, ScoreFilter, chosen_detectors, chosen_filters
 from hedge_tasks.lmms.requests import check_models
+from hedge_tasks.lmms.task import HedgeTask
 
 PIPELINES: list[dict[str, Any]] = [{"name": name} for name in ("nli", "embed", "embed_qa")]
 
@@ -37,3 +38,13 @@ def test_all_detectors_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert {*chosen_detectors()} == {*(n for n in names() if not get(n).experimental), "p_true"}
     monkeypatch.setenv("HEDGE_DETECTORS", " ,")
     assert chosen_detectors() == []
+
+
+def test_a_score_step_has_the_clustering_that_comes_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEDGE_DETECTORS", raising=False)
+    clusters = [ClusterFilter(backend) for backend in ("exact", "embed")]
+    scores = [ScoreFilter() for _ in range(3)]
+    steps = [scores[0], clusters[0], scores[1], clusters[1], scores[2]]
+    task: Any = SimpleNamespace(_measures={}, _filters=[SimpleNamespace(name="two", filters=steps)])
+    HedgeTask._configure_filters(task)
+    assert [step._backend for step in scores] == [None, clusters[0].scorer.backend, clusters[1].scorer.backend]

@@ -15,6 +15,7 @@ from hedge_tasks.adjudication import judge_from
 from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.prompt import load_judge_prompt
 from hedge_tasks.cli import main
+from hedge_tasks.cli.choices import key_and_value
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.judging.examples import (
     KINDS,
@@ -112,6 +113,15 @@ def test_an_unknown_key_of_the_recipe_is_named(tmp_path: Path) -> None:
     file = tmp_path / "recipe.yaml"
     file.write_text("epochs: 1\n")
     assert read_recipe(file, {"lora_rank": 2}).epochs == 1
+
+
+def test_a_value_of_the_recipe_may_be_left_empty() -> None:
+    assert key_and_value("--set", "max_length=", empty=True) == ("max_length", "")
+    for option, text in (("--set", "max_length"), ("--set", "=1")):
+        with pytest.raises(ConfigError, match="expected KEY=VALUE"):
+            key_and_value(option, text, empty=True)
+    with pytest.raises(ConfigError, match="expected KEY=VALUE"):
+        key_and_value("--column", "answer=")
 
 
 # --- with a tiny model ------------------------------------------------------------------------------------------------

@@ -361,7 +361,7 @@ def test_tesseract_reads_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_rapidocr_reads_the_signs_that_are_drawn_by_code() -> None:
     pytest.importorskip("rapidocr_onnxruntime")
-    from hedge_tasks.evaluations.shale.drawing import draw
+    from hedge_tasks.making.shale.drawing import draw
 
     checker = checker_from("ocr")
     drawn = draw("sign", {"color": "red", "answer": "EXIT"}, ground=1)

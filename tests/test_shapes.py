@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -340,6 +341,17 @@ def test_a_table_of_a_spreadsheet_program(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("问题,答案\n这是什么,红色的图\n".encode("gbk"))
     with pytest.raises(DataError, match=r"not UTF-8 .*; save it as UTF-8"):
         read_table(tmp_path / "t.csv")
+
+
+def test_a_spreadsheet_has_the_columns_of_its_header(tmp_path: Path) -> None:
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet()
+    for row in (["question", "answer", "reason"], ["a?", "yes"], ["b?", "no"]):
+        sheet.append(row)
+    book.save(tmp_path / "t.xlsx")
+    table = read_table(tmp_path / "t.xlsx")
+    assert table.columns == ("question", "answer", "reason")
+    assert next(iter(table.rows(None))) == {"question": "a?", "answer": "yes", "reason": None}
 
 
 @pytest.mark.parametrize(

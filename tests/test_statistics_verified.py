@@ -304,9 +304,9 @@ def test_strata_of_a_plan():
     basis = ["softly read" if i % 7 == 0 else "" for i in range(400)]
     found = strata_of(x, judged, basis, 100)
     assert sum(found.take) == 100
-    sizes = np.bincount(found.of)
+    sizes = np.bincount(found.stratum)
     for h, title in enumerate(found.titles):
-        here = np.flatnonzero(found.of == h)
+        here = np.flatnonzero(found.stratum == h)
         assert len({judged[i] for i in here}) == 1, title
         assert found.take[h] >= math.floor(0.5 * 100 * sizes[h] / 400)
     assert any("softly read" in title for title in found.titles)

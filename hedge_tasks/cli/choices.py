@@ -77,21 +77,22 @@ def add_label_columns(parser: argparse._ActionsContainer, example: str) -> None:
     )
 
 
-def key_and_value(option: str, text: str, form: str = "KEY=VALUE") -> tuple[str, str]:
+def key_and_value(option: str, text: str, form: str = "KEY=VALUE", *, empty: bool = False) -> tuple[str, str]:
     """Split what was given to an option.
 
     Args:
         option: Its name, for the error.
         text: `key=value`.
         form: What to expect, for the error.
+        empty: Whether the value may be empty.
 
     Raises:
         ConfigError: A key or a value is missing.
     """
     from hedge_tasks.errors import ConfigError
 
-    key, _, value = (part.strip() for part in text.partition("="))
-    if not key or not value:
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not key or not equals or not (value or empty):
         raise ConfigError(f"{option}: expected {form}, got {text!r}")
     return key, value
 

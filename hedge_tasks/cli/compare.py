@@ -147,8 +147,8 @@ def _between(first: Run, second: Run, arguments: argparse.Namespace) -> _Compari
         if name == _RATE:
             rows.append((name, compare_hallucination_rates(first.answer_sets, second.answer_sets)))
             if audits[0] is not None and audits[1] is not None:
-                rates = (first.answer_sets, audits[0], second.answer_sets, audits[1])
-                by_experts.append((name, compare_rates_by_experts(*rates)))
+                compared = compare_rates_by_experts(first.answer_sets, audits[0], second.answer_sets, audits[1])
+                by_experts.append((name, compared))
         elif name in own:
             sides = (documents_of(run, own[name]) for run in (first, second))
             rows.append((name, compare_documents(own[name], *sides)))

@@ -240,7 +240,8 @@ def run_train(arguments: argparse.Namespace) -> int:
     from hedge_tasks.making.judging.training import ADAPTERS, read_recipe, stages_of, train_judge
     from hedge_tasks.numbers import FOUR_DIGITS, format_value
 
-    changes = {key: yaml.safe_load(value) for key, value in (key_and_value("--set", text) for text in arguments.set)}
+    changed = (key_and_value("--set", text, empty=True) for text in arguments.set)
+    changes = {key: yaml.safe_load(value) for key, value in changed}
     recipe = read_recipe(arguments.recipe, changes)
     done = train_judge(
         arguments.data, arguments.base, arguments.out, recipe,

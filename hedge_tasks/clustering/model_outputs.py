@@ -190,5 +190,7 @@ class ReusesOutputs(Protocol):
 
 def first_table(backend: ReusesOutputs) -> PairTable | None:
     """Return the earlier outputs of a backend's first model; None where it looks up none."""
+    if backend.outputs is None:
+        return None  # what the sources are may take the import of torch
     sources = backend.sources()
-    return backend.outputs.table(sources[0]) if backend.outputs is not None and sources else None
+    return backend.outputs.table(sources[0]) if sources else None

@@ -384,7 +384,9 @@ def _spreadsheet_table(file: Path) -> StoredTable:
     names = ["" if name is None else str(name).strip() for name in header]
     if len(set(names) - {""}) < len([name for name in names if name]):
         raise DataError(f"{file}: the header names a column twice")
-    rows = [{n: v for n, v in zip(names, row, strict=False) if n} for row in cells if not _is_empty(list(row))]
+    blank: dict[str, Any] = dict.fromkeys(name for name in names if name)  # a row may be shorter than the header
+    named_cells = (zip(names, row, strict=False) for row in cells if not _is_empty(list(row)))
+    rows = [blank | {name: value for name, value in row if name} for row in named_cells]
     return _memory_table(file, "spreadsheet", rows, file.parent)
 
 

@@ -57,7 +57,7 @@ def engine_of(model: Any, adapter: str, display_name: str) -> Engine:
     Args:
         model: an adapter.
         adapter: its name.
-        shown: the model as people are shown it.
+        display_name: the model as people are shown it.
     """
     identity = str(getattr(model, "answer_identity", None) or "unknown")[:2000]
     dtype = getattr(model, "dtype", None)

@@ -196,7 +196,7 @@ def aggregates_of(
     """ROC-AUC of every detector, with the interval that the run's report has.
 
     Args:
-        known: aggregates of earlier calls for the same documents, by their values; taken from there and added to it.
+        cached: aggregates of earlier calls for the same documents, by their values; taken from there and added to it.
             The scorers of a run share some scores, those that no clustering plays a role in.
     """
     cached = {} if cached is None else cached

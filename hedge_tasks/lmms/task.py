@@ -28,7 +28,6 @@ from hedge_tasks.lmms.filters import (
     ScoreFilter,
     chosen_detectors,
     chosen_filters,
-    steps_of,
 )
 from hedge_tasks.lmms.hooks import TaskHooks
 from hedge_tasks.lmms.identity import display_name, model_identity, output_folder, store_folder
@@ -107,9 +106,12 @@ class HedgeTask(TaskResults):
         self._inside = frozenset[str]().union(*(get(name).parts for name in detectors))
         self._forced = passes_needed([*of_measures, *(need for name in detectors for need in get(name).needs)])
         for ensemble in self._filters:
-            backends = [step.scorer.backend for _, step in steps_of([ensemble], ClusterFilter)]
-            for _, step in steps_of([ensemble], ScoreFilter):
-                step.serve(detectors, backends[-1] if backends else None)
+            backend = None
+            for step in ensemble.filters:
+                if isinstance(step, ClusterFilter):
+                    backend = step.scorer.backend
+                elif isinstance(step, ScoreFilter):
+                    step.serve(detectors, backend)
 
     @property
     def reasoning_tags(self) -> Tags:

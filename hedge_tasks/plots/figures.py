@@ -143,8 +143,9 @@ def strata_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAME
             *((e.value, e.interval) for e in map(by_kind.get, kinds) if e is not None),
         ]
         series.append(_forest_series(name_of(name), [(i, v, b) for i, (v, b) in enumerate(rows) if v is not None]))
-    labels = ("By question type", "ROC-AUC", "", tuple(series), auroc_range(series))
-    return Chart("question-types", *labels, categories=categories, forest=True, guides=_CHANCE)
+    x_range, labels = auroc_range(series), ("By question type", "ROC-AUC", "")
+    chart = Chart("question-types", *labels, tuple(series), x_range, categories=categories, forest=True)
+    return replace(chart, guides=_CHANCE)
 
 
 def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
@@ -167,8 +168,9 @@ def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:
         points = [(i, e.value or 0.0, e.interval) for i, row in enumerate(rows) if (e := cells.get((row, colour)))]
         if points:
             series.append(_forest_series(colour, points))
-    labels = ("Detectors", "ROC-AUC", "", tuple(series), auroc_range(series))
-    return _or_note(Chart("detectors", *labels, categories=rows, forest=True, guides=_CHANCE), _TOO_FEW)
+    x_range = auroc_range(series)
+    chart = Chart("detectors", "Detectors", "ROC-AUC", "", tuple(series), x_range, categories=rows, forest=True)
+    return _or_note(replace(chart, guides=_CHANCE), _TOO_FEW)
 
 
 def auroc_range(series: Sequence[Series]) -> tuple[float, float]:

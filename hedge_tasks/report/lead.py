@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hedge_tasks.adjudication.outcomes import readings_line
@@ -181,9 +181,9 @@ def lead_chart(rows: Sequence[DetectorRow]) -> Chart:
         low, high = tuple(low for low, _ in bounds), tuple(high for _, high in bounds)
         series.append(Series(clustering, x, y, low, high, "points"))
     names = tuple(f"{row.name} ({row.draws} draws)" for row in rows)
-    start = axis_start([bar.estimate for row in rows for bar in row.bars])
-    labels = ("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), (start, 1.0))
-    return Chart(*labels, categories=names, forest=True, guides=((0.5, "chance"),))
+    x_range = (axis_start([bar.estimate for row in rows for bar in row.bars]), 1.0)
+    chart = Chart("detectors", LEAD_TITLE, "ROC-AUC", "", tuple(series), x_range, categories=names, forest=True)
+    return replace(chart, guides=((0.5, "chance"),))
 
 
 def price_of(analysis: Analysis, detector: str) -> Price:

@@ -26,7 +26,7 @@ def build(
     All scenarios of an item follow each other, so that --limit keeps pairs.
 
     Args:
-        more: further columns by name, such as where an item comes from.
+        columns: further ones by name, such as where an item comes from.
 
     Raises:
         DataError: no item has an image, or the files cannot be written.

@@ -15,7 +15,7 @@ def id_column(docs: Any, named: str | None, task: str) -> str | None:
 
     Args:
         docs: the split (`datasets.Dataset`).
-        asked: a column, "none", or None to look for one.
+        named: a column, "none", or None to look for one.
         task: for the error.
 
     Raises:

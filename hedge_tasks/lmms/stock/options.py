@@ -57,7 +57,7 @@ class StockOptions(Settings):
         """Check and build.
 
         Args:
-            given: values as YAML reads them, or texts from a name.
+            values: as YAML reads them, or texts from a name.
             where: put in front of errors.
 
         Raises:

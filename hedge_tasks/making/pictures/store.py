@@ -256,7 +256,8 @@ def _batches(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 
 
 def _order_key(generator: str, order: Order) -> str:
-    return digest({"generator": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)})
+    # "painter" is what generators were called first: pictures made then are found again
+    return digest({"painter": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)})
 
 
 def _score_key(checker: str, picture: StoredPicture, question: PictureQuestion) -> str:
