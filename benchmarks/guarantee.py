@@ -33,7 +33,7 @@ from real_answers import triviaqa
 
 from hedge_tasks.adjudication.outcomes import DECLINED, outcome_of
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.guard.curtailment import COUNTING, looks, needed, settled, stopped_scores
+from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, needed, settled, stopped_scores
 from hedge_tasks.guard.seen import agreeing_at, columns
 from hedge_tasks.runs.run_files import Run, load_runs
 from hedge_tasks.scoring.scorers import scorer_of
@@ -117,12 +117,12 @@ def data_of(run: Run, scorer: Scorer, asked: Sequence[str], declined: str) -> di
     data = {name: Data(kept[name], *about) for name in asked if "~" not in name}
     if COUNTING in {name.partition("~")[0] for name in asked}:
         n = len(sets[0].clean)
-        counts, whole = agreeing_at(sets, scorer, looks(n)), kept[COUNTING]
+        counts, whole = agreeing_at(sets, scorer, interim_analyses(n)), kept[COUNTING]
         if COUNTING in data:
             data[COUNTING] = Data(whole, *about, exact_draws(counts, scorer, n), whole)
         for name in asked:
             if epsilon := float(name.partition("~")[2] or 0):
-                scores, draws = stopped_scores(counts, n, epsilon, looks(n))
+                scores, draws = stopped_scores(counts, n, epsilon, interim_analyses(n))
                 data[name] = Data(scores, *about, draws, whole)
     return {name: one for name, one in data.items() if not np.isnan(one.scores).all()}
 
@@ -130,7 +130,7 @@ def data_of(run: Run, scorer: Scorer, asked: Sequence[str], declined: str) -> di
 def exact_draws(counts: np.ndarray, scorer: Scorer, n: int) -> np.ndarray:
     """Draws until the verdict is certain, by document and number of agreeing answers needed."""
     found = np.full((len(counts), n + 1), n)
-    for column, seen in reversed(list(enumerate(looks(n)))):
+    for column, seen in reversed(list(enumerate(interim_analyses(n)))):
         known = np.array(
             [
                 [settled(COUNTING, scorer.backend, a, seen, n, (n - m) / n) is not None for m in range(n + 1)]
@@ -160,8 +160,14 @@ def outcomes(about: tuple[str, str], name: str, data: Data, arguments: argparse.
     for seed, chosen in enumerate(splits_of(data, labels, arguments.splits)):
         x, y, groups = data.scores[chosen], data.labels[chosen], data.groups[chosen] if data.grouped else None
         rest = data.scores[~chosen], data.labels[~chosen]
+        seen = (x, y, groups)
+        if arguments.unlabelled:
+            every = data.groups if data.grouped else None
+            seen = (data.scores, np.where(chosen, data.labels, math.nan), every)
         for risk in risks:
-            found = control_risk(x, y, risk=risk, confidence=arguments.confidence, groups=groups, seed=seed).chosen
+            found = control_risk(
+                *seen[:2], groups=seen[2], risk=risk, confidence=arguments.confidence, seed=seed
+            ).chosen
             threshold = -math.inf if found is None else found.threshold
             tally = tallies[risk]
             tally["given"].append(found is not None)
@@ -394,6 +400,9 @@ def main() -> None:
         help='"I don\'t know": never let through, as a guard does, or an answer that is wrong',
     )
     parser.add_argument("--labels", type=int, default=500, help="of a calibration; at most 60 %% of the documents")
+    parser.add_argument(
+        "--unlabelled", action="store_true", help="the documents without labels place the starts, by their scores"
+    )
     parser.add_argument("--splits", type=int, default=1000)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--from", type=Path, nargs="+", dest="given", metavar="FILE")

@@ -180,3 +180,30 @@ def test_docstrings_are_imperative_or_name_the_thing() -> None:
         if line.lstrip().startswith('"""What ')
     ]
     assert vague == []
+
+
+VAGUE = frozenset(["found", "one", "asked", "said", "given", "other", "of", "kept", "told", "each", "made"])
+"""Names that say that something is there, and not what."""
+
+
+def bindings(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that are bound as variables or parameters, with their line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+
+
+def test_names_say_what_they_hold() -> None:
+    vague = [
+        f"{module}:{line}: {name}"
+        for module, path in modules().items()
+        for name, line in bindings(ast.parse(path.read_text("utf-8")))
+        if name in VAGUE
+    ]
+    # A few are keys of files, or names that other packages implement.
+    assert len(vague) <= 60, "\n".join(vague)
+    assert [name for name, _ in bindings(ast.parse("def f(found): of = [each for each in found]"))] == [
+        *("found", "of", "each"),
+    ]

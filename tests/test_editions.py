@@ -267,7 +267,12 @@ def one_model() -> Callable[..., Run]:
 
     def run(seed: int, *, base: int = 0, model: str = "org/model") -> Run:
         sets = tuple(
-            replace(a, clean=tuple(a.clean[(seed + k) % 8] for k in range(4)), noisy=a.noisy[:4])
+            replace(
+                a,
+                clean=tuple(a.clean[(seed + k) % 8] for k in range(4)),
+                # The noise follows from the seed as well, so that these are other pictures.
+                noisy=tuple(replace(n, mean_logprob=(n.mean_logprob or 0) - 0.01 * seed) for n in a.noisy[:4]),
+            )
             for a in whole.answer_sets
         )
         mine = entered(seed, base=base, model=model)

@@ -20,7 +20,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.guard.ask import Guard
 from hedge_tasks.guard.calibrate import calibrate, check
-from hedge_tasks.guard.curtailment import looks, predicted, settled, stopped_scores
+from hedge_tasks.guard.curtailment import interim_analyses, predicted, settled, stopped_scores
 from hedge_tasks.guard.policy import load_policy
 from hedge_tasks.guard.seen import columns
 from hedge_tasks.runs.run_files import save_run
@@ -66,7 +66,7 @@ def test_without_an_epsilon_it_is_the_exact_end(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.1])
 def test_its_score_is_its_verdict_at_every_threshold(epsilon: float) -> None:
     rng, n = np.random.default_rng(0), 10
-    at = looks(n)
+    at = interim_analyses(n)
     chances = rng.beta(0.5, 0.3, 400)
     draws = rng.random((400, n)) < chances[:, None]
     counts = draws.cumsum(axis=1)[:, [k - 1 for k in at]]
@@ -86,9 +86,9 @@ def test_its_score_is_its_verdict_at_every_threshold(epsilon: float) -> None:
     assert saved <= stopped_scores(counts, n, 0.0, at)[1][:, 7].mean()
 
 
-def test_wrong_looks_are_refused() -> None:
+def test_wrong_interim_analyses_are_refused() -> None:
     for counts, at in (([[1]], (4,)), ([[1]], (4, 10)), ([1], (10,))):
-        with pytest.raises(ValueError, match="a column for each of the looks"):
+        with pytest.raises(ValueError, match="a column for each of the analyses"):
             stopped_scores(counts, 10, 0.01, at)
 
 
@@ -142,7 +142,7 @@ def test_the_promise_is_about_the_answers_let_through_with_early_ends(
     run = run_of(1)
     found = calibrate(run, scorer_of(run, None), ["radflag"], risk=0.3, confidence=0.8, epsilon=0.1).policy  # type: ignore
     assert found is not None
-    assert (found.epsilon, found.looks) == (0.1, looks(10))
+    assert (found.epsilon, found.looks) == (0.1, interim_analyses(10))
     other, taken, labels = run_of(2), 0, []
     for a in other.answer_sets:  # type: ignore[attr-defined]
         same = [answer.text == a.baseline.text for answer in a.clean]
@@ -166,7 +166,7 @@ def test_the_promise_is_about_the_answers_let_through_with_early_ends(
 
 
 def test_questions_end_where_the_policy_s_prediction_says_so() -> None:
-    early = policy(0.3).replaced(epsilon=0.1, looks=looks(10))
+    early = policy(0.3).replaced(epsilon=0.1, looks=interim_analyses(10))
     drawn = {"exact": 0, "early": 0, "at once": 0}
     for question in ("0.0", "0.1", "0.3", "0.5", "0.8"):
         one, whole = (Guard(early, Model(), at_once=at_once).ask(PICTURE, question) for at_once in (False, True))
@@ -174,7 +174,7 @@ def test_questions_end_where_the_policy_s_prediction_says_so() -> None:
         assert (
             one.accepted == whole.accepted
         )  # of all draws, the verdict is still that of the first look that gives one
-        assert one.draws in looks(10)
+        assert one.draws in interim_analyses(10)
         for name, verdict in (("exact", exact), ("early", one), ("at once", whole)):
             drawn[name] += verdict.draws
     assert drawn["early"] < drawn["exact"] < drawn["at once"] == 50
@@ -189,7 +189,7 @@ def test_a_verdict_at_the_first_look_stands_also_if_all_draws_would_say_somethin
                 agrees = draw.draw.condition == "baseline" or draw.draw.index < 4
                 yield [(i, Answer("a" if agrees else "b", -1.0, 1))]
 
-    early = policy(0.5).replaced(epsilon=0.2, looks=looks(10))
+    early = policy(0.5).replaced(epsilon=0.2, looks=interim_analyses(10))
     for at_once in (False, True):
         verdict = Guard(early, Turns(), at_once=at_once).ask(PICTURE, "0")
         assert (verdict.accepted, verdict.draws) == (True, 10 if at_once else 4)

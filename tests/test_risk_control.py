@@ -249,10 +249,10 @@ def test_documents_without_a_label_place_the_starts_and_count_for_nothing_else()
     found = control_risk(scores, labels, risk=0.1)
     unlabelled = np.concatenate([labels, np.full(500, np.nan)])
     more = control_risk(np.concatenate([scores, rng.random(500)]), unlabelled, risk=0.1)
-    assert (more.n, found.n) == (300, 280)
+    assert (more.n, found.n) == (300, 275)
     # Those whose image has a label say nothing: their scores are not independent of what is tested.
     groups = [*range(300), *range(300), *range(200)]
-    assert control_risk(np.append(scores, rng.random(500)), unlabelled, risk=0.1, groups=groups).n == 280
+    assert control_risk(np.append(scores, rng.random(500)), unlabelled, risk=0.1, groups=groups).n == 275
 
 
 def test_a_score_that_is_missing_is_never_accepted() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from board_repository import Repository
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError
@@ -262,39 +263,6 @@ def test_a_run_file_with_other_answers_is_told(
 
 
 # --- copies -----------------------------------------------------------------------------------------------------------
-
-
-class Repository:
-    """A board's repository, into which files are merged one after the other."""
-
-    def __init__(self, folder: Path, board: Honest) -> None:
-        self.folder, self.board = folder / "entries", board
-        self.folder.mkdir(parents=True)
-        self._git("init", "-q", "--initial-branch", "main")
-
-    def _git(self, *arguments: str) -> None:
-        who = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", *who, *arguments], cwd=self.folder, check=True, timeout=60)
-
-    def merge(self, name: str, submission: Json) -> None:
-        write_submission(self.folder / name, submission)
-        self.commit()
-
-    def announce(self, name: str, submission: Json) -> None:
-        write_announcement(self.folder / name, announcement_of(submission))
-        self.commit()
-
-    def commit(self) -> None:
-        self._git("add", ".")
-        self._git("commit", "-q", "-m", "merged")
-
-    @property
-    def leads(self) -> list[str]:
-        """Files of ranked entries."""
-        built = read_entries(self.folder, **self.board.rules())
-        self.refused = {path.name: reason for path, reason in built.refused.items()}
-        self.set_aside = {entry.file: "; ".join(entry.findings.set_aside) for entry in built.entries}
-        return sorted(entry.file for entry in built.entries if entry.findings.ranked)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import score_all
 from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
-from hedge_tasks.guard.curtailment import COUNTING, looks, needed, predicted, settled
+from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, needed, predicted, settled
 from hedge_tasks.guard.fitted import looked_at_once
 from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.monitoring import Monitor, StopOn
@@ -75,12 +75,12 @@ class PendingQuestion:
 
     def answer_set(self, clean: int, noisy: int) -> AnswerSet:
         """The baseline answer and the first so many draws."""
-        of = {
+        settings = {
             name: tuple(self.answers[name, i] for i in range(number))
             for name, number in (("clean", clean), ("noisy", noisy))
         }
         baseline = self.answers["baseline", 0]
-        return AnswerSet("question", baseline, of["clean"], of["noisy"], question=self.request.question)
+        return AnswerSet("question", baseline, settings["clean"], settings["noisy"], question=self.request.question)
 
 
 class Guard:
@@ -131,7 +131,7 @@ class Guard:
         clean, noisy = pays_for(policy.detector)
         self._n, self._noisy = (self.plan.n if clean else 0), (self.plan.noisy_count if noisy else 0)
         self._scorer = policy.scorer()
-        self._waves, self._at_once = ([self._n] if at_once else self._looks()), at_once
+        self._waves, self._at_once = ([self._n] if at_once else self._interim_analyses()), at_once
         self._rows: dict[int, Mapping[str, Any]] = {}
         model.task_dict = {_TASK: {_SPLIT: self._rows}}  # where adapters look for a document's pictures
         self._numbers = count()
@@ -168,13 +168,13 @@ class Guard:
             ConfigError: it is another model than the policy's, or options make no sense.
             DataError: the policy cannot be read.
         """
-        found = policy if isinstance(policy, Policy) else load_policy(Path(policy), trust=trust)
+        loaded = policy if isinstance(policy, Policy) else load_policy(Path(policy), trust=trust)
         within = options.get("within")
         _check_within(within)
         if within is not None and model == SERVER and "timeout=" not in model_args:
             # Nobody waits longer for a single draw either.
             model_args = ",".join(filter(None, [model_args, f"timeout={within:g}"]))
-        return cls(found, adapter_for(found, model, model_args, endpoint=endpoint), **options)
+        return cls(loaded, adapter_for(loaded, model, model_args, endpoint=endpoint), **options)
 
     def __enter__(self) -> Guard:
         return self
@@ -211,16 +211,16 @@ class Guard:
             DrawsFailed: the model did not answer. Nothing is ever let through unjudged.
             DataError: a picture cannot be read.
         """
-        asked = self.question(image, question, seed)
+        pending = self.question(image, question, seed)
         if self.within is None:
-            self._judge([asked])
-            return _outcome(asked)
-        future = self.submit(asked)
+            self._judge([pending])
+            return _outcome(pending)
+        future = self.submit(pending)
         try:
             future.result(timeout=max(self.within, 0.0))
         except NotInTime:
-            return self.undecided(asked)
-        return _outcome(asked)
+            return self.undecided(pending)
+        return _outcome(pending)
 
     def ask_many(self, questions: Sequence[tuple[Pictures, str]]) -> list[GuardVerdict | HedgeError]:
         """Ask many questions, several at a time; a model in this process gets their draws as large batches.
@@ -231,29 +231,29 @@ class Guard:
         Returns:
             The verdicts in the order of the questions; where one could not be had the error that says why.
         """
-        made: list[PendingQuestion | HedgeError] = []
+        outcomes: list[PendingQuestion | HedgeError] = []
         for image, text in questions:
             try:
-                made.append(self.question(image, text))
+                outcomes.append(self.question(image, text))
             except HedgeError as error:
-                made.append(error)
-        asked = [one for one in made if isinstance(one, PendingQuestion)]
-        together = [[one] for one in asked] if getattr(self.model, "takes_threads", False) else [asked]
+                outcomes.append(error)
+        pending = [item for item in outcomes if isinstance(item, PendingQuestion)]
+        together = [[item] for item in pending] if getattr(self.model, "takes_threads", False) else [pending]
         for future in [self._pool.submit(self._judge, some) for some in together if some]:
             future.result()
-        return [one if isinstance(one, HedgeError) else self._late(one) for one in made]
+        return [item if isinstance(item, HedgeError) else self._late(item) for item in outcomes]
 
     async def ask_async(self, image: Pictures, question: str, *, seed: int | None = None) -> GuardVerdict:
         """As `ask`, for programs with an event loop. One that is cancelled makes no further draws."""
-        asked = await asyncio.to_thread(self.question, image, question, seed)
-        return await self.answered(asked, self.submit(asked))
+        pending = await asyncio.to_thread(self.question, image, question, seed)
+        return await self.answered(pending, self.submit(pending))
 
     # --- for the proxy, which must know when a question has let go of its threads -----------------------------------
 
     def question(self, image: Pictures, question: str, seed: int | None = None) -> PendingQuestion:
         """A question to be submitted. Reads the pictures."""
-        given = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
-        pictures = [to_rgb8(one if isinstance(one, Image.Image) else open_picture(Path(one))) for one in given]
+        images = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
+        pictures = [to_rgb8(im if isinstance(im, Image.Image) else open_picture(Path(im))) for im in images]
         plan = replace(self.plan, n=max(self._n, 1), n_noisy=self._noisy)
         request = SampleRequest(
             id="question",
@@ -265,22 +265,22 @@ class Guard:
         )
         return PendingQuestion(next(self._numbers), request, pictures, seed)
 
-    def submit(self, asked: PendingQuestion) -> Future[None]:
+    def submit(self, pending: PendingQuestion) -> Future[None]:
         """Begin with a question, or put it into the queue."""
-        return self._pool.submit(self._judge, [asked])
+        return self._pool.submit(self._judge, [pending])
 
-    async def answered(self, asked: PendingQuestion, future: Future[None]) -> GuardVerdict:
+    async def answered(self, pending: PendingQuestion, future: Future[None]) -> GuardVerdict:
         """The verdict of a submitted question, undecided where it takes too long."""
         waiting = asyncio.wrap_future(future)
-        left = None if self.within is None else max(self.within - (time.monotonic() - asked.start), 0.0)
+        left = None if self.within is None else max(self.within - (time.monotonic() - pending.start), 0.0)
         try:
             await asyncio.wait_for(asyncio.shield(waiting), left)
         except TimeoutError:
-            return self.undecided(asked)
+            return self.undecided(pending)
         except asyncio.CancelledError:
-            asked.stopped.set()
+            pending.stopped.set()
             raise
-        return _outcome(asked)
+        return _outcome(pending)
 
     def pass_on(self, conversation: list[dict[str, Any]], **settings: Any) -> Future[Answer]:
         """The model's answer to a conversation in lmms-eval's form, without any verdict.
@@ -298,10 +298,10 @@ class Guard:
 
         return self._pool.submit(answer)
 
-    def undecided(self, asked: PendingQuestion) -> GuardVerdict:
+    def undecided(self, pending: PendingQuestion) -> GuardVerdict:
         """The verdict on a question whose time is over; nothing more is drawn for it."""
-        asked.stopped.set()
-        return self._verdict(asked, "undecided", f"no verdict within {self.within:g} s")
+        pending.stopped.set()
+        return self._verdict(pending, "undecided", f"no verdict within {self.within:g} s")
 
     # --- the way to a verdict -------------------------------------------------------------------------------------
 
@@ -309,94 +309,94 @@ class Guard:
         try:
             self.watch.look()
         except HedgeError as error:
-            for asked in questions:
-                asked.error = error
+            for pending in questions:
+                pending.error = error
             return
         stopped = self.watch.reason or self.monitor.reason
-        for asked in questions:
-            self._rows[asked.number] = {"images": asked.pictures}
+        for pending in questions:
+            self._rows[pending.number] = {"images": pending.pictures}
         try:
             if stopped is not None:  # further draws would change nothing
                 self._draw(questions, 0)
-                for asked in [one for one in questions if self._in_time(one)]:
-                    asked.verdict = self._verdict(asked, "rejected", stopped)
+                for pending in [question for question in questions if self._in_time(question)]:
+                    pending.verdict = self._verdict(pending, "rejected", stopped)
             for wave in self._waves if stopped is None else ():
-                if some := [asked for asked in questions if self._in_time(asked)]:
+                if some := [pending for pending in questions if self._in_time(pending)]:
                     self._draw(some, wave)
-                if drawn := [asked for asked in some if self._in_time(asked)]:
-                    self._look(drawn, wave)
+                if with_draws := [pending for pending in some if self._in_time(pending)]:
+                    self._look(with_draws, wave)
         finally:
-            for asked in questions:
-                del self._rows[asked.number]
+            for pending in questions:
+                del self._rows[pending.number]
 
-    def _in_time(self, asked: PendingQuestion) -> bool:
-        if self.within is not None and time.monotonic() - asked.start > self.within:
-            asked.stopped.set()
-        return asked.open
+    def _in_time(self, pending: PendingQuestion) -> bool:
+        if self.within is not None and time.monotonic() - pending.start > self.within:
+            pending.stopped.set()
+        return pending.open
 
     def _draw(self, questions: Sequence[PendingQuestion], clean: int) -> None:
         """Make the draws of a wave that are missing, of all questions together."""
-        wanted = {
-            f"{asked.number} {draw.condition} {draw.index}": (asked, draw)
-            for asked in questions
-            for draw in asked.draws()
-            if _wanted(draw, clean, self._noisy) and (draw.condition, draw.index) not in asked.answers
+        draws = {
+            f"{question.number} {draw.condition} {draw.index}": (question, draw)
+            for question in questions
+            for draw in question.draws()
+            if _wanted(draw, clean, self._noisy) and (draw.condition, draw.index) not in question.answers
         }
-        pending = {key: (self._request(asked, draw), _NOWHERE) for key, (asked, draw) in wanted.items()}
+        requests = {key: (self._request(question, draw), _NOWHERE) for key, (question, draw) in draws.items()}
         try:
-            with self._asking, closing(outcomes(self.model, pending)) as batches:
+            with self._asking, closing(outcomes(self.model, requests)) as batches:
                 for batch in batches:
                     for key, answer in batch:
-                        asked, draw = wanted[key]
+                        question, draw = draws[key]
                         if isinstance(answer, Answer):
-                            asked.answers[draw.condition, draw.index] = answer
+                            question.answers[draw.condition, draw.index] = answer
                         else:
                             self.watch.distrust()
-                            asked.error = asked.error or DrawsFailed(f"the model did not answer: {answer}")
-                    if not any(self._in_time(asked) for asked in questions):
+                            question.error = question.error or DrawsFailed(f"the model did not answer: {answer}")
+                    if not any(self._in_time(question) for question in questions):
                         return
         except HedgeError as error:  # of the model: nobody gets an answer
             self.watch.distrust()
-            for asked in questions:
-                asked.error = asked.error or error
+            for question in questions:
+                question.error = question.error or error
 
     def _ask_sentinels(self, sentinels: Sequence[Sentinel], seeds: Sequence[Sequence[int]]) -> list[list[Answer]]:
         """Draws on the sentinel questions, all of which must be answered."""
-        asked = [self.question(list(sentinel.images()), sentinel.question) for sentinel in sentinels]
+        questions = [self.question(list(sentinel.images()), sentinel.question) for sentinel in sentinels]
         hot = self.plan.temperature
         pending = {
-            f"{i} {k}": (self._request(asked[i], Draw("clean", k, hot, seed)), _NOWHERE)
-            for i, of in enumerate(seeds)
-            for k, seed in enumerate(of)
+            f"{i} {k}": (self._request(questions[i], Draw("clean", k, hot, seed)), _NOWHERE)
+            for i, batch_seeds in enumerate(seeds)
+            for k, seed in enumerate(batch_seeds)
         }
-        self._rows.update({one.number: {"images": one.pictures} for one in asked})
+        self._rows.update({question.number: {"images": question.pictures} for question in questions})
         try:
             with self._asking, closing(outcomes(self.model, pending)) as batches:
-                made = dict(outcome for batch in batches for outcome in batch)
+                replies = dict(outcome for batch in batches for outcome in batch)
         finally:
-            for one in asked:
-                del self._rows[one.number]
-        answers = [[made.get(f"{i} {k}") for k in range(len(of))] for i, of in enumerate(seeds)]
-        if failed := [a for of in answers for a in of if not isinstance(a, Answer)]:
+            for question in questions:
+                del self._rows[question.number]
+        answers = [[replies.get(f"{i} {k}") for k in range(len(batch_seeds))] for i, batch_seeds in enumerate(seeds)]
+        if failed := [a for batch_seeds in answers for a in batch_seeds if not isinstance(a, Answer)]:
             raise DrawsFailed(f"the model did not answer a sentinel question: {failed[0]}")
-        return [[a for a in of if isinstance(a, Answer)] for of in answers]
+        return [[a for a in batch_seeds if isinstance(a, Answer)] for batch_seeds in answers]
 
-    def _request(self, asked: PendingQuestion, draw: Draw) -> DrawRequest:
-        return DrawRequest(asked.request, draw, lambda: self._rows[asked.number], (_TASK, _SPLIT, asked.number))
+    def _request(self, pending: PendingQuestion, draw: Draw) -> DrawRequest:
+        return DrawRequest(pending.request, draw, lambda: self._rows[pending.number], (_TASK, _SPLIT, pending.number))
 
     def _look(self, questions: Sequence[PendingQuestion], clean: int) -> None:
         """Cluster what has been drawn, and decide where that can be done."""
         if self._others_answer():
-            for asked in questions:
-                asked.error = DrawsFailed("the server answered as another model than the policy is about")
+            for pending in questions:
+                pending.error = DrawsFailed("the server answered as another model than the policy is about")
             return
-        for asked, clustered in zip(
-            questions, self._cluster([asked.answer_set(clean, self._noisy) for asked in questions]), strict=True
+        for pending, clustered in zip(
+            questions, self._cluster([pending.answer_set(clean, self._noisy) for pending in questions]), strict=True
         ):
-            asked.clustered = clustered
+            pending.clustered = clustered
             accepted = self._accepts(clustered)
             if accepted is not None or clean == self._n:
-                self._decide(asked, clustered, accepted)
+                self._decide(pending, clustered, accepted)
 
     def _accepts(self, clustered: AnswerSet) -> bool | None:
         """The verdict that the counts alone give, if they do."""
@@ -412,45 +412,45 @@ class Guard:
                 return early
         return predicted(agreeing(clustered), seen, self._n, policy.threshold, policy.epsilon)
 
-    def _decide(self, asked: PendingQuestion, clustered: AnswerSet, accepted: bool | None) -> None:
+    def _decide(self, pending: PendingQuestion, clustered: AnswerSet, accepted: bool | None) -> None:
         try:
-            score = self._score(clustered, asked)
+            score = self._score(clustered, pending)
         except HedgeError as error:
-            asked.error = error
+            pending.error = error
             return
-        known = score <= self.policy.threshold if accepted is None else accepted
+        accepted_now = score <= self.policy.threshold if accepted is None else accepted
         counting = self.policy.detector == COUNTING
-        reason = reason_of(self.policy, clustered, score, self._n, accepted=known, counting=counting)
+        reason = reason_of(self.policy, clustered, score, self._n, accepted=accepted_now, counting=counting)
         if (why := unanswered(clustered.baseline.text)) is not None:
-            known, reason = False, f"it is no answer ({why}): there is nothing to let through"
-        if known:
+            accepted_now, reason = False, f"it is no answer ({why}): there is nothing to let through"
+        if accepted_now:
             try:
-                self.watch.look(answer.served for answer in asked.answers.values())
+                self.watch.look(answer.served for answer in pending.answers.values())
             except HedgeError as error:
-                asked.error = error
+                pending.error = error
                 return
         if self.watch.reason is None:  # nobody asks for the answers of a server that is another one
-            self.monitor.judged(accepted=known)
-        if known and (why := self.watch.reason or self.monitor.reason) is not None:
-            known, reason = False, why
-        asked.verdict = self._verdict(asked, "accepted" if known else "rejected", reason, score)
+            self.monitor.judged(accepted=accepted_now)
+        if accepted_now and (why := self.watch.reason or self.monitor.reason) is not None:
+            accepted_now, reason = False, why
+        pending.verdict = self._verdict(pending, "accepted" if accepted_now else "rejected", reason, score)
 
-    def _score(self, clustered: AnswerSet, asked: PendingQuestion) -> float:
-        name, inside = self.policy.detector, self._inside(clustered, asked)
+    def _score(self, clustered: AnswerSet, pending: PendingQuestion) -> float:
+        name, inside = self.policy.detector, self._inside(clustered, pending)
         with self._clustering:
-            about: dict[str, Any] = {"alpha": self._scorer.alpha, "inside": lambda names: {clustered.id: inside}}
-            [scores] = score_all([clustered], self._scorer.backend, (name,), **about)
+            settings: dict[str, Any] = {"alpha": self._scorer.alpha, "inside": lambda names: {clustered.id: inside}}
+            [scores] = score_all([clustered], self._scorer.backend, (name,), **settings)
         self._check_weighting(scores)
         score = scores[name]
         if score is None:
             raise DrawsFailed(f"{name} has no score: {scores.left_out[name]}")
         return score
 
-    def _inside(self, clustered: AnswerSet, asked: PendingQuestion) -> Inside:
+    def _inside(self, clustered: AnswerSet, pending: PendingQuestion) -> Inside:
         """Arrays that a fitted detector looks at; none for others."""
         if self.policy.fitted is None or self.policy.fitted.of or not clustered.baseline.text.strip():
             return {}
-        messages = self._request(asked, asked.draws()[0]).messages()
+        messages = self._request(pending, pending.draws()[0]).messages()
         with self._asking:
             return looked_at_once(self.model, self.policy.fitted, clustered, messages)
 
@@ -461,8 +461,8 @@ class Guard:
                 f"the answers came without log-probabilities, which {self.policy.detector} had when it was calibrated"
             )
 
-    def _verdict(self, asked: PendingQuestion, state: Any, reason: str, score: float | None = None) -> GuardVerdict:
-        baseline, promise = asked.answers.get(("baseline", 0)), self.policy.promise
+    def _verdict(self, pending: PendingQuestion, state: Any, reason: str, score: float | None = None) -> GuardVerdict:
+        baseline, promise = pending.answers.get(("baseline", 0)), self.policy.promise
         return GuardVerdict(
             answer=baseline.text if baseline else None,
             state=state,
@@ -471,18 +471,18 @@ class Guard:
             confidence=promise.confidence,
             score=score,
             threshold=self.policy.threshold,
-            clusters=clusters_of(asked.clustered) if asked.clustered else (),
-            draws=len(asked.answers) - (baseline is not None),
+            clusters=clusters_of(pending.clustered) if pending.clustered else (),
+            draws=len(pending.answers) - (baseline is not None),
             all_draws=self._n + self._noisy,
-            seconds=time.monotonic() - asked.start,
+            seconds=time.monotonic() - pending.start,
             finish=baseline.finish if baseline else None,
             n_tokens=baseline.n_tokens if baseline else None,
         )
 
-    def _late(self, asked: PendingQuestion) -> GuardVerdict | HedgeError:
-        if asked.error is None and asked.verdict is None:
-            return self.undecided(asked)
-        return asked.error or _outcome(asked)
+    def _late(self, pending: PendingQuestion) -> GuardVerdict | HedgeError:
+        if pending.error is None and pending.verdict is None:
+            return self.undecided(pending)
+        return pending.error or _outcome(pending)
 
     def _cluster(self, sets: Sequence[AnswerSet]) -> list[AnswerSet]:
         with self._clustering:
@@ -491,10 +491,10 @@ class Guard:
     def _others_answer(self) -> bool:
         """Whether the server has said that another model answered."""
         facts: Mapping[str, Any] = getattr(self.model, "sampling_facts", dict)()
-        known = self.policy.calibration.get("answered_as") or ()
-        return any(name not in known for name in facts.get("other_models", ()))
+        names = self.policy.calibration.get("answered_as") or ()
+        return any(name not in names for name in facts.get("other_models", ()))
 
-    def _looks(self) -> list[int]:
+    def _interim_analyses(self) -> list[int]:
         """Numbers of clean draws after which to look."""
         policy, n = self.policy, self._n
         if policy.detector != COUNTING:
@@ -502,7 +502,7 @@ class Guard:
         if policy.epsilon:
             return list(policy.looks)
         # Acceptance needs so many that agree, and looking earlier finds nothing; rejection may be known at once.
-        first = looks(n)[0]
+        first = interim_analyses(n)[0]
         least = first if isinstance(self._scorer.backend, ExactClustering) else max(first, needed(n, policy.threshold))
         return sorted({*range(least, n, max(1, n // 5)), n})
 
@@ -512,11 +512,11 @@ def _check_within(within: float | None) -> None:
         raise ConfigError(f"within: expected a number of seconds above 0, got {within!r}")
 
 
-def _outcome(asked: PendingQuestion) -> GuardVerdict:
-    if asked.error is not None:
-        raise asked.error
-    assert asked.verdict is not None
-    return asked.verdict
+def _outcome(pending: PendingQuestion) -> GuardVerdict:
+    if pending.error is not None:
+        raise pending.error
+    assert pending.verdict is not None
+    return pending.verdict
 
 
 def _wanted(draw: Draw, clean: int, noisy: int) -> bool:

@@ -42,11 +42,11 @@ def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> RunByExp
         audit: of the run.
         seed: of the thinning.
     """
-    kept = drawn_alike(audit, seed)
-    sets = tuple(a.with_label(_label(audit.said[a.id]) if a.id in kept else None) for a in run.answer_sets)
+    ids = drawn_alike(audit, seed)
+    sets = tuple(a.with_label(_label(audit.said[a.id]) if a.id in ids else None) for a in run.answer_sets)
     documents = {**(run.settings.get("documents") or {}), "judge": f"experts: {audit.by or 'who is not said'}"}
     return RunByExperts(
-        replace(run, answer_sets=sets, settings={**run.settings, "documents": documents}), audit.n_labels, len(kept)
+        replace(run, answer_sets=sets, settings={**run.settings, "documents": documents}), audit.n_labels, len(ids)
     )
 
 
@@ -64,18 +64,18 @@ def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:
         if all(id in audit.said for id in ids):
             labelled[audit.of[ids[0]]].append(unit)
     sizes = Counter(audit.of[ids[0]] for ids in units.values())
-    there = sorted(sizes)
-    if any(not labelled[h] for h in there):
+    strata = sorted(sizes)
+    if any(not labelled[h] for h in strata):
         return frozenset()
-    share = min(_share(len(labelled[h]), sizes[h]) for h in there)
-    kept: list[str] = []
+    share = min(_share(len(labelled[h]), sizes[h]) for h in strata)
+    sampled: list[str] = []
     left = chance.random()  # systematic rounding: each stratum gets its whole number, on average its part
-    for h in there:
+    for h in strata:
         left += share * sizes[h]
         take = math.floor(left)
         left -= take
-        kept += chance.sample(sorted(labelled[h]), min(take, len(labelled[h])))
-    return frozenset(id for unit in kept for id in units[unit])
+        sampled += chance.sample(sorted(labelled[h]), min(take, len(labelled[h])))
+    return frozenset(id for unit in sampled for id in units[unit])
 
 
 def _share(labelled: int, size: int) -> float:
@@ -83,7 +83,7 @@ def _share(labelled: int, size: int) -> float:
     return 1.0 if labelled == size else (labelled - 1) / size if labelled > 1 else 1 / (2 * size)
 
 
-def _label(said: Sequence[str]) -> int | None:
-    if all(each == NO_ANSWER for each in said):
+def _label(ratings: Sequence[str]) -> int | None:
+    if all(rating == NO_ANSWER for rating in ratings):
         return None
-    return int(MEANINGS[0] in said)
+    return int(MEANINGS[0] in ratings)

@@ -17,7 +17,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError, unknown
-from hedge_tasks.guard.curtailment import looks
+from hedge_tasks.guard.curtailment import interim_analyses
 from hedge_tasks.guard.fitted import FittedState
 from hedge_tasks.guard.policy import QUANTILES, SURE, Policy, Promise, circumstances_of, differences, sure_interval
 from hedge_tasks.guard.seen import FORCED, SeenScores, check_epsilon, columns, predicts
@@ -104,8 +104,8 @@ def calibrate(
         if not 0 < value < 1:
             raise ConfigError(f"{name}: expected a number between 0 and 1, got {value:g}")
     run = run if question_type is None else of_type(run, question_type)
-    asked = [get(name).name for name in dict.fromkeys(detectors)]
-    if scorer.choice is not None and any("clusters" in get(name).needs for name in asked):
+    names = [get(name).name for name in dict.fromkeys(detectors)]
+    if scorer.choice is not None and any("clusters" in get(name).needs for name in names):
         raise ConfigError(
             f"{scorer.name}: its threshold is chosen on the run's own labels, and a policy needs a fixed one: "
             "--clustering embed --threshold 0.9, or a filter such as nli"
@@ -113,24 +113,18 @@ def calibrate(
     check_epsilon(epsilon)
     if not any(a.label is not None for a in run.answer_sets):
         raise DataError(f"{run.title}: no document has a label")
-    left_out = {name: _NO_FORCED for name in asked if get(name).needs & FORCED}
-    found = columns(run.answer_sets, scorer, [name for name in asked if name not in left_out], epsilon=epsilon)
-    left_out |= {name: _why_none(c.scores, name) for name, c in found.items() if np.isnan(c.values).all()}
-    known = {name: c for name, c in found.items() if name not in left_out}
+    left_out = {name: _NO_FORCED for name in names if get(name).needs & FORCED}
+    scores = columns(run.answer_sets, scorer, [name for name in names if name not in left_out], epsilon=epsilon)
+    left_out |= {name: _why_none(c.scores, name) for name, c in scores.items() if np.isnan(c.values).all()}
+    usable = {name: c for name, c in scores.items() if name not in left_out}
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
-    options: dict[str, Any] = {
-        "risk": risk,
-        "confidence": confidence,
-        "groups": groups,
-        "n_detectors": len(known),
-        "seed": seed,
-    }
-    tried = {name: control_risk(c.values, labels, **options) for name, c in known.items()}
+    options: dict[str, Any] = {"risk": risk, "confidence": confidence, "groups": groups, "seed": seed}
+    tried = {name: control_risk(c.values, labels, n_detectors=len(usable), **options) for name, c in usable.items()}
     held = {name: control.chosen for name, control in tried.items() if control.chosen is not None}
     if not held:
         return PolicySearch(None, tried, left_out)
     best = max(held, key=lambda name: (held[name].share, -get(name).draws(*_draws(run)), name))
-    policy = _policy(run, scorer, best, tried[best], held[best], known[best], labels, epsilon)
+    policy = _policy(run, scorer, best, tried[best], held[best], usable[best], labels, epsilon)
     if fitted and best in fitted:
         policy = policy.replaced(fitted=fitted[best])
     policy = policy.replaced(sentinels=choose(run.answer_sets, pictures or {}))
@@ -147,18 +141,22 @@ def of_type(run: Run, question_type: str) -> Run:
     """
     sets = tuple(a for a in run.answer_sets if a.question_type == question_type)
     if not sets:
-        known = sorted({a.question_type for a in run.answer_sets if a.question_type})
+        types = sorted({a.question_type for a in run.answer_sets if a.question_type})
         raise (
-            unknown("type of question", question_type, known) if known else ConfigError(f"{run.title}: none has a type")
+            unknown("type of question", question_type, types) if types else ConfigError(f"{run.title}: none has a type")
         )
     return replace(run, answer_sets=sets)
 
 
 def accepted(policy: Policy, run: Run) -> BoolArray:
     """Return which documents a policy lets through."""
-    early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
-    return np.asarray(values <= policy.threshold)
+    return np.asarray(_scores(policy, run) <= policy.threshold)
+
+
+def _scores(policy: Policy, run: Run) -> np.ndarray:
+    """Scores of a run's documents as the policy sees them, shape `(documents,)`."""
+    sets, names = run.answer_sets, [policy.detector]
+    return columns(sets, policy.scorer_of(run), names, epsilon=policy.epsilon, at=policy.looks)[policy.detector].values
 
 
 def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number:
@@ -172,8 +170,8 @@ def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number
     sets = run.answer_sets
     groups = groups_of(sets) or range(len(sets))
     labels = audit.on([a.id for a in sets]).verified(range(len(sets)), [a.label for a in sets], list(groups))
-    there, nothing = accepted.astype(np.float64), np.zeros(len(sets))
-    wrong, right = np.stack([there, there], axis=1), np.stack([nothing, there], axis=1)
+    accepts, nothing = accepted.astype(np.float64), np.zeros(len(sets))
+    wrong, right = np.stack([accepts, accepts], axis=1), np.stack([nothing, accepts], axis=1)
     return audited_sums(wrong, right, np.zeros((len(sets), 2)), ratio, labels)
 
 
@@ -187,26 +185,25 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         ConfigError: the run has another model, decoding, prompt or number of draws: the promise is not about it.
         DataError: there are no answers, or they are those of the calibration.
     """
-    if (about := policy.calibration.get("question_type")) is not None:
-        run = of_type(run, about)
-    if found := differences(policy, run):
-        raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(found)}")
+    if (question_type := policy.calibration.get("question_type")) is not None:
+        run = of_type(run, question_type)
+    if mismatches := differences(policy, run):
+        raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(mismatches)}")
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
     if policy.fitted is not None and policy.fitted.fitted_on == f"{run.task} {run.created}":
         raise DataError(
             f"{run.title}: {policy.detector} was fitted on documents of it, where the promise proves nothing"
         )
-    early: dict[str, Any] = {"epsilon": policy.epsilon, "at": policy.looks}
-    values = columns(run.answer_sets, policy.scorer_of(run), [policy.detector], **early)[policy.detector].values
+    values = _scores(policy, run)
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
     if _digest([a.id for a in run.answer_sets], values, labels) == policy.calibration.get("digest"):
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
     taken = values <= policy.threshold
     accepted = estimate_rate(taken.astype(float), groups=groups, confidence=SURE)
-    known = taken & ~np.isnan(labels)
-    of_known = [g for g, k in zip(groups, known, strict=True) if k] if groups is not None else None
-    by_judge = estimate_rate(labels[known], groups=of_known)
+    labelled = taken & ~np.isnan(labels)
+    of_known = [g for g, k in zip(groups, labelled, strict=True) if k] if groups is not None else None
+    by_judge = estimate_rate(labels[labelled], groups=of_known)
     risk = by_judge if audit is None else risk_by_experts(run, audit, taken)
     held = None if risk.value is None else risk.value <= policy.promise.risk
     refuted = risk.interval is not None and risk.interval[0] > policy.promise.risk
@@ -219,7 +216,7 @@ def _policy(
     detector: str,
     control: RiskControl,
     chosen: Candidate,
-    found: SeenScores,
+    scores: SeenScores,
     labels: np.ndarray,
     epsilon: float,
 ) -> Policy:
@@ -246,12 +243,12 @@ def _policy(
         "documents": len(run.answer_sets),
         "labelled": int((~np.isnan(labels)).sum()),
         "judge": (run.settings.get("documents") or {}).get("judge"),
-        "digest": _digest([a.id for a in run.answer_sets], found.values, labels),
-        "scores": quantiles(found.values[~np.isnan(labels)]),
-        **({"weighting": found.weighting} if found.weighting else {}),
+        "digest": _digest([a.id for a in run.answer_sets], scores.values, labels),
+        "scores": quantiles(scores.values[~np.isnan(labels)]),
+        **({"weighting": scores.weighting} if scores.weighting else {}),
         **({"answered_as": names} if (names := _answered_as(run)) else {}),
     }
-    at = looks(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
+    at = interim_analyses(len(run.answer_sets[0].clean)) if predicts(detector, epsilon) else ()
     return Policy(
         detector=detector,
         threshold=chosen.threshold,
@@ -266,9 +263,9 @@ def _policy(
 
 def quantiles(scores: np.ndarray) -> list[float | None]:
     """The smallest scores that 1 %, 2 %, ..., 100 % of the documents do not exceed; None where they have none."""
-    known = np.sort(np.where(np.isnan(scores), np.inf, scores))
-    at = np.ceil(np.arange(1, QUANTILES + 1) / QUANTILES * len(known)).astype(int) - 1
-    return [float(score) if math.isfinite(score) else None for score in known[at]]
+    ordered = np.sort(np.where(np.isnan(scores), np.inf, scores))
+    at = np.ceil(np.arange(1, QUANTILES + 1) / QUANTILES * len(ordered)).astype(int) - 1
+    return [float(score) if math.isfinite(score) else None for score in ordered[at]]
 
 
 def _answered_as(run: Run) -> list[str]:
@@ -304,6 +301,6 @@ def _digest(ids: Sequence[str], values: np.ndarray, labels: np.ndarray) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def apart(one: tuple[float, float] | None, other: tuple[float, float]) -> bool:
+def apart(first: tuple[float, float] | None, second: tuple[float, float]) -> bool:
     """Whether two intervals have nothing in common."""
-    return one is not None and (one[0] > other[1] or one[1] < other[0])
+    return first is not None and (first[0] > second[1] or first[1] < second[0])

@@ -12,8 +12,8 @@ agreeing, the agreeing ones among the n - k to come are beta-binomial,
 .. math:: X \sim \mathrm{BetaBin}(n - k,\; a + 1/2,\; k - a + 1/2),
 
 and the verdict is given where the probability of the other one is at most epsilon. No prior is right for all questions,
-so nothing is promised by that probability. Instead the whole procedure, with its epsilon and the numbers of draws at
-which it looks, is what a policy is calibrated on: `stopped_scores` makes a score of it, for which "at most t" is its
+so nothing is promised by that probability. Instead the whole procedure, with its epsilon and its interim analyses, is
+what a policy is calibrated on: `stopped_scores` makes a score of it, for which "at most t" is its
 very verdict at threshold t. The promise of the policy then holds as it is, whatever the prediction is worth.
 """
 
@@ -36,11 +36,11 @@ COUNTING = "radflag"
 
 _PRIOR = 0.5
 _FIRST_WAVE = 0.4
-"""Share of the draws that is made before the first look; what is settled then saves the rest."""
+"""Share of the draws that is made before the first interim analysis; what is settled then saves the rest."""
 
 
-def looks(n: int) -> tuple[int, ...]:
-    """Numbers of draws after which a verdict is looked for: 4, 6, 8 and 10 of 10."""
+def interim_analyses(n: int) -> tuple[int, ...]:
+    """Return the numbers of draws after which there may be a verdict: 4, 6, 8 and 10 of 10."""
     return tuple(sorted({*range(max(1, round(_FIRST_WAVE * n)), n, max(1, n // 5)), n}))
 
 
@@ -84,8 +84,8 @@ def predicted(n_agreeing: int, n_seen: int, n: int, threshold: float, epsilon: f
     Returns:
         True or False where it is as good as certain, else None. With all draws seen it is never None.
     """
-    found = int(_verdicts(n, n_seen, epsilon)[n_agreeing, needed(n, threshold)])
-    return None if found == 0 else found > 0
+    verdict = int(_verdicts(n, n_seen, epsilon)[n_agreeing, needed(n, threshold)])
+    return None if verdict == 0 else verdict > 0
 
 
 def stopped_scores(
@@ -96,21 +96,21 @@ def stopped_scores(
     There is such a score, since a looser threshold accepts no later and rejects no earlier.
 
     Args:
-        agreeing: clean answers in the baseline answer's cluster at each look, shape (documents, looks).
+        agreeing: clean answers in the baseline answer's cluster at each interim analysis, shape (documents, analyses).
         n: draws in all.
         epsilon: see `predicted`.
-        at: numbers of draws at the looks, ascending; the last one is n.
+        at: numbers of draws at the interim analyses, ascending; the last one is n.
 
     Returns:
         The scores, multiples of 1/n, shape (documents,); and by document and number of agreeing answers needed how many
         draws the verdict takes, shape (documents, n + 1).
 
     Raises:
-        ValueError: The looks do not end with n, or there is not one column a look.
+        ValueError: The analyses do not end with n, or there is not one column for each.
     """
     counts = np.asarray(agreeing, dtype=np.int64)
     if not at or at[-1] != n or counts.ndim != 2 or counts.shape[1] != len(at):
-        raise ValueError(f"expected a column for each of the looks {list(at)}, the last one at {n}")
+        raise ValueError(f"expected a column for each of the analyses {list(at)}, the last one at {n}")
     verdict = np.zeros((len(counts), n + 1), dtype=np.int8)
     draws = np.zeros_like(verdict, dtype=np.int64)
     for column, seen in enumerate(at):
@@ -127,8 +127,8 @@ def _verdicts(n: int, seen: int, epsilon: float) -> npt.NDArray[np.int8]:
     """1 accept, -1 reject, 0 neither; by agreeing answers so far (0 to seen) and those needed (0 to n + 1)."""
     from scipy.stats import betabinom
 
-    agreeing, wanted = np.arange(seen + 1)[:, None], np.arange(n + 2)[None, :]
-    missing = wanted - agreeing
+    agreeing, required = np.arange(seen + 1)[:, None], np.arange(n + 2)[None, :]
+    missing = required - agreeing
     if seen == n:
         return np.where(missing <= 0, 1, -1).astype(np.int8)
     # Both tails by themselves: one minus a small number has no digits left of it.

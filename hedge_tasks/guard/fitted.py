@@ -85,8 +85,8 @@ class FittedState(Record):
     def numbers(self) -> Arrays:
         """The arrays as they were fitted."""
         return {
-            name: np.frombuffer(base64.b64decode(of.data), dtype="<f8").reshape(of.shape)
-            for name, of in self.arrays.items()
+            name: np.frombuffer(base64.b64decode(array.data), dtype="<f8").reshape(array.shape)
+            for name, array in self.arrays.items()
         }
 
     @property
@@ -100,16 +100,16 @@ class FittedState(Record):
             fused = fused_detector(self.name, self.of, self.numbers())
             registry.admit(fused)
             return fused
-        one, arrays = fitted(self.detector), self.numbers()
+        detector, arrays = fitted(self.detector), self.numbers()
 
         def score(evidence: Evidence) -> float:
-            array = np.asarray(evidence.inside[one.array], dtype=np.float32)[None]
-            return float(one.score(arrays, at_place(one, array))[0])
+            array = np.asarray(evidence.inside[detector.array], dtype=np.float32)[None]
+            return float(detector.score(arrays, at_place(detector, array))[0])
 
-        needs = frozenset({_NEEDS[one.array]})
-        detector = Detector(self.name, f"{one.title}, fitted", score, needs, no_draws, source=one.source)
-        registry.admit(detector)
-        return detector
+        needs = frozenset({_NEEDS[detector.array]})
+        admitted = Detector(self.name, f"{detector.title}, fitted", score, needs, no_draws, source=detector.source)
+        registry.admit(admitted)
+        return admitted
 
 
 @dataclass(frozen=True)
@@ -149,55 +149,55 @@ def fit_apart(
     if fit_on is not None:
         if fit_on.model != run.model:
             raise ConfigError(f"--fit-on: {fit_on.model!r} is not {run.model!r}")
-        here, there = ({a.group if a.group is not None else a.id for a in of.answer_sets} for of in (run, fit_on))
-        if fit_on.task == run.task and here & there:
+        groups, fit_groups = ({a.group if a.group is not None else a.id for a in r.answer_sets} for r in (run, fit_on))
+        if fit_on.task == run.task and groups & fit_groups:
             raise ConfigError("--fit-on: images of RUN are in it, on which the promise would prove nothing")
         to_fit, left = fit_on, run
     else:
         units = [a.group if a.group is not None else f"\0{a.id}" for a in run.answer_sets]
         names = sorted(set(units))
-        drawn = set(random.Random(seed).sample(names, len(names) // 2))
+        fitting = set(random.Random(seed).sample(names, len(names) // 2))
         to_fit, left = (
             replace(
-                run, answer_sets=tuple(a for a, u in zip(run.answer_sets, units, strict=True) if (u in drawn) is here)
+                run, answer_sets=tuple(a for a, u in zip(run.answer_sets, units, strict=True) if (u in fitting) is side)
             )
-            for here in (True, False)
+            for side in (True, False)
         )
     named = tuple(dict.fromkeys([SEMANTIC_ENTROPY, *(name for members in fused for name in members)]))
     scores = replace(scorer, detectors=named).score(to_fit.answer_sets)
-    about, states = f"{to_fit.task} {to_fit.created}", list[FittedState]()
+    fitted_on, states = f"{to_fit.task} {to_fit.created}", list[FittedState]()
     if detectors:
         data = ProbeData.of(to_fit.answer_sets, scores, inside_source(to_fit)(LOOKED_AT))
-    for one in detectors:
-        arrays = one.fit(data.at(one), data.targets(one), data.group_numbers)
-        states.append(_state(one.name, arrays, len(data.labels), about))
+    for detector in detectors:
+        arrays = detector.fit(data.at(detector), data.targets(detector), data.group_numbers)
+        states.append(_state(detector.name, arrays, len(data.labels), fitted_on))
     n_labels = sum(s.label is not None for s in scores)
-    states += [_state(FUSED, fit_fused(members, scores), n_labels, about, members) for members in fused]
+    states += [_state(FUSED, fit_fused(members, scores), n_labels, fitted_on, members) for members in fused]
     for state in states:
         state.admit()
     return FittedApart({state.name: state for state in states}, left)
 
 
-def _state(name: str, arrays: Arrays, documents: int, fitted_on: str, of: Sequence[str] = ()) -> FittedState:
-    kept = {key: np.ascontiguousarray(array, dtype="<f8") for key, array in arrays.items()}
-    about = {
+def _state(name: str, arrays: Arrays, documents: int, fitted_on: str, members: Sequence[str] = ()) -> FittedState:
+    stored = {key: np.ascontiguousarray(array, dtype="<f8") for key, array in arrays.items()}
+    record = {
         key: {"shape": list(array.shape), "data": base64.b64encode(array.tobytes()).decode()}
-        for key, array in kept.items()
+        for key, array in stored.items()
     }
     rest = {
         "detector": name,
-        "sha256": _digest(arrays, of),
+        "sha256": _digest(arrays, members),
         "documents": documents,
         "fitted_on": fitted_on,
-        "of": list(of),
+        "of": list(members),
     }
-    return FittedState.read({**rest, "arrays": about}, "a fitted state")
+    return FittedState.read({**rest, "arrays": record}, "a fitted state")
 
 
-def _digest(arrays: Arrays, of: Sequence[str]) -> str:
+def _digest(arrays: Arrays, members: Sequence[str]) -> str:
     """SHA-256 of a state: of its arrays, and the detectors that are fused."""
     plain = digest(arrays)
-    return hashlib.sha256(f"{plain} {'+'.join(of)}".encode()).hexdigest() if of else plain
+    return hashlib.sha256(f"{plain} {'+'.join(members)}".encode()).hexdigest() if members else plain
 
 
 def looked_at_once(model: object, state: FittedState, answers: AnswerSet, messages: list[dict[str, object]]) -> Inside:
@@ -207,8 +207,8 @@ def looked_at_once(model: object, state: FittedState, answers: AnswerSet, messag
         DataError: the model tells none.
     """
     part = frozenset({fitted(state.detector).part})
-    [told] = model.inside([messages], [answers.baseline.text], part)  # type: ignore[attr-defined]
-    if isinstance(told, str):
-        raise DataError(f"{state.name} has no score: {told}")
-    found: Inside = told
+    [inside] = model.inside([messages], [answers.baseline.text], part)  # type: ignore[attr-defined]
+    if isinstance(inside, str):
+        raise DataError(f"{state.name} has no score: {inside}")
+    found: Inside = inside
     return found

@@ -29,10 +29,10 @@ def members_of(name: str) -> tuple[str, ...]:
     kind, colon, listed = name.partition(":")
     if kind.strip() != FUSED or not colon:
         return ()
-    members = tuple(dict.fromkeys(registry.get(one.strip()).name for one in listed.split("+") if one.strip()))
+    members = tuple(dict.fromkeys(registry.get(member.strip()).name for member in listed.split("+") if member.strip()))
     if len(members) < 2:
         raise ConfigError(f"{name}: name two detectors or more, such as fused:se+msp")
-    if inner := [one for one in members if registry.get(one).parts or registry.get(one).level != "answer"]:
+    if inner := [member for member in members if registry.get(member).parts or registry.get(member).level != "answer"]:
         raise ConfigError(f"{name}: {inner[0]!r} cannot be fused; detectors of answers and their draws can")
     return members
 
@@ -52,11 +52,11 @@ def fit_fused(members: Sequence[str], scores: Sequence[Scores]) -> Arrays:
     """
     from sklearn.linear_model import LogisticRegression
 
-    known = [s for s in scores if s.label is not None and all(s.get(name) is not None for name in members)]
-    labels = np.array([s.label for s in known], dtype=np.int64)
+    labelled = [s for s in scores if s.label is not None and all(s.get(name) is not None for name in members)]
+    labels = np.array([s.label for s in labelled], dtype=np.int64)
     if min(np.bincount(labels, minlength=2)) < 2:
-        raise DataError(f"{FUSED}: {len(known)} labelled documents with every score, and fewer than two of a class")
-    table = np.array([[_finite(s[name]) for name in members] for s in known])
+        raise DataError(f"{FUSED}: {len(labelled)} labelled documents with every score, and fewer than two of a class")
+    table = np.array([[_finite(s[name]) for name in members] for s in labelled])
     mean, scale = table.mean(axis=0), table.std(axis=0)
     scale[scale == 0] = 1.0
     fitted = LogisticRegression(max_iter=1000).fit((table - mean) / scale, labels)
@@ -69,18 +69,18 @@ def fused_detector(name: str, members: Sequence[str], arrays: Arrays) -> Detecto
     Raises:
         ConfigError: a member is unknown here.
     """
-    of = [registry.get(one) for one in members]
+    detectors = [registry.get(detector) for detector in members]
 
     def score(evidence: Evidence) -> float | None:
-        found = [one.score(evidence) for one in of]
-        if any(value is None for value in found):
+        member_scores = [detector.score(evidence) for detector in detectors]
+        if any(value is None for value in member_scores):
             return None
-        values = np.array([_finite(value) for value in found])
+        values = np.array([_finite(value) for value in member_scores])
         z = (values - arrays["mean"]) / arrays["scale"]
         return float(z @ arrays["weights"] + arrays["intercept"][0])
 
-    needs = frozenset[str]().union(*(one.needs for one in of))
-    return Detector(name, " + ".join(one.label for one in of), score, needs, _dearest([one.draws for one in of]))
+    needs = frozenset[str]().union(*(d.needs for d in detectors))
+    return Detector(name, " + ".join(d.label for d in detectors), score, needs, _dearest([d.draws for d in detectors]))
 
 
 def _dearest(prices: Sequence[Callable[[int, int], int]]) -> Callable[[int, int], int]:

@@ -40,5 +40,5 @@ def note_attempt(out: Path, attempt: dict[str, Any]) -> list[dict[str, Any]]:
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     attempts = [*read_attempts(out), {"time": now, **attempt}][-MOST:]
-    write_whole(ledger_of(out), "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in attempts))
+    write_whole(ledger_of(out), "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in attempts))
     return attempts

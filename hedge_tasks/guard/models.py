@@ -50,20 +50,20 @@ def adapter_for(policy: Policy, model: str = SERVER, model_args: str = "", *, en
 
 def served_name(policy: Policy) -> str:
     """The name of the policy's model without adapter and arguments."""
-    shown = str(policy.circumstances.get("model"))
-    found = _SHOWN.fullmatch(shown)
-    return found["model"] if found else shown
+    model = str(policy.circumstances.get("model"))
+    match = _SHOWN.fullmatch(model)
+    return match["model"] if match else model
 
 
 def _server_args(policy: Policy, model_args: str, endpoint: str | None) -> str:
-    given = dict(part.strip().partition("=")[::2] for part in model_args.split(",") if part.strip())
+    arguments = dict(part.strip().partition("=")[::2] for part in model_args.split(",") if part.strip())
     if endpoint is not None:
-        if "base_url" in given:
+        if "base_url" in arguments:
             raise ConfigError("base_url: the address of the server is given twice")
-        given["base_url"] = endpoint
-    shown = _SHOWN.fullmatch(str(policy.circumstances.get("model")))
-    if shown and shown["adapter"] == SERVER:
+        arguments["base_url"] = endpoint
+    match = _SHOWN.fullmatch(str(policy.circumstances.get("model")))
+    if match and match["adapter"] == SERVER:
         # What else the policy's model was asked with shapes its answers, too.
-        recorded = dict(part.strip().partition("=")[::2] for part in shown["rest"].split(",") if part.strip())
-        given = {"model": shown["model"], **recorded, **given}
-    return ",".join(f"{key}={value}" for key, value in {**_DEFAULTS, **given}.items())
+        recorded = dict(part.strip().partition("=")[::2] for part in match["rest"].split(",") if part.strip())
+        arguments = {"model": match["model"], **recorded, **arguments}
+    return ",".join(f"{key}={value}" for key, value in {**_DEFAULTS, **arguments}.items())

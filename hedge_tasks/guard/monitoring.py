@@ -69,8 +69,8 @@ class Monitor:
         """Take what somebody found who looked at an accepted answer that was picked at random."""
         with self._lock:
             alarm = self._risk.add(float(hallucinated)) >= 1 / LEVEL
-            told, self._broken = self._broken, self._broken or alarm
-        if alarm and not told:
+            already_broken, self._broken = self._broken, self._broken or alarm
+        if alarm and not already_broken:
             logger.error("{} of {} audited answers were hallucinated: the promise is refuted", *reversed(self.audits))
 
     def judged(self, *, accepted: bool) -> None:
@@ -78,8 +78,8 @@ class Monitor:
         with self._lock:
             # Two tests share the level.
             won = max(self._more.add(float(accepted)), self._fewer.add(float(not accepted)))
-            told, self._shifted = self._shifted, self._shifted or won >= 2 / LEVEL
-        if self._shifted and not told:
+            already_shifted, self._shifted = self._shifted, self._shifted or won >= 2 / LEVEL
+        if self._shifted and not already_shifted:
             low, high = self.promise.accepted_interval
             logger.warning(
                 "{} of {} answers were accepted, {} to {} in calibration: the questions may be others than the policy "

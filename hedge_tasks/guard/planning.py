@@ -59,13 +59,13 @@ def plan(
         DataError: the pilot has fewer than 20 labels.
     """
     labels, groups = labels_of(run.answer_sets), groups_of(run.answer_sets)
-    known = np.flatnonzero(~np.isnan(labels))
-    if len(known) < _FEWEST:
-        raise DataError(f"{run.title}: {len(known)} documents have labels; a plan needs a pilot of {_FEWEST} or more")
+    labelled = np.flatnonzero(~np.isnan(labels))
+    if len(labelled) < _FEWEST:
+        raise DataError(f"{run.title}: {len(labelled)} documents have labels; a plan needs a pilot of {_FEWEST}")
     name = get(detector).name
     values = columns(run.answer_sets, scorer, [name])[name].values
     places: dict[object, list[int]] = {}
-    for i in known:
+    for i in labelled:
         places.setdefault(i if groups is None else groups[i], []).append(int(i))
     members = list(places.values())
     chance = np.random.default_rng(seed)
@@ -79,8 +79,8 @@ def _drawn(members: Sequence[Sequence[int]], size: int, chance: np.random.Genera
     """(document, number of its group) of as many documents as there would be labels."""
     mean = sum(map(len, members)) / len(members)
     picked = chance.integers(len(members), size=math.ceil(size / mean * 1.5) + 5)
-    found = [(document, number) for number, place in enumerate(picked) for document in members[place]]
-    return found[:size]
+    pairs = [(document, number) for number, place in enumerate(picked) for document in members[place]]
+    return pairs[:size]
 
 
 def _hope(

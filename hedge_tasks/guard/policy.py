@@ -105,21 +105,21 @@ def _no_groups(p: Promise) -> str | None:
 def _no_shares(p: Promise) -> str | None:
     if not math.isclose(p.accepted, p.n_accepted / p.n, rel_tol=_SAME):
         return f"accepted: {p.accepted:g} is not {p.n_accepted} of {p.n}"
-    found = sure_interval(p.accepted, p.n_groups or p.n)
-    if not np.allclose(found, p.accepted_interval, rtol=_SAME, atol=_SAME):
+    interval = sure_interval(p.accepted, p.n_groups or p.n)
+    if not np.allclose(interval, p.accepted_interval, rtol=_SAME, atol=_SAME):
         return "accepted_interval: it does not follow from the counts"
     return None
 
 
 def _no_proof(p: Promise) -> str | None:
     if p.n_groups is None:
-        found = binomial_p_value(p.n_accepted, p.n_wrong, p.risk)
+        p_value = binomial_p_value(p.n_accepted, p.n_wrong, p.risk)
     elif 0 < p.level < 1:
-        found = grouped_p_value(p.bets, largest=p.largest, risk=p.risk, level=p.level)
+        p_value = grouped_p_value(p.bets, largest=p.largest, risk=p.risk, level=p.level)
     else:
         return f"level: expected a number between 0 and 1, got {p.level:g}"
-    if not math.isclose(found, p.p_value, rel_tol=_SAME, abs_tol=1e-300):
-        return f"p_value: from the counts follows {found:.4g}, not {p.p_value:.4g}"
+    if not math.isclose(p_value, p.p_value, rel_tol=_SAME, abs_tol=1e-300):
+        return f"p_value: from the counts follows {p_value:.4g}, not {p.p_value:.4g}"
     if p.level > (1 - p.confidence) / p.n_detectors * (1 + _SAME):
         return f"level: {p.level:g} is more than {p.n_detectors} detectors may have at this confidence"
     if p.p_value > p.level:
@@ -154,7 +154,7 @@ class Policy(Record):
             `weighting` where the score depends on log-probabilities ("logprob" or "uniform"), `answered_as` where the
             server said which model it was.
         epsilon: of the predicted end of the draws; 0 for none. See `hedge_tasks.guard.curtailment`.
-        looks: numbers of draws at which that is looked for; none without an epsilon.
+        looks: numbers of draws at the interim analyses; none without an epsilon.
         sentinels: questions with the calibrated answers, by which the server is checked; none where nothing is watched.
         fitted: state of a fitted detector, which `detector` is then called after.
     """
@@ -193,8 +193,8 @@ class Policy(Record):
 
 
 def _no_fitted(p: Policy) -> str | None:
-    same = p.fitted is None or p.fitted.name == p.detector
-    return None if same else f"fitted: it is the state of {p.fitted and p.fitted.name}, not of {p.detector}"
+    matches = p.fitted is None or p.fitted.name == p.detector
+    return None if matches else f"fitted: it is the state of {p.fitted and p.fitted.name}, not of {p.detector}"
 
 
 def _no_looks(p: Policy) -> str | None:
@@ -227,19 +227,19 @@ def _no_circumstances(p: Policy) -> str | None:
 
 
 def _no_calibration(p: Policy) -> str | None:
-    about = p.calibration
-    counts = [about.get(name, p.promise.n) for name in ("labelled", "documents")]
+    calibration = p.calibration
+    counts = [calibration.get(name, p.promise.n) for name in ("labelled", "documents")]
     if any(isinstance(c, bool) or not isinstance(c, int) for c in counts) or not p.promise.n <= counts[0] <= counts[1]:
         return f"calibration: {p.promise.n} tested, {counts[0]} labelled, {counts[1]} documents in all cannot be"
-    if about.get("weighting") not in (None, "logprob", "uniform"):
-        return f"calibration.weighting: expected logprob or uniform, got {outside.shown(about['weighting'])}"
-    names = about.get("answered_as", [])
+    if calibration.get("weighting") not in (None, "logprob", "uniform"):
+        return f"calibration.weighting: expected logprob or uniform, got {outside.shown(calibration['weighting'])}"
+    names = calibration.get("answered_as", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "calibration.answered_as: expected a list of names"
-    if not isinstance(about.get("question_type", ""), str):
+    if not isinstance(calibration.get("question_type", ""), str):
         return "calibration.question_type: expected a text"
-    attempts = about.get("attempts", [])
-    if not isinstance(attempts, list) or not all(isinstance(one, dict) for one in attempts):
+    attempts = calibration.get("attempts", [])
+    if not isinstance(attempts, list) or not all(isinstance(attempt, dict) for attempt in attempts):
         return "calibration.attempts: expected a list of objects"
     return _no_scores(p)
 
@@ -248,11 +248,11 @@ def _no_scores(p: Policy) -> str | None:
     scores = p.calibration.get("scores")
     if not isinstance(scores, list) or len(scores) != QUANTILES or not all(_is_score(score) for score in scores):
         return f"calibration.scores: expected {QUANTILES} scores, or null where there is none"
-    known = [score for score in scores if score is not None]
-    if known != sorted(known) or known != scores[: len(known)]:
+    finite = [score for score in scores if score is not None]
+    if finite != sorted(finite) or finite != scores[: len(finite)]:
         return "calibration.scores: expected growing numbers"
     # The tested documents are nearly all of them.
-    share, (low, high) = sum(score <= p.threshold for score in known) / QUANTILES, p.promise.accepted_interval
+    share, (low, high) = sum(score <= p.threshold for score in finite) / QUANTILES, p.promise.accepted_interval
     if not low - 1 / QUANTILES <= share <= high + 1 / QUANTILES:
         then = PERCENT(p.promise.accepted)
         return f"threshold: {p.threshold:g} accepts {PERCENT(share)} of the calibration's scores, not {then}"
@@ -330,11 +330,11 @@ def digest_of(content: Mapping[str, Any]) -> str:
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, inner in value.items():
         name = f"{prefix}{key}"
         if isinstance(inner, Mapping):
-            found |= _flat(inner, f"{name}.")
+            flat |= _flat(inner, f"{name}.")
         else:
-            found[name] = list(inner) if isinstance(inner, tuple) else inner
-    return found
+            flat[name] = list(inner) if isinstance(inner, tuple) else inner
+    return flat

@@ -18,7 +18,7 @@ from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.errors import ConfigError
-from hedge_tasks.guard.curtailment import COUNTING, looks, stopped_scores
+from hedge_tasks.guard.curtailment import COUNTING, interim_analyses, stopped_scores
 from hedge_tasks.replies.declining import unanswered
 
 FORCED = frozenset({"forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"})
@@ -73,7 +73,7 @@ def columns(
         scorer: clusters.
         detectors: names.
         epsilon: of the predicted end, for the detector that counts; see `hedge_tasks.guard.curtailment`.
-        at: numbers of draws at which that is looked for; by default those of `curtailment.looks`.
+        at: numbers of draws of the interim analyses; by default `curtailment.interim_analyses`.
 
     Returns:
         By detector, in the order asked.
@@ -81,7 +81,7 @@ def columns(
     Raises:
         ConfigError: documents have different numbers of draws, and an end is to be predicted.
     """
-    found: dict[str, SeenScores] = {}
+    by_name: dict[str, SeenScores] = {}
     without = np.array([unanswered(a.baseline.text) is not None for a in answers], dtype=bool)
     for paid in dict.fromkeys(map(pays_for, detectors)):
         names = [name for name in detectors if pays_for(name) == paid]
@@ -94,10 +94,11 @@ def columns(
             values = np.array([math.nan if s[name] is None else s[name] for s in scores], dtype=np.float64)
             if predicts(name, epsilon):
                 n = _number_of_draws(seen)
-                values = stopped_scores(agreeing_at(seen, scorer, at or looks(n)), n, epsilon, at or looks(n))[0]
+                analyses = at or interim_analyses(n)
+                values = stopped_scores(agreeing_at(seen, scorer, analyses), n, epsilon, analyses)[0]
             values[without] = math.nan
-            found[name] = SeenScores(values, scores, _weighting(scores, bare, name))
-    return {name: found[name] for name in detectors}
+            by_name[name] = SeenScores(values, scores, _weighting(scores, bare, name))
+    return {name: by_name[name] for name in detectors}
 
 
 def predicts(detector: str, epsilon: float) -> bool:
@@ -112,7 +113,7 @@ def agreeing(clustered: AnswerSet) -> int:
 
 
 def agreeing_at(answers: Sequence[AnswerSet], scorer: Scorer, at: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Clean answers in the baseline answer's cluster after so many draws, shape (documents, looks).
+    """Clean answers in the baseline answer's cluster after so many draws, shape (documents, analyses).
 
     The first answers are clustered by themselves each time: with the later ones they might be one cluster.
     """
@@ -146,5 +147,5 @@ def _weighting(scores: Sequence[Scores], bare: Sequence[Scores], detector: str) 
 
 
 def _without_logprobs(answers: AnswerSet) -> AnswerSet:
-    clean, noisy = (tuple(replace(a, mean_logprob=None) for a in of) for of in (answers.clean, answers.noisy))
+    clean, noisy = (tuple(replace(a, mean_logprob=None) for a in s) for s in (answers.clean, answers.noisy))
     return replace(answers, baseline=replace(answers.baseline, mean_logprob=None), clean=clean, noisy=noisy)

@@ -94,24 +94,24 @@ def choose(answers: Sequence[AnswerSet], pictures: Mapping[str, Sequence[bytes]]
         pictures: the files of documents' pictures by id, none for a question without; documents that are not there are
             not chosen.
     """
-    found: list[tuple[float, float, Sentinel]] = []
+    ranked: list[tuple[float, float, Sentinel]] = []
     seen: set[object] = set()
-    for one in answers:
-        files = pictures.get(one.id)
-        by = one.noisy if len(one.noisy) >= _FEWEST else one.clean[: len(one.clean) // 2]
-        kept = one.clean if len(one.noisy) >= _FEWEST else one.clean[len(one.clean) // 2 :]
-        group = one.group if one.group is not None else one.id
-        if one.question is None or files is None or sum(map(len, files)) > LARGEST_PICTURES or group in seen:
+    for answer_set in answers:
+        files = pictures.get(answer_set.id)
+        by = answer_set.noisy if len(answer_set.noisy) >= _FEWEST else answer_set.clean[: len(answer_set.clean) // 2]
+        clean = answer_set.clean if len(answer_set.noisy) >= _FEWEST else answer_set.clean[len(answer_set.clean) // 2 :]
+        group = answer_set.group if answer_set.group is not None else answer_set.id
+        if answer_set.question is None or files is None or sum(map(len, files)) > LARGEST_PICTURES or group in seen:
             continue
-        if min(len(by), len(kept)) < _FEWEST:
+        if min(len(by), len(clean)) < _FEWEST:
             continue
         seen.add(group)
         share = max(counts_of(by).values()) / len(by)
         texts = tuple(base64.b64encode(file).decode("ascii") for file in files)
-        sentinel = Sentinel(question=one.question, pictures=texts, answers=dict(counts_of(kept)))
+        sentinel = Sentinel(question=answer_set.question, pictures=texts, answers=dict(counts_of(clean)))
         # Of answers that never come twice another server would not be told by what it says.
-        found.append((abs(share - _BEST_SHARE), _log_passes(share, len(kept)), sentinel))
-    best = sorted(found, key=lambda f: f[0])[:MOST]
+        ranked.append((abs(share - _BEST_SHARE), _log_passes(share, len(clean)), sentinel))
+    best = sorted(ranked, key=lambda f: f[0])[:MOST]
     return tuple(f[2] for f in best) if sum(f[1] for f in best) <= math.log(_SURELY_TOLD) else ()
 
 
@@ -121,8 +121,8 @@ _BEST_SHARE = 0.45
 
 def _log_passes(share: float, n: int) -> float:
     """Log of the chance that all fresh draws are one answer which so much of n calibrated draws had."""
-    same = round(share * n)
-    return math.log(math.comb(same + DRAWS, DRAWS)) - math.log(math.comb(n + DRAWS, DRAWS))
+    n_equal = round(share * n)
+    return math.log(math.comb(n_equal + DRAWS, DRAWS)) - math.log(math.comb(n + DRAWS, DRAWS))
 
 
 def counts_of(answers: Iterable[Answer]) -> Counter[str]:
@@ -141,8 +141,8 @@ def p_value(pairs: Sequence[tuple[Mapping[str, int], Mapping[str, int]]], seed: 
     tables = [_table(*pair) for pair in pairs if sum(pair[0].values()) and sum(pair[1].values())]
     if not tables:
         return 1.0
-    found = _permuted(tables, _FIRST, chance)
-    return _permuted(tables, _THOROUGH, chance) if found <= _SUSPICIOUS else found
+    p = _permuted(tables, _FIRST, chance)
+    return _permuted(tables, _THOROUGH, chance) if p <= _SUSPICIOUS else p
 
 
 _Table = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -155,13 +155,13 @@ def _table(calibrated: Mapping[str, int], fresh: Mapping[str, int]) -> _Table:
 
 
 def _permuted(tables: Sequence[_Table], times: int, chance: np.random.Generator) -> float:
-    equal, known = np.zeros(times + 1), np.zeros(times + 1)
+    equal, calibrated = np.zeros(times + 1), np.zeros(times + 1)
     for now, both in tables:
-        drawn = np.vstack([now, chance.multivariate_hypergeometric(both, int(now.sum()), times, method="marginals")])
-        equal += (drawn * (drawn - 1)).sum(axis=1)
-        known += (drawn * (both - drawn)).sum(axis=1)
-    frozen, other = (equal >= equal[0]).mean(), (known <= known[0]).mean()
-    return float(min(1.0, 2 * min(frozen, other)))
+        draws = np.vstack([now, chance.multivariate_hypergeometric(both, int(now.sum()), times, method="marginals")])
+        equal += (draws * (draws - 1)).sum(axis=1)
+        calibrated += (draws * (both - draws)).sum(axis=1)
+    frozen, unlike = (equal >= equal[0]).mean(), (calibrated <= calibrated[0]).mean()
+    return float(min(1.0, 2 * min(frozen, unlike)))
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class ServerWatch:
         if not self.sentinels:
             return
         with self._lock:
-            new = {one for one in served if one is not None} - self._known
+            new = {name for name in served if name is not None} - self._known
             if time.monotonic() >= self._next or (new and self.last is not None):
                 self._check(new)
 
@@ -244,11 +244,11 @@ class ServerWatch:
         before, self.last = self.last, None
         seeds = [[secrets.randbits(62) for _ in range(DRAWS)] for _ in self.sentinels]
         answers = self._ask(self.sentinels, seeds)
-        pairs = [(s.answers, counts_of(of)) for s, of in zip(self.sentinels, answers, strict=True)]
+        pairs = [(s.answers, counts_of(replies)) for s, replies in zip(self.sentinels, answers, strict=True)]
         p = p_value(pairs)
         self.last, self.checks = ServerCheck(p, p > LEVEL, sum(map(len, answers))), self.checks + 1
         if self.last.passed:
-            self._known |= new | {a.served for of in answers for a in of if a.served is not None}
+            self._known |= new | {a.served for replies in answers for a in replies if a.served is not None}
         elif before is None or before.passed:
             logger.error("nothing is accepted: {}", self.reason)
         self._next = time.monotonic() + (self._every_s if self.last.passed else min(_AGAIN_AFTER_S, self._every_s))

@@ -31,10 +31,10 @@ def check_trust(clustering: Mapping[str, Any], noise: Any, where: str) -> None:
     Raises:
         Untrusted: names what would be loaded, and how to load it nevertheless.
     """
-    if found := list(dict.fromkeys(_foreign(clustering, noise))):
+    if foreign := list(dict.fromkeys(_foreign(clustering, noise))):
         raise Untrusted(
-            f"{where}: under this policy {', '.join(found)} would be loaded, which no installed task uses; if you know "
-            "where the policy comes from, --trust-policy loads it"
+            f"{where}: under this policy {', '.join(foreign)} would be loaded, which no installed task uses; "
+            "if you know where the policy comes from, --trust-policy loads it"
         )
 
 

@@ -99,10 +99,10 @@ def reason_of(policy: Policy, clustered: AnswerSet, score: float, n: int, *, acc
         n: clean draws in all.
         counting: whether the policy's detector counts draws that agree.
     """
-    seen, same = len(clustered.clean), agreeing(clustered)
+    seen, n_agreeing = len(clustered.clean), agreeing(clustered)
     if counting:
         allowed = max(n - needed(n, policy.threshold), 0)
-        text = f"{seen - same} of {seen} draws say something else than the answer; {allowed} of {n} may"
+        text = f"{seen - n_agreeing} of {seen} draws say something else than the answer; {allowed} of {n} may"
     else:
         text = f"{policy.detector} is {score:.4g}, {'at most' if accepted else 'above'} {policy.threshold:.4g}"
     if seen < n and counting:

@@ -204,10 +204,11 @@ def suite_titles(contents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, 
 
 
 def auroc_measures(entries: Sequence[Entry]) -> list[BoardNumber]:
-    """Return a measure for each detector and clustering, those of most entries first, then the paper's detectors."""
+    """Return a measure for each detector and clustering, those of most ranked entries first."""
     having = Counter(key for entry in entries for key in entry.columns.scores)
+    ranked = Counter(key for entry in entries if entry.findings.ranked for key in entry.columns.scores)
     paper = {name: i for i, name in enumerate(SCORE_NAMES)}
-    order = sorted(having, key=lambda key: (-having[key], paper.get(key[1], len(paper))))
+    order = sorted(having, key=lambda key: (-ranked[key], -having[key], paper.get(key[1], len(paper))))
     return [
         BoardNumber("auroc", f"{detector_title(entries, *key)} · {clean(key[0], 60)}", True, key[1], key[0], (0.5, 1.0))
         for key in order

@@ -23,6 +23,9 @@ from hedge_tasks.statistics import UndefinedStatistic, auroc
 PRICES = ("equal", "all")
 """At one price (every detector gets as many of the first answers as the clean ones cost), and with all answers."""
 
+MOST_JACKKNIFED = 64
+"""Clean answers a question, above which draws are not left out one by one: the time grows with their square."""
+
 _MOST_HAVE = 0.5
 
 
@@ -106,7 +109,7 @@ def _scored(
     whole = _aurocs(answer_sets, range(clean), range(noisy), detectors, alpha)
     drawing = [name for name in whole if get(name).draws(*size)]
     # Draws of one place are independent of those of another; without as many noisy as clean ones there are no pairs.
-    places = range(clean) if clean > 1 and noisy in (0, clean) and drawing else range(0)
+    places = range(clean) if 1 < clean <= MOST_JACKKNIFED and noisy in (0, clean) and drawing else range(0)
     left_in = [[i for i in range(clean) if i != place] for place in places]
     without = [_aurocs(answer_sets, some, some if noisy else [], drawing, alpha) for some in left_in]
     results = {}

@@ -39,6 +39,10 @@ _TELLING = 3
 _FEWEST_SHARED = 5
 """Documents with telling answers that two entries have to have for one to be called the other's copy."""
 
+_KINDS_OF_MARKS = {"w:": 1, "n:": _FEWEST_SHARED, "t:": _FEWEST_SHARED, "s:": 20}
+"""Marks of answers, and how many of a kind have to be there: all of them; log-probabilities of a document in any order,
+which are other ones with another seed; its texts; and its texts in any order, where a few may be equal by chance."""
+
 _FEWEST_LOGPROBS = 20
 _SAME_MODEL = 0.2
 """Share of an entry's log-probabilities, to three decimals, that another one has of the same questions, from which on
@@ -154,14 +158,17 @@ def _without_copies(folder: Path, entries: Iterable[Entry], refused: dict[Path, 
     """
     originals: list[Entry] = []
     for entry in entries:
-        if (twin := _twin(entry, originals)) is None:
+        # A few documents that were merged first, and are not ranked, displace no entry that is.
+        earlier = [first for first in originals if first.findings.ranked or not entry.findings.ranked]
+        same_file = [first for first in originals if first.content["digest"] == entry.content["digest"]]
+        if (twin := (same_file[0], "") if same_file else _twin(entry, earlier)) is None:
             originals.append(entry)
             continue
         first, extent = twin
         owner = "" if first.signed is None else f", which was {first.signed.in_words}"
         if first.signed is None and entry.signed is not None:
             owner = f", which came first and is not signed; this one was {entry.signed.in_words}"
-        if first.content["digest"] == entry.content["digest"]:
+        if same_file:
             refused[folder / entry.file] = f"the same file as {first.file}"
         elif _model_key(first.model) == _model_key(entry.model):
             reason = f"the same answers as {first.file}{extent}: a replication, of which the first one stands{owner}"
@@ -210,10 +217,10 @@ def _read_entry(file: Path, signers: Path | None, **options: Any) -> Entry:
 
 
 def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """A digest of each document's answers that survives another name, other cluster ids and noise in the last digits.
+    """Digests of each document's answers that survive another name, another order and noise in the last digits.
 
-    Of log-probabilities and what is clustered with what, and of texts where they are there and not nearly all the same:
-    two models may well say "yes" eleven times.
+    Of log-probabilities, and of texts where they are there and not nearly all the same: two models may well say "yes"
+    eleven times.
     """
     whole = sorted(
         [d["id"], d["label"], d["logprobs"], d.get("texts", {}).get("answers")] for d in content["documents"]
@@ -222,11 +229,13 @@ def _answer_digests(content: Mapping[str, Any]) -> tuple[str, ...]:
     for d in content["documents"]:
         logprobs = [round(value, 3) for value in d["logprobs"] if isinstance(value, (int, float))]
         if len(set(logprobs)) >= _TELLING:
-            clusters = {name: _partition(clustering["clusters"]) for name, clustering in d["clusterings"].items()}
-            marks.append(f"n:{sha256_of([d['id'], logprobs, clusters])[7:23]}")
+            # Noisy pictures are others with another seed. Without any, few clean draws may be equal by chance.
+            noisy = len(d["logprobs"]) > 1 + d["n_clean"]
+            marks.append(f"n:{sha256_of([d['id'], sorted(logprobs) if noisy else logprobs])[7:23]}")
         texts = [" ".join(text.casefold().split()) for text in (d.get("texts") or {}).get("answers") or ()]
         if len(set(texts)) >= _TELLING:
             marks.append(f"t:{sha256_of([d['id'], texts])[7:23]}")
+            marks.append(f"s:{sha256_of([d['id'], sorted(texts)])[7:23]}")
     return tuple(sorted({*marks, *_fingerprint(content)}))
 
 
@@ -249,18 +258,12 @@ def _fingerprint(content: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"p:{key}:{round(value, 4)}" for key, value in by_text.items())
 
 
-def _partition(clusters: Sequence[int]) -> list[int]:
-    """Cluster ids in the order of their first appearance: their names say nothing."""
-    first: dict[int, int] = {}
-    return [first.setdefault(cluster, len(first)) for cluster in clusters]
-
-
 def _twin(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
     """The earlier entry of the same task that half of an entry's answers are of, and how many in words."""
     for earlier in entries:
         if earlier.task != entry.task:
             continue
-        for kind, least in (("w:", 1), ("n:", _FEWEST_SHARED), ("t:", _FEWEST_SHARED)):
+        for kind, least in _KINDS_OF_MARKS.items():
             fewer, shared = _shared(entry, earlier, kind)
             if fewer >= least and shared >= fewer / 2:
                 return earlier, "" if kind == "w:" else f" in {shared} of the {fewer} documents whose answers tell"
@@ -311,8 +314,8 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _under_own_names(entries: Sequence[Entry]) -> list[Entry]:
-    """Set aside what is named as another entry's model. Who is named as its own model keeps that, whoever was first."""
-    models = {_model_key(entry.model) for entry in entries}
+    """Set aside what is named as a ranked entry's model. Who is named as its own model keeps that name."""
+    models = {_model_key(entry.model) for entry in entries if entry.findings.ranked}
 
     def checked(entry: Entry) -> Entry:
         named = _model_key(entry.name)

@@ -389,6 +389,10 @@ def _method(name: str) -> Callable[[Json], None]:
     return lambda s: s["settings"]["sampled"]["decoding"].update(method={"name": name})
 
 
+def _refused(text: str) -> Callable[[Json], None]:
+    return lambda s: _decoding_of(s).update(sent={"refused": [text], "rest": "server"})
+
+
 def _ends_short(key: str, value: Any) -> Callable[[Json], None]:
     def change(s: Json) -> None:
         for document in s["documents"]:
@@ -538,6 +542,32 @@ EITHER: tuple[Mark, ...] = ("refused", "not ranked")
 SAID: tuple[Mark, ...] = ("not ranked", "self-reported")
 
 
+def _stopped_where_wrong(answers: AnswerSet) -> AnswerSet:
+    """The baseline answer spelled as no draw of its words where it is wrong, so that its log-probability is free."""
+    if answers.label == 0:
+        return answers
+    baseline = replace(answers.baseline, text=f"{answers.baseline.text}.", mean_logprob=-3.0)
+    return replace(answers, baseline=baseline, clean=(replace(answers.baseline), *answers.clean[1:]))
+
+
+def _thought_where_wrong(s: Json) -> None:
+    """Behind thoughts, which only the wrong answers have, log-probabilities cannot be held against draws."""
+    _label_in_baseline(s)
+    for document in s["documents"]:
+        document["thoughts"] = [5 if document["label"] == 1 else None] * len(document["logprobs"])
+
+
+def _shuffled_seed(board: Honest) -> list[Json]:
+    """Somebody's draws in another order, as a run of the same model with another seed."""
+    run, dice = board.runs["org/honest"], random.Random(3)
+    sets = [
+        replace(a, clean=tuple(dice.sample(a.clean, DRAWS)), noisy=tuple(dice.sample(a.noisy, DRAWS)))
+        for a in run.answer_sets
+    ]
+    settings = {**run.settings, "sampling": {**run.settings["sampling"], "seed": 1}}
+    return [make_submission(replace(run, answer_sets=tuple(sets), settings=settings), texts=True, name="mine")]
+
+
 def _borrowed_signature(s: Json) -> None:
     """Statements of somebody else's signed run, for the same model and with the same settings."""
     armour = "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"
@@ -672,6 +702,21 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("blind baselines that know nothing", _bare(_weak_blind), GONE),
     Forgery("an entry with full stops and noise", _stolen_with_stops, EITHER),
     Forgery("another seed of a model under another name, with noise", _renamed_with_noise, EITHER),
+    # A third forger's
+    Forgery("a full stop behind the baseline answers that are wrong", _resampled(_stopped_where_wrong), EITHER),
+    Forgery(
+        "thoughts where the answers are wrong, and log-probabilities that know the label",
+        _edited(_thought_where_wrong),
+        SAID,
+    ),
+    Forgery("somebody's draws in another order as another seed", _shuffled_seed, APART),
+    Forgery("a badge among the settings that a server refused", _bare(_refused("verified by the maintainers")), GONE),
+    Forgery("an address that is turned round", _named("https://board.example/\u202egro", "url"), GONE),
+    Forgery("an address with somebody else's in front", _named("https://huggingface.co@mine.example/", "url"), GONE),
+    Forgery("a date before there were boards", _named("0001-01-01", "created"), GONE),
+    Forgery("a date to come", _named("2999-01-01", "created"), GONE),
+    Forgery("a state of trust as a name", _named("Mine (trust: green)"), GONE),
+    Forgery("a place as a name", _named("No. 1: Mine"), GONE),
     Forgery("the signed start of somebody else's run", _bare(_borrowed_signature), GONE),
     # What is loaded
     Forgery("a module to be imported", _edited(_imported), EITHER),

@@ -137,15 +137,19 @@ def _rows(entries: Sequence[Entry], boards: Boards, tasks: Mapping[str, BoardNum
             by_model.setdefault(key, {}).setdefault(task, []).append(
                 ShownNumber(cell, measure, _shade(cell, measure), 0)
             )
-    rows = [_row(key, cells, list(tasks)) for key, cells in by_model.items()]
+    ranked = {task for cells in by_model.values() for task in cells}
+    rows = [_row(key, cells, list(tasks), len(ranked)) for key, cells in by_model.items()]
     return sorted(rows, key=lambda row: (row.mean_place is None, row.mean_place or (), row.name))
 
 
-def _row(key: tuple[str, str], cells: Mapping[str, Sequence[ShownNumber]], tasks: Sequence[str]) -> ModelRow:
+def _row(
+    key: tuple[str, str], cells: Mapping[str, Sequence[ShownNumber]], tasks: Sequence[str], n_ranked: int
+) -> ModelRow:
+    """The row of a model; a mean place needs a place in each of the `n_ranked` tasks that have ranked entries."""
     numbers = [_newest(cells.get(task, ())) for task in tasks]
     places = [number.cell.place for number in numbers if number is not None and number.cell.place is not None]
     mean = None
-    if places and len(places) == len(tasks):
+    if places and len(places) == n_ranked:
         n = len(places)
         mean = (sum(p.rank for p in places) / n, sum(p.rank for p in places) / n, sum(p.worst for p in places) / n)
     contents = [number.cell.entry.content for number in numbers if number is not None]

@@ -13,7 +13,7 @@ from hedge_tasks.runs.setting_verdicts import mitigation_line
 _BOARD_WORDS = (
     *("verified", "verifiz", "verifié", "verifie", "verificad", "verificat", "official", "recomputed", "replayed"),
     *("certified", "zertifiz", "certificad", "attested", "audited", "endorsed", "reproduced", "validated", "confirmed"),
-    *("proofread", "vetted", "peer reviewed"),
+    *("proofread", "vetted", "accredited", "verifled", "offiziell", "oficial", "gepruft", "authenticated"),
 )
 """Words of the board's own, and what others would take for them, refused in whatever disguise."""
 
@@ -23,7 +23,11 @@ _BOARD_WORDS_ALONE = (
 )
 """Words of the board's own that others contain."""
 
-_BOARD_PHRASES = ("private split", "first place", "place 1", "rank 1", "chain proved", "against experts")
+_BOARD_PHRASES = (
+    *("private split", "first place", "place 1", "rank 1", "rank one", "no 1", "number one", "chain proved"),
+    *("against experts", "expert labelled", "independently computed", "gold standard", "peer reviewed"),
+    *("not contradicted", "trust green", "trust yellow"),
+)
 
 _CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Pd", "Pc", "Po", "Ps", "Pe", "Zs"})
 _SIGNS = frozenset("+=~<>|^$`")
@@ -54,8 +58,9 @@ def name_faults(submission: Mapping[str, Any]) -> Iterator[str]:
     for place, text in _names(submission):
         if (fault := name_fault(text)) is not None:
             yield f"{place}: {fault}"
-    if (claim := _board_word_in(submission["entry"].get("url") or "")) is not None:
-        yield f"entry.url: {claim!r} is for the board to say"
+    for place, text in _other_texts(submission):
+        if (claim := _board_word_in(text)) is not None:
+            yield f"{place}: {claim!r} is for the board to say"
 
 
 def name_fault(text: str) -> str | None:
@@ -124,6 +129,18 @@ def _board_word_in(text: str) -> str | None:
             return alone
     plain = " ".join(re.findall(r"[a-z]+|\d+", bare))
     return next((both for both in _BOARD_PHRASES if f" {both} " in f" {plain} "), None)
+
+
+def _other_texts(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield texts of a submission that pages show beside their own, and that are no names."""
+    yield "entry.url", submission["entry"].get("url") or ""
+    refused = (recorded_decoding(submission["settings"]).get("sent") or {}).get("refused")
+    for text in refused if isinstance(refused, list) else ():
+        yield "settings.sampled.decoding.sent.refused", str(text)
+    claims = submission.get("claims") or {"labels": {}, "settings": {}}
+    yield "claims.labels.by", claims["labels"].get("by") or ""
+    for key in ("support", "decomposition"):
+        yield f"claims.settings.{key}", str(claims["settings"].get(key) or "")
 
 
 def _names(submission: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -146,13 +146,14 @@ def _mark(answer: Answer) -> tuple[object, float | None]:
 def _baseline_against_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
     """One text has one log-probability and one number of tokens on one picture: the baseline answer's are those of the
     same text drawn clean. A baseline answer spelled as no draw of its words is cannot be compared."""
-    differs, spelled = [], []
+    differs, spelled, wrong = [], [], []
     for answers in answer_sets:
         mine, words = answers.baseline, normalise(answers.baseline.text)
         if not _telling(mine) or not any(_telling(a) and normalise(a.text) == words for a in answers.clean):
             continue
         redrawn = _draws_of_its_text(answers)
         spelled.append(not redrawn)
+        wrong.append(answers.label == 1)
         if redrawn:
             differs.append(not any(_is_alike(mine, a) for a in redrawn))
     if _is_most(differs, _MOST_OTHERWISE):
@@ -160,8 +161,22 @@ def _baseline_against_draws(answer_sets: Sequence[AnswerSet]) -> Iterator[str]:
             f"the baseline answer has another log-probability or number of tokens than the same text drawn again in "
             f"{sum(differs)} of {len(differs)} documents"
         )
+    if (counts := _counts_by_label(spelled, wrong)) is not None:
+        yield f"the baseline answer is spelled as no draw of its words is where it is {counts}"
     if _is_most(spelled, _MOST_SPELLED):
         yield f"the baseline answer is spelled as no draw of its words is in {sum(spelled)} of {len(spelled)} documents"
+
+
+def _counts_by_label(flags: Sequence[bool], wrong: Sequence[bool]) -> str | None:
+    """Return how often flags are set for wrong and for right answers, where they know the label (Fisher's test)."""
+    from scipy.stats import fisher_exact
+
+    sides = [[flag for flag, is_wrong in zip(flags, wrong, strict=True) if is_wrong is side] for side in (True, False)]
+    table = [[sum(side), len(side) - sum(side)] for side in sides]
+    if fisher_exact(table).pvalue >= _SELDOM:
+        return None
+    counts = [f"{sum(side)} of {len(side)} documents" for side in sides]
+    return f"wrong in {counts[0]}, and where it is right in {counts[1]}"
 
 
 def _draws_of_its_text(answers: AnswerSet) -> list[Answer]:

@@ -25,6 +25,7 @@ Finish = Literal["stop", "length", "filtered"]
 Plain = bool | int | float | ShortText | None
 LogProbability = Annotated[float, Field(le=0)] | Literal["-inf"] | None
 _MOST_SETTINGS = 1 << 20
+_ADDRESS = r"^https://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][!#-&(-;=?-~]*)?$"
 _TIME = r"^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})?)?$"
 
 
@@ -43,7 +44,7 @@ class SubmittedEntry(Record):
     task: Annotated[str, Field(min_length=1, max_length=200)]
     model: ShortText
     created: Time
-    url: Annotated[str, Field(pattern=r"^https://[^\s\"'<>]+$", max_length=500)] = NotThere
+    url: Annotated[str, Field(pattern=_ADDRESS, max_length=500)] = NotThere
     weights: Annotated[Literal["open", "closed"], Field(description="Whether anybody can have the weights.")] = NotThere
     parameters: Annotated[float, Field(ge=1e-6, le=100_000, description="Of the model, in billions.")] = NotThere
     note: Annotated[str, Field(max_length=2000)] = NotThere

@@ -18,7 +18,6 @@ from hedge_tasks.adjudication.outcomes import DECLINED, outcome_of
 from hedge_tasks.adjudication.reply_judge import reads_replies
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, Thought
 from hedge_tasks.data.manifests import text_digest
-from hedge_tasks.detectors.base import INSIDE
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc, detectors_of, prices_of
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import Scorer
@@ -44,14 +43,11 @@ LICENCE = "texts"
 
 _DISTRIBUTIONS = ("lmms-eval", "torch", "transformers", "sentence-transformers", "numpy", "scipy", "scikit-learn")
 _READ_TEXTS = frozenset({"lexical", "degree_jaccard", "eccentricity_jaccard", "eigv_jaccard"})
-_OF_TEXTS = frozenset(
-    {
-        *("relations", "cosines", "question", "claims"),
-        *("forced_blank", "forced_reworded", "forced_truth", "forced_options", "forced_noisy"),
-    }
-)
-OF_TOKENS = frozenset({"baseline_token_logprobs", "baseline_token_entropies", "baseline_relevance", "clean_relevance"})
-"""Evidence of single tokens, which no submission carries."""
+_NUMBERS = frozenset({"clean", "noisy", "clusters", "baseline_logprob", "baseline_tokens", "clean_logprobs"})
+_NUMBERS |= {"clean_tokens", "noisy_logprobs", "noisy_tokens"}
+CARRIED = _NUMBERS | {"relations", "cosines", "question", "claims"}
+"""Evidence that a submission with texts carries, or that follows from it."""
+
 _OURS = "hedge_tasks."
 
 
@@ -229,7 +225,7 @@ def follows_from_numbers(name: str) -> bool:
         return False
     detector = get(name)
     ours = detector.function.__module__.startswith(_OURS)
-    return ours and name not in _READ_TEXTS and not detector.needs & (_OF_TEXTS | OF_TOKENS | INSIDE)
+    return ours and name not in _READ_TEXTS and detector.needs <= _NUMBERS
 
 
 def answer_set_of(document: Mapping[str, Any]) -> AnswerSet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from loguru import logger
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.manifests import Manifest, manifests_of
+from hedge_tasks.detectors.base import NEEDS
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
 from hedge_tasks.detectors.registry import get, names
 from hedge_tasks.detectors.scorer import score_all
@@ -39,7 +41,7 @@ from hedge_tasks.leaderboard.recomputation import (
 from hedge_tasks.leaderboard.schema import schema_fault
 from hedge_tasks.leaderboard.stated import MOST_FAULTS, differences, finite, has_texts
 from hedge_tasks.leaderboard.submission import (
-    OF_TOKENS,
+    CARRIED,
     aggregates_of,
     answer_set_of,
     clustered_as_stated,
@@ -69,6 +71,8 @@ _SCORE_TOLERANCE = 1e-11
 # Of what a model computed in single precision.
 _MODEL_TOLERANCE = 1e-3
 _MODEL_AUROC = 0.005
+_MOST_THOUGHT = 0.05
+_FIRST_YEAR = 2024
 _OF_MODELS = frozenset({"relations", "cosines"})
 
 FindManifests = Callable[[str], Sequence[Manifest]]
@@ -214,7 +218,7 @@ def findings_of(
     }
     faults += [problem for clusters in reclustered.values() for problem in clusters.problems]
     health = health_again(submission, answer_sets)
-    untested = not _holds_against_draws(health)
+    untested = not _holds_against_draws(health) or _is_partly_thought(answer_sets)
     verified: dict[str, Mapping[str, PartStatus]] = {}
     scores: dict[str, Sequence[Scores]] = {}
     cached: dict[object, dict[str, Any]] = {}
@@ -256,6 +260,12 @@ def _holds_against_draws(health: Health | str | None) -> bool:
     """Whether draws were held against their log-probabilities, so that these are more than the submitter's word."""
     verdict = health.draws_verdict if isinstance(health, Health) else None
     return verdict is not None and verdict.two_sided and verdict.documents > 0
+
+
+def _is_partly_thought(answer_sets: Sequence[AnswerSet]) -> bool:
+    """Whether only some documents were thought over: nobody can hold their log-probabilities against draws."""
+    thought = sum(any(answer.thought is not None for answer in answers.answers) for answers in answer_sets)
+    return _MOST_THOUGHT * len(answer_sets) < thought < len(answer_sets)
 
 
 def _setting_row(verdict: SettingVerdict) -> tuple[str, str, str]:
@@ -310,6 +320,10 @@ def _inner_faults(submission: Mapping[str, Any]) -> Iterator[str]:
     documents = submission["documents"]
     if (digest := digest_of(submission)) != submission["digest"]:
         yield f"digest: the content's is {digest}, so it was changed after it was written"
+    created = datetime.fromisoformat(submission["entry"]["created"])
+    created = created if created.tzinfo is not None else created.replace(tzinfo=timezone.utc)
+    if not created.year >= _FIRST_YEAR or created > datetime.now(timezone.utc) + timedelta(days=1):
+        yield f"entry.created: {submission['entry']['created']} cannot be when it was made"
     sets = [answer_set_of(document) for document in documents]
     yield from differences("summary", summary_of(sets, documents), submission["summary"])
     if (ours := label_digest(documents)) != submission["labels"]["store"]:
@@ -433,8 +447,8 @@ def _can_be_computed(detector: str, submission: Mapping[str, Any], reclustered: 
         return PartStatus(False, "no detector of this name is installed here")
     if follows_from_numbers(detector):
         return PartStatus(True, "computed again from cluster ids and log-probabilities")
-    if get(detector).needs & OF_TOKENS:
-        return PartStatus(False, "a submission has no log-probabilities of single tokens")
+    if lacking := sorted(get(detector).needs - CARRIED):
+        return PartStatus(False, f"not in a submission: {NEEDS.get(lacking[0], lacking[0])}")
     if "claims" in get(detector).needs:
         carried = "claims" in submission
         return PartStatus(

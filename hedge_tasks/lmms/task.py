@@ -40,10 +40,10 @@ from hedge_tasks.lmms.settings import DocumentSettings, refuse_stock_keys
 from hedge_tasks.lmms.task_results import TaskResults
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.standard_measures import detectors_of, looks_at_samples
-from hedge_tasks.runs.processes import is_first
+from hedge_tasks.runs.processes import is_first, together
 from hedge_tasks.runs.protocols import protocol_of
 from hedge_tasks.runs.run_files import FOLDER
-from hedge_tasks.runs.signed_runs import sign_start
+from hedge_tasks.runs.signed_runs import StartedRun, sign_start
 from hedge_tasks.sampling.forced import OPTIONS, SELF_READING, passes_needed
 from hedge_tasks.sampling.plan import SamplingPlan
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
@@ -161,10 +161,15 @@ class HedgeTask(TaskResults):
         self._prepare()
         super().build_all_requests(**options)
         self._announce(options.get("world_size") or 1)
-        if is_first() and output_folder(self._args, FOLDER) is not None:
-            self._started = sign_start(self.config.task, display_name(self._args) or "", self._hedge_settings())
+        if output_folder(self._args, FOLDER) is not None:
+            self._started = together(self._sign_start)
         # What is answered from here on may be other tasks' as well: lmms-eval asks the model once for all.
         self._asked_at = time.perf_counter()
+
+    def _sign_start(self) -> StartedRun | None:
+        """Sign what the run is about to do, where the environment names a key; the first process does."""
+        settings = self._hedge_settings()
+        return sign_start(self.config.task, display_name(self._args) or "", settings) if is_first() else None
 
     def _announce(self, processes: int) -> None:
         """Log how many requests there will be: a task of a thousand documents is tens of thousands of them."""

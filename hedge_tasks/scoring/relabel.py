@@ -58,13 +58,15 @@ def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list
 def _case(run: Run, answer_set: AnswerSet) -> Case:
     if answer_set.question is None:
         raise DataError(f"{answer_set.id}: there is no question, so the answer cannot be judged")
-    description = (run.verdicts.get(answer_set.id) or {}).get("description")
+    record = run.verdicts.get(answer_set.id) or {}
+    description, image_key = record.get("description"), record.get("image_key")
     return Case(
         id=answer_set.id,
         question=answer_set.question,
         reference=answer_set.reference or "",
         answer=answer_set.baseline.text,
         description=description if isinstance(description, str) else None,
+        image_key=image_key if isinstance(image_key, str) else None,
     )
 
 

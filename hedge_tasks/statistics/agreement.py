@@ -142,12 +142,10 @@ def weighted_kappa(confusion: npt.ArrayLike, weights: str = "linear") -> float |
     counts = np.asarray(confusion, dtype=np.float64)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
         raise ValueError(f"confusion: expected a square table, got the shape {counts.shape}")
-    one, other = np.nonzero(counts)
-    if len(np.union1d(one, other)) < 2:
+    pairs = np.nonzero(counts)
+    if len(np.union1d(*pairs)) < 2:
         return None
-    return float(
-        cohen_kappa_score(one, other, labels=np.arange(len(counts)), weights=weights, sample_weight=counts[one, other])
-    )
+    return float(cohen_kappa_score(*pairs, labels=np.arange(len(counts)), weights=weights, sample_weight=counts[pairs]))
 
 
 def weighted_kappas(tables: FloatArray, weights: str) -> FloatArray:
@@ -234,17 +232,17 @@ def confusion_matrix(
         >>> confusion_matrix([1, 0, 1, None], [1, 0, 0, 1]).counts
         ((1, 0), (1, 1))
     """
-    codes, found = _codes([a, b])
+    codes, labels = _codes([a, b])
     if categories is not None:
         place = {category: i for i, category in enumerate(categories)}
-        if absent := [category for category in found if category not in place]:
+        if absent := [category for category in labels if category not in place]:
             raise ValueError(f"the rating {absent[0]!r} is not among the categories {list(categories)}")
-        codes = np.array([*(place[category] for category in found), _MISSING])[codes]
-        found = tuple(categories)
-    counts = np.zeros((len(found), len(found)), dtype=np.int64)
+        codes = np.array([*(place[category] for category in labels), _MISSING])[codes]
+        labels = tuple(categories)
+    counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
     rated = (codes != _MISSING).all(axis=0)
     np.add.at(counts, (codes[0, rated], codes[1, rated]), 1)
-    return ConfusionMatrix(found, tuple(tuple(row) for row in counts.tolist()), int((~rated).sum()))
+    return ConfusionMatrix(labels, tuple(tuple(row) for row in counts.tolist()), int((~rated).sum()))
 
 
 class _Table:
@@ -254,11 +252,11 @@ class _Table:
         codes, self.categories = _codes(ratings)
         self.n_raters = len(ratings)
         group_codes = None if groups is None else codes_of(groups, codes.shape[1], "groups")
-        used = (codes != _MISSING).sum(axis=0) >= at_least
-        self.n = int(used.sum())
-        self.patterns, self.pattern = np.unique(codes[:, used].T, axis=0, return_inverse=True)
+        rated = (codes != _MISSING).sum(axis=0) >= at_least
+        self.n = int(rated.sum())
+        self.patterns, self.pattern = np.unique(codes[:, rated].T, axis=0, return_inverse=True)
         self.pattern = self.pattern.reshape(-1).astype(np.int64)
-        self.groups = None if group_codes is None else group_codes[used]
+        self.groups = None if group_codes is None else group_codes[rated]
         self.at_least = at_least
 
     @property
@@ -287,21 +285,21 @@ class _Table:
         if not self.n:
             who = "all judges" if self.at_least > 2 else "two judges"
             return Agreement.undefined(f"no item is rated by {who}", n_raters=self.n_raters)
-        about: dict[str, Any] = {"n": self.n, "n_raters": self.n_raters}
-        here = np.bincount(self.pattern, minlength=len(self.patterns)).astype(float)[None]
-        value = float(statistic(self, here)[0])
+        counts_of: dict[str, Any] = {"n": self.n, "n_raters": self.n_raters}
+        weights = np.bincount(self.pattern, minlength=len(self.patterns)).astype(float)[None]
+        value = float(statistic(self, weights)[0])
         if np.isnan(value):
-            return Agreement.undefined("all ratings are the same: chance would agree as well", **about)
+            return Agreement.undefined("all ratings are the same: chance would agree as well", **counts_of)
         value = value if of_library is None else of_library(self)
         values = np.concatenate([statistic(self, times) for times in self._resamples(n_resamples, seed)])
         values = values[~np.isnan(values)]
         if len(values) < 2 or np.ptp(values) < 1e-12:
             reason = "no standard error: it is the same in every resample"
-            return Agreement(value, reason=reason, **about)
+            return Agreement(value, reason=reason, **counts_of)
         kind = "item" if self.groups is None else "group"
         method = f"{name}; {kind} bootstrap ({n_resamples} resamples), percentile interval"
         stderr, interval = float(values.std(ddof=1)), percentile_interval(values, level)
-        return Agreement(value, stderr, interval, method=method, **about)
+        return Agreement(value, stderr, interval, method=method, **counts_of)
 
     def _resamples(self, n_resamples: int, seed: int) -> list[FloatArray]:
         """How often each pattern occurs, in blocks of shape `(resamples, patterns)`."""
@@ -365,9 +363,9 @@ def _codes(ratings: Ratings) -> tuple[IntArray, tuple[Hashable, ...]]:
     lengths = [len(row) for row in ratings]
     if len(set(lengths)) > 1:
         raise ValueError(f"the judges rated different numbers of items: {lengths}")
-    found = {rating: None for row in ratings for rating in row if not _is_missing(rating)}
+    code_of = {rating: None for row in ratings for rating in row if not _is_missing(rating)}
     # Of mixed types, too: numbers before texts, each in their order.
-    categories = tuple(sorted(found, key=_order))
+    categories = tuple(sorted(code_of, key=_order))
     number = {category: i for i, category in enumerate(categories)}
     rows = [[_MISSING if _is_missing(rating) else number[rating] for rating in row] for row in ratings]
     return np.array(rows, dtype=np.int64).reshape(len(ratings), lengths[0]), categories

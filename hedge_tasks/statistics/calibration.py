@@ -124,7 +124,7 @@ def estimate_calibration(
     except UndefinedStatistic as error:
         return Calibration(None, None, (), (), len(x), int((y == 1).sum()), 0, str(error))
     bins = tuple(_bins(probabilities, y, n_bins, confidence))
-    ece = sum(each.n * abs(each.share - each.probability) for each in bins) / len(x)
+    ece = sum(bin_.n * abs(bin_.share - bin_.probability) for bin_ in bins) / len(x)
     brier = float(((probabilities - y) ** 2).mean())
     n_used = int(folds.max()) + 1
     return Calibration(ece, brier, bins, tuple(probabilities.tolist()), len(x), int(y.sum()), n_used)
@@ -145,7 +145,7 @@ def _folds(levels: IntArray, y: FloatArray, groups: IntArray | None, n_folds: in
     fold_of = np.empty(n_units, dtype=np.int64)
     has = [(0.0, 0, fold) for fold in range(n_folds)]  # hallucinations, documents
     for unit in np.lexsort((np.random.default_rng(seed).permutation(n_units), -sizes, -n_positive)).tolist():
-        positives, documents, fold = min(has) if n_positive[unit] else min(has, key=lambda one: (one[1], one[2]))
+        positives, documents, fold = min(has) if n_positive[unit] else min(has, key=lambda state: (state[1], state[2]))
         fold_of[unit], has[fold] = fold, (positives + float(n_positive[unit]), documents + int(sizes[unit]), fold)
     return np.asarray(fold_of[units])
 
@@ -156,9 +156,9 @@ def _cross_fitted(levels: IntArray, y: FloatArray, folds: IntArray) -> FloatArra
         held_out = folds == fold
         if np.ptp(y[~held_out]) == 0:
             raise UndefinedStatistic("no cross-fitting: the documents outside of a fold are all of one class")
-        known, place, times = np.unique(levels[~held_out], return_inverse=True, return_counts=True)
+        fitted_levels, place, times = np.unique(levels[~held_out], return_inverse=True, return_counts=True)
         fit = isotonic(np.bincount(place, y[~held_out]), times)
-        probabilities[held_out] = np.interp(levels[held_out], known, fit)
+        probabilities[held_out] = np.interp(levels[held_out], fitted_levels, fit)
     return probabilities
 
 
@@ -192,11 +192,11 @@ def isotonic(sums: npt.ArrayLike, times: npt.ArrayLike) -> FloatArray:
 
 def _bins(probabilities: FloatArray, y: FloatArray, n_bins: int, confidence: float) -> list[ReliabilityBin]:
     number = np.minimum((probabilities * n_bins).astype(np.int64), n_bins - 1)
-    found = []
+    bins = []
     for b in np.unique(number):
         inside = number == b
         n, share = int(inside.sum()), float(y[inside].mean())
         interval = wilson(share, n, confidence)
         mean = float(probabilities[inside].mean())
-        found.append(ReliabilityBin(float(b / n_bins), float((b + 1) / n_bins), n, mean, share, interval))
-    return found
+        bins.append(ReliabilityBin(float(b / n_bins), float((b + 1) / n_bins), n, mean, share, interval))
+    return bins

@@ -94,8 +94,8 @@ def rejection_curve(scores: npt.ArrayLike, quality: npt.ArrayLike) -> Curve:
         [0.5, 0.6666666666666666, 0.75, 1.0]
     """
     x, q = _as_quality(scores, quality)
-    kept = mean_quality(x, q)
-    return Curve(np.arange(len(x)) / len(x), kept[::-1].copy())
+    mean_kept = mean_quality(x, q)
+    return Curve(np.arange(len(x)) / len(x), mean_kept[::-1].copy())
 
 
 def risk_coverage_curve(scores: npt.ArrayLike, quality: npt.ArrayLike) -> Curve:
@@ -235,20 +235,20 @@ def estimate_curves(
     x, q = _as_columns_of_quality(scores, quality)
     codes = None if groups is None else codes_of(groups, len(x), "groups")
     n, n_positive = len(x), int((q == 0).sum())
-    found, reasons = {}, {}
+    estimates, reasons = {}, {}
     for name, statistic in _POINT.items():
         try:
-            found[name] = statistic(x, q)
+            estimates[name] = statistic(x, q)
         except UndefinedStatistic as error:
             reasons[name] = str(error)
     undefined = {name: Number(None, n=n, n_positive=n_positive, reason=reason) for name, reason in reasons.items()}
-    if not found:
+    if not estimates:
         return undefined
-    samples = _resampled(x, q, codes, tuple(found), n_resamples, seed)
+    samples = _resampled(x, q, codes, tuple(estimates), n_resamples, seed)
     kind = "document" if codes is None else "group"
     method = f"{kind} bootstrap ({n_resamples} resamples), percentile interval"
     defined = {
-        name: _estimated(value, samples[name], n, n_positive, method, confidence) for name, value in found.items()
+        name: _estimated(value, samples[name], n, n_positive, method, confidence) for name, value in estimates.items()
     }
     return {name: (defined | undefined)[name] for name in _POINT}
 
@@ -285,13 +285,14 @@ class _Counts:
         """Documents, shape `(rows,)`."""
         return self.ends[:, -1].astype(np.int64)
 
-    def sums_of(self, kept: IntArray) -> FloatArray:
+    def sums_of(self, n_kept: IntArray) -> FloatArray:
         """Sum of the qualities of the k lowest scores, expected over the orders of ties; of whole k and by row."""
         # One interpolation for all rows, each of them shifted to a place of its own.
         shift = (np.arange(len(self.ends)) * (int(self.n.max()) + 1))[:, None]
         nothing = np.zeros((len(self.ends), 1))
         ends, sums = (np.concatenate([nothing, part], axis=1) for part in (self.ends, self.sums))
-        return np.asarray(np.interp((kept + shift).ravel(), (ends + shift).ravel(), sums.ravel()).reshape(kept.shape))
+        values = np.interp((n_kept + shift).ravel(), (ends + shift).ravel(), sums.ravel())
+        return np.asarray(values.reshape(n_kept.shape))
 
     def mean_above(self, least: IntArray) -> FloatArray:
         """Mean of Q(k) over k from `least + 1` to n, shape `(rows,)`."""
@@ -361,19 +362,19 @@ def _prr(counts: _Counts, max_rejection: float) -> FloatArray:
 
 
 def _aug(counts: _Counts, resolution: int) -> FloatArray:
-    kept = np.arange(resolution + 1) * counts.n[:, None] // resolution
-    quality = counts.sums_of(kept) / np.maximum(kept, 1)
+    n_kept = np.arange(resolution + 1) * counts.n[:, None] // resolution
+    quality = counts.sums_of(n_kept) / np.maximum(n_kept, 1)
     return np.asarray((quality[:, 1:] + quality[:, :-1]).sum(axis=1) / 2 / resolution)
 
 
 def _average_precision(counts: _Counts) -> FloatArray:
     """Of qualities 0 and 1: found from the highest score down."""
     rejected = counts.n[:, None] - _shifted(counts.ends)
-    found = rejected - (counts.sums[:, -1:] - _shifted(counts.sums))
-    new = found - np.concatenate([found[:, 1:], np.zeros((len(found), 1))], axis=1)
-    parts = np.divide(new * found, rejected, out=np.zeros_like(found), where=(new > 0) & (rejected > 0))
-    all_found = found[:, 0]
-    return np.divide(parts.sum(axis=1), all_found, out=np.full(len(found), np.nan), where=all_found > 0)
+    positives = rejected - (counts.sums[:, -1:] - _shifted(counts.sums))
+    new = positives - np.concatenate([positives[:, 1:], np.zeros((len(positives), 1))], axis=1)
+    parts = np.divide(new * positives, rejected, out=np.zeros_like(positives), where=(new > 0) & (rejected > 0))
+    all_found = positives[:, 0]
+    return np.divide(parts.sum(axis=1), all_found, out=np.full(len(positives), np.nan), where=all_found > 0)
 
 
 _POINT: dict[str, Callable[[FloatArray, FloatArray], float]] = {

@@ -59,35 +59,35 @@ class Design:
     @cached_property
     def stratum_of_unit(self) -> IntArray:
         """Shape `(units,)`."""
-        of = np.zeros(int(self.units.max()) + 1, dtype=np.int64)
-        of[self.units] = self.strata
-        return of
+        strata = np.zeros(int(self.units.max()) + 1, dtype=np.int64)
+        strata[self.units] = self.strata
+        return strata
 
     @cached_property
     def drawn_units(self) -> BoolArray:
         """Shape `(units,)`."""
-        of = np.zeros(len(self.stratum_of_unit), dtype=bool)
-        of[self.units[self.drawn]] = True
-        return of
+        drawn = np.zeros(len(self.stratum_of_unit), dtype=bool)
+        drawn[self.units[self.drawn]] = True
+        return drawn
 
     @cached_property
     def sizes(self) -> tuple[IntArray, IntArray]:
         """Units of each stratum, and those drawn, both of shape `(strata,)`."""
         n = int(self.strata.max()) + 1
-        there = np.bincount(self.stratum_of_unit, minlength=n)
-        return there, np.bincount(self.stratum_of_unit[self.drawn_units], minlength=n)
+        n_units = np.bincount(self.stratum_of_unit, minlength=n)
+        return n_units, np.bincount(self.stratum_of_unit[self.drawn_units], minlength=n)
 
     @cached_property
     def probabilities(self) -> FloatArray:
         """Inclusion probability of each document, shape `(n,)`."""
-        there, drawn = self.sizes
-        shares: FloatArray = (drawn / there)[self.strata]
+        sizes, n_drawn = self.sizes
+        shares: FloatArray = (n_drawn / sizes)[self.strata]
         return shares
 
     def pair_factor(self, stratum: int) -> float:
         r""":math:`\pi_i \pi_j / \pi_{ij}` of two units of a stratum; 1 where there is no such pair in the sample."""
-        there, drawn = (int(sizes[stratum]) for sizes in self.sizes)
-        return drawn * (there - 1) / (there * (drawn - 1)) if drawn > 1 else 1.0
+        size, n_drawn = (int(sizes[stratum]) for sizes in self.sizes)
+        return n_drawn * (size - 1) / (size * (n_drawn - 1)) if n_drawn > 1 else 1.0
 
     def variance(self, values: FloatArray, least: FloatArray | None = None) -> tuple[float, float]:
         """Variance of the expanded total of `values` by the draw, and its degrees of freedom (Satterthwaite 1946).
@@ -97,21 +97,21 @@ class Design:
             least: least variance of a document's value, for strata in which the few drawn happen to be alike. It rests
                 on other strata, too, and counts as `POOLED` labels more in the degrees of freedom.
         """
-        there, drawn = self.sizes
+        sizes, n_drawn = self.sizes
         n_units = len(self.stratum_of_unit)
         totals = np.bincount(self.units, np.where(self.drawn, values, 0.0), n_units)
-        chosen, of = self.drawn_units, self.stratum_of_unit
-        means = np.bincount(of[chosen], totals[chosen], len(there)) / drawn
-        squares = np.bincount(of[chosen], (totals - means[of])[chosen] ** 2, len(there))
-        spread, known = squares / np.maximum(drawn - 1, 1), np.maximum(drawn - 1, 1).astype(np.float64)
+        chosen, stratum_of_unit = self.drawn_units, self.stratum_of_unit
+        means = np.bincount(stratum_of_unit[chosen], totals[chosen], len(sizes)) / n_drawn
+        squares = np.bincount(stratum_of_unit[chosen], (totals - means[stratum_of_unit])[chosen] ** 2, len(sizes))
+        spread, degrees = squares / np.maximum(n_drawn - 1, 1), np.maximum(n_drawn - 1, 1).astype(np.float64)
         if least is not None:
-            known += POOLED
-            spread = np.maximum(spread, np.bincount(self.strata, least, len(there)) / there)
-        parts = there**2 * (1 - drawn / there) * spread / drawn
+            degrees += POOLED
+            spread = np.maximum(spread, np.bincount(self.strata, least, len(sizes)) / sizes)
+        parts = sizes**2 * (1 - n_drawn / sizes) * spread / n_drawn
         total = float(parts.sum())
         if total <= 0:
-            return 0.0, float(max(1, drawn.sum() - len(drawn)))
-        return total, float(total**2 / (parts**2 / known).sum())
+            return 0.0, float(max(1, n_drawn.sum() - len(n_drawn)))
+        return total, float(total**2 / (parts**2 / degrees).sum())
 
 
 def simple_random(drawn: BoolArray) -> Design:
@@ -132,15 +132,15 @@ def allocate(sizes: Sequence[int], needs: Sequence[float], n: int, *, floor: flo
         >>> allocate([100, 100, 4], [1.0, 3.0, 1.0], 40)
         [10, 28, 2]
     """
-    there = np.asarray(sizes, dtype=np.int64)
-    n = min(n, int(there.sum()))
-    least = np.minimum(there, np.maximum(LEAST, np.floor(floor * n * there / there.sum()))).astype(np.int64)
+    available = np.asarray(sizes, dtype=np.int64)
+    n = min(n, int(available.sum()))
+    least = np.minimum(available, np.maximum(LEAST, np.floor(floor * n * available / available.sum()))).astype(np.int64)
     if least.sum() > n:
-        raise ValueError(f"{n} units are too few for {len(there)} strata")
-    wanted = there * np.asarray(needs, dtype=np.float64)
-    drawn = least.copy()
+        raise ValueError(f"{n} units are too few for {len(available)} strata")
+    needed = available * np.asarray(needs, dtype=np.float64)
+    allocated = least.copy()
     # One at a time where it is missed most: bounds and rounding need no cases of their own.
-    while drawn.sum() < n:
-        lack = np.where(drawn < there, wanted / (drawn + 0.5), -1.0)
-        drawn[int(lack.argmax())] += 1
-    return [int(count) for count in drawn]
+    while allocated.sum() < n:
+        lack = np.where(allocated < available, needed / (allocated + 0.5), -1.0)
+        allocated[int(lack.argmax())] += 1
+    return [int(count) for count in allocated]

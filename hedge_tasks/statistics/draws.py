@@ -87,32 +87,33 @@ def verdict_on(draws: Sequence[Sequence[Answer]], decoding: Mapping[str, Any], a
         decoding: what was asked for, as a run has it under `sampled`; only pure sampling at temperature 1 is tested.
         alpha: level of the test.
     """
-    told = [[a for a in of if a.mean_logprob is not None and a.n_tokens is not None] for of in draws]
-    if not any(told):
+    with_logprobs = [[a for a in answers if a.mean_logprob is not None and a.n_tokens is not None] for answers in draws]
+    if not any(with_logprobs):
         return DrawsVerdict("not verifiable", "there are no log-probabilities")
-    if all(a.mean_logprob == 0 for of in told for a in of) and any(len({a.text for a in of}) > 1 for of in told):
+    zeros = all(a.mean_logprob == 0 for answers in with_logprobs for a in answers)
+    if zeros and any(len({a.text for a in answers}) > 1 for answers in with_logprobs):
         return DrawsVerdict("contradicted", "all log-probabilities are 0, although the draws differ")
     if decoding.get("restricted"):
         return DrawsVerdict("not verifiable", "the answers were constrained, cut or contrasted, as was asked for")
     if decoding.get("asked") != "pure" or decoding.get("temperature") != 1:
         return DrawsVerdict("not verifiable", "the draws are not known to be pure samples at temperature 1")
     apart = _apart(draws)
-    ended = [one for of in draws if (one := _counted(of, apart, with_end=True)) is not None]
+    ended = [counted for answers in draws if (counted := _counted(answers, apart, with_end=True)) is not None]
     two_sided = len(ended) >= FEWEST_DOCUMENTS
-    found = ended if two_sided else [one for of in draws if (one := _counted(of, apart, with_end=False)) is not None]
-    if len(found) < FEWEST_DOCUMENTS:
+    documents = ended if two_sided else [d for a in draws if (d := _counted(a, apart, with_end=False)) is not None]
+    if len(documents) < FEWEST_DOCUMENTS:
         return DrawsVerdict(
-            "not verifiable", f"only {count_of(len(found), 'document')} with repeated draws and log-probabilities"
+            "not verifiable", f"only {count_of(len(documents), 'document')} with repeated draws and log-probabilities"
         )
-    return _tested(found, two_sided, alpha)
+    return _tested(documents, two_sided, alpha)
 
 
 def with_power(verdict: DrawsVerdict, draws: Sequence[Sequence[Answer]], alpha: float = ALPHA) -> DrawsVerdict:
     """The verdict with the power of its test, where there was one; takes tens of milliseconds."""
     if verdict.state == "not verifiable" or verdict.t is None:
         return verdict
-    about = {"two_sided": verdict.two_sided, "alpha": alpha, "n_documents": verdict.documents}
-    return replace(verdict, power=power_of(draws, **about))  # type: ignore[arg-type]
+    settings = {"two_sided": verdict.two_sided, "alpha": alpha, "n_documents": verdict.documents}
+    return replace(verdict, power=power_of(draws, **settings))  # type: ignore[arg-type]
 
 
 def _spelled(answer: Answer) -> Hashable:
@@ -120,16 +121,16 @@ def _spelled(answer: Answer) -> Hashable:
     return answer.text, answer.n_tokens, answer.finish, answer.thought is None
 
 
-def _by_key(of: tuple[Hashable, float]) -> tuple[str, float]:
-    return repr(of[0]), of[1]
+def _by_key(pair: tuple[Hashable, float]) -> tuple[str, float]:
+    return repr(pair[0]), pair[1]
 
 
 def _apart(draws: Sequence[Sequence[Answer]]) -> float:
     """Return the nats a token beyond which equal texts are of other tokens: more than an engine's numbers vary by."""
     steps = []
-    for of in draws:
-        told = sorted(((_spelled(a), a.mean_logprob) for a in of if a.mean_logprob is not None), key=_by_key)
-        near = (abs(a - b) for (one, a), (other, b) in pairwise(told) if one == other)
+    for answers in draws:
+        spelled = sorted(((_spelled(a), a.mean_logprob) for a in answers if a.mean_logprob is not None), key=_by_key)
+        near = (abs(a - b) for (first, a), (second, b) in pairwise(spelled) if first == second)
         steps += [step for step in near if step <= INEXACT]
     return min(max(EXACT, 4 * float(np.median(steps))), INEXACT) if steps else EXACT
 
@@ -140,7 +141,9 @@ def _paths(draws: Sequence[Answer], apart: float) -> list[Hashable]:
     for answer in draws:
         if answer.mean_logprob is not None:
             values[_spelled(answer)].append(answer.mean_logprob)
-    starts = {key: [high for low, high in pairwise(sorted(of)) if high - low > apart] for key, of in values.items()}
+    starts = {
+        key: [high for low, high in pairwise(sorted(logps)) if high - low > apart] for key, logps in values.items()
+    }
     return [
         (spelled, bisect_right(starts[spelled], a.mean_logprob) if a.mean_logprob is not None else 0)
         for a in draws
@@ -153,56 +156,56 @@ def _of_few(differ: int, unlike: float, *, two_sided: bool) -> float:
     from scipy.special import pdtr, pdtrc
 
     fewer = float(pdtr(differ, unlike))
-    more = float(pdtrc(differ - 1, unlike)) if differ else 1.0
-    return min(2 * min(fewer, more), 1.0) if two_sided else fewer
+    upper_tail = float(pdtrc(differ - 1, unlike)) if differ else 1.0
+    return min(2 * min(fewer, upper_tail), 1.0) if two_sided else fewer
 
 
 def _counted(draws: Sequence[Answer], apart: float, *, with_end: bool) -> _Document | None:
     keys = _paths(draws, apart)
     counts, n = Counter(keys), len(draws)
-    known = [
+    usable = [
         (key, math.exp(logp))
         for key, answer in zip(keys, draws, strict=True)
         if (logp := log_probability(answer, with_end=with_end)) is not None
     ]
-    if n < 2 or not known:
+    if n < 2 or not usable:
         return None
-    p = np.array([share for _, share in known])
+    p = np.array([share for _, share in usable])
     # Of sums over pairs: power sums of the distribution are means over its draws (Hoeffding 1948).
     second, third = float(p.sum()) / n, float((p**2).sum()) / n
     pair = max(second - 1.5 * third + second**2 / 2, 0.0)
     single = max(third - second**2, 0.0) / 4
     variance = 2 * n * (n - 1) * pair + 4 * n * (n - 1) * (n - 2) * single
-    repeats = sum(counts[key] - 1 for key, _ in known) / n
-    unlike = max(1 - sum(share**n for share in dict(known).values()), 0.0)
+    repeats = sum(counts[key] - 1 for key, _ in usable) / n
+    unlike = max(1 - sum(share**n for share in dict(usable).values()), 0.0)
     return _Document(repeats, (n - 1) * second, variance / n**2, n * (n - 1) * second / 2, len(counts) > 1, unlike)
 
 
-def _tested(found: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsVerdict:
-    n = len(found)
-    repeats, expected = (float(np.mean([getattr(d, name) for d in found])) for name in ("repeats", "expected"))
-    about = {"documents": n, "repeats": repeats, "expected": expected, "two_sided": two_sided}
-    pairs = sum(d.pairs for d in found)
+def _tested(documents: Sequence[_Document], two_sided: bool, alpha: float) -> DrawsVerdict:
+    n = len(documents)
+    repeats, expected = (float(np.mean([getattr(d, name) for d in documents])) for name in ("repeats", "expected"))
+    settings = {"documents": n, "repeats": repeats, "expected": expected, "two_sided": two_sided}
+    pairs = sum(d.pairs for d in documents)
     if pairs < FEWEST_REPEATS:
         from scipy.special import pdtrc
 
         # Repeats of one document come together: documents with a repeat are counted, at most so many as pairs.
-        some = sum(d.repeats > 0 for d in found)
+        some = sum(d.repeats > 0 for d in documents)
         p_value = float(pdtrc(some - 1, pairs)) if some else 1.0
         if p_value < alpha:
-            return DrawsVerdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
-        return DrawsVerdict("not verifiable", "answers hardly ever repeat", **about)  # type: ignore[arg-type]
-    unlike, differ = sum(d.unlike for d in found), sum(d.differ for d in found)
+            return DrawsVerdict("contradicted", p_value=p_value, **settings)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "answers hardly ever repeat", **settings)  # type: ignore[arg-type]
+    unlike, differ = sum(d.unlike for d in documents), sum(d.differ for d in documents)
     if unlike < min(FEWEST_UNLIKE, n / 2):
         p_value = _of_few(differ, unlike, two_sided=two_sided)
         if p_value < alpha:
-            return DrawsVerdict("contradicted", p_value=p_value, **about)  # type: ignore[arg-type]
-        return DrawsVerdict("not verifiable", "the model is nearly certain of every answer", **about)  # type: ignore[arg-type]
-    deviations = np.array([d.repeats - d.expected for d in found])
+            return DrawsVerdict("contradicted", p_value=p_value, **settings)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "the model is nearly certain of every answer", **settings)  # type: ignore[arg-type]
+    deviations = np.array([d.repeats - d.expected for d in documents])
     # Deviations that agree by chance, as where nothing repeats, say nothing of their error.
-    variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in found])))
+    variance = max(float(deviations.var(ddof=1)), float(np.mean([d.variance for d in documents])))
     if variance == 0:
-        return DrawsVerdict("not verifiable", "the model is certain of every answer", **about)  # type: ignore[arg-type]
+        return DrawsVerdict("not verifiable", "the model is certain of every answer", **settings)  # type: ignore[arg-type]
     stderr = math.sqrt(variance / n)
     t = (repeats - expected) / stderr
     both = two_sided_p(abs(t), n - 1)

@@ -55,9 +55,9 @@ def among_likeliest(top_k: int) -> Choose:
         if len(p) <= top_k:
             return p
         # Of equals the first ones, as many as there is room for.
-        kept = np.argsort(-p, kind="stable")[:top_k]
+        likeliest = np.argsort(-p, kind="stable")[:top_k]
         chosen = np.zeros_like(p)
-        chosen[kept] = p[kept]
+        chosen[likeliest] = p[likeliest]
         return chosen
 
     return choose
@@ -68,8 +68,8 @@ def in_nucleus(top_p: float) -> Choose:
         order = np.argsort(-p, kind="stable")
         before = np.cumsum(p[order]) - p[order]
         chosen = np.zeros_like(p)
-        kept = order[before < top_p]
-        chosen[kept] = p[kept]
+        nucleus = order[before < top_p]
+        chosen[nucleus] = p[nucleus]
         return chosen
 
     return choose
@@ -112,15 +112,15 @@ def power_of(draws: Sequence[Sequence[Answer]], *, two_sided: bool, alpha: float
         By name, as in `DEVIATIONS`; empty where the draws tell nothing.
     """
     step = max(1, -(-len(draws) // MOST_DOCUMENTS))
-    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    for of in draws[::step]:
-        outcomes = _outcomes(of, two_sided)
+    by_deviation: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    for answers in draws[::step]:
+        outcomes = _outcomes(answers, two_sided)
         if outcomes is None:
             continue
         n, texts, p = outcomes
-        for name, told in deviated(texts, p).items():
-            found[name].append(moments(told, n))
-    return {name: _power(np.array(of), two_sided, alpha, n_documents) for name, of in found.items()}
+        for name, deviation in deviated(texts, p).items():
+            by_deviation[name].append(moments(deviation, n))
+    return {name: _power(np.array(values), two_sided, alpha, n_documents) for name, values in by_deviation.items()}
 
 
 def deviated(texts: Sequence[tuple[str, ...]], p: FloatArray) -> dict[str, Told]:
@@ -131,14 +131,14 @@ def deviated(texts: Sequence[tuple[str, ...]], p: FloatArray) -> dict[str, Told]
         p: probability of each, shape `(m,)`; they add up to 1.
     """
     number = np.arange(len(p))
-    found = {name: Told(number, of_tree(texts, p, choose), p) for name, choose in CHOICES.items()}
-    found[BASE_10] = Told(number, p, p ** (1 / math.log(10)))
+    by_name = {name: Told(number, of_tree(texts, p, choose), p) for name, choose in CHOICES.items()}
+    by_name[BASE_10] = Told(number, p, p ** (1 / math.log(10)))
     order = np.argsort(-p, kind="stable")
-    other = np.empty_like(p)
-    other[order] = p[order[::-1]]
-    half = np.concatenate([p, other]) / 2
-    found[MIXTURE] = Told(np.concatenate([number, number]), half, np.concatenate([p, other]))
-    return found
+    cooler = np.empty_like(p)
+    cooler[order] = p[order[::-1]]
+    half = np.concatenate([p, cooler]) / 2
+    by_name[MIXTURE] = Told(np.concatenate([number, number]), half, np.concatenate([p, cooler]))
+    return by_name
 
 
 def of_tree(texts: Sequence[tuple[str, ...]], p: FloatArray, choose: Choose) -> FloatArray:
@@ -155,30 +155,30 @@ def of_tree(texts: Sequence[tuple[str, ...]], p: FloatArray, choose: Choose) -> 
         if len(branches) == 1:
             descend(members, depth + 1, mass)
             return
-        shares = np.array([p[of].sum() for of in branches.values()])
+        shares = np.array([p[branch].sum() for branch in branches.values()])
         chosen = choose(shares / shares.sum())
-        for share, of in zip(chosen / chosen.sum(), branches.values(), strict=True):
+        for share, branch in zip(chosen / chosen.sum(), branches.values(), strict=True):
             if share > 0:
-                descend(of, depth + 1, mass * float(share))
+                descend(branch, depth + 1, mass * float(share))
 
     descend(range(len(p)), 0, 1.0)
     return q
 
 
-def moments(told: Told, n: int) -> tuple[float, float, float]:
+def moments(deviation: Told, n: int) -> tuple[float, float, float]:
     """Mean and variance of a document's deviation, and the variance that the test would state.
 
     Args:
         told: what may be drawn.
         n: draws.
     """
-    q, p = told.q, told.p
-    same = np.bincount(told.text, q)[told.text]  # probability of each one's text
+    q, p = deviation.q, deviation.p
+    text_probability = np.bincount(deviation.text, q)[deviation.text]  # probability of each one's text
     mean_p = float(q @ p)
-    mean = float(q @ same) - mean_p
+    mean = float(q @ text_probability) - mean_p
     # Of h(x, y) = [x is y] - (p(x) + p(y)) / 2 over pairs of draws, and of its mean over y.
-    square = float(q @ same) - 2 * float(q @ (p * same)) + (float(q @ p**2) + mean_p**2) / 2
-    pair, single = square - mean**2, float(q @ (same - (p + mean_p) / 2 - mean) ** 2)
+    square = float(q @ text_probability) - 2 * float(q @ (p * text_probability)) + (float(q @ p**2) + mean_p**2) / 2
+    pair, single = square - mean**2, float(q @ (text_probability - (p + mean_p) / 2 - mean) ** 2)
     second, third = mean_p, float(q @ p**2)
     stated = (max(second - 1.5 * third + second**2 / 2, 0.0), max(third - second**2, 0.0) / 4)
     return (n - 1) * mean, _variance(max(pair, 0.0), single, n), _variance(*stated, n)
@@ -188,7 +188,7 @@ def _variance(pair: float, single: float, n: int) -> float:
     return (2 * n * (n - 1) * pair + 4 * n * (n - 1) * (n - 2) * single) / n**2
 
 
-def _power(found: FloatArray, two_sided: bool, alpha: float, n: int) -> float:
+def _power(values: FloatArray, two_sided: bool, alpha: float, n: int) -> float:
     """Of the t-test over documents, its statistic normal with the spread that the deviation has.
 
     Args:
@@ -197,12 +197,12 @@ def _power(found: FloatArray, two_sided: bool, alpha: float, n: int) -> float:
     """
     from scipy.special import ndtr
 
-    mean = float(found[:, 0].mean())
-    spread = float(found[:, 1].mean() + found[:, 0].var())
-    used = max(spread, float(found[:, 2].mean()))
-    if used <= 0:
+    mean = float(values[:, 0].mean())
+    spread = float(values[:, 1].mean() + values[:, 0].var())
+    scale = max(spread, float(values[:, 2].mean()))
+    if scale <= 0:
         return 0.0
-    critical = quantile_of(1 - (alpha if two_sided else 2 * alpha), n - 1) * math.sqrt(used / n)
+    critical = quantile_of(1 - (alpha if two_sided else 2 * alpha), n - 1) * math.sqrt(scale / n)
     stderr = math.sqrt(max(spread, 1e-300) / n)
     above = float(ndtr((mean - critical) / stderr))
     return min(above + (float(ndtr((-mean - critical) / stderr)) if two_sided else 0.0), 1.0)
@@ -210,22 +210,22 @@ def _power(found: FloatArray, two_sided: bool, alpha: float, n: int) -> float:
 
 def _outcomes(draws: Sequence[Answer], two_sided: bool) -> tuple[int, list[tuple[str, ...]], FloatArray] | None:
     """Number of draws, the words of what may be drawn, and its probabilities; None where none is known."""
-    known: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    by_text: dict[tuple[str, ...], list[float]] = defaultdict(list)
     counts = Counter[tuple[str, ...]]()
     for answer in draws:
         logp = log_probability(answer, with_end=two_sided)
         if logp is not None:
             # Equal texts of other tokens are other draws.
             words = (*answer.text.split(), _END, f"{answer.text} {answer.n_tokens} {answer.finish}")
-            known[words].append(math.exp(logp))
+            by_text[words].append(math.exp(logp))
             counts[words] += 1
     n = counts.total()
     if n < 2:
         return None
-    seen = np.array([float(np.mean(of)) for of in known.values()])
+    seen = np.array([float(np.mean(logprobs)) for logprobs in by_text.values()])
     left = 1 - float(seen.sum())
     if left <= 0:
-        return n, list(known), seen / seen.sum()
+        return n, list(by_text), seen / seen.sum()
     m = min(max(math.ceil(left / float(seen.min())), 1), _MOST_OTHERS) if seen.min() > 0 else _MOST_OTHERS
     others = [(_END, str(i)) for i in range(m)]
-    return n, [*known, *others], np.concatenate([seen, np.full(m, left / m)])
+    return n, [*by_text, *others], np.concatenate([seen, np.full(m, left / m)])

@@ -147,5 +147,6 @@ class GroupedTest:
         columns = np.searchsorted(n_accepted, np.arange(n_accepted[-1]), side="right")
         cells = self._places[: len(columns)] * some + columns
         wrong = cells[self._wrong[: len(columns)]]
-        found = [np.bincount(c, minlength=self._n * some).reshape(self._n, some).cumsum(axis=1) for c in (cells, wrong)]
-        return found[0], found[1]
+        shape = self._n, some
+        accepted, errors = (np.bincount(c, minlength=math.prod(shape)).reshape(shape) for c in (cells, wrong))
+        return accepted.cumsum(axis=1), errors.cumsum(axis=1)

@@ -31,7 +31,7 @@ def by_content(keep: int = 256) -> Callable[[Callable[..., Result]], Callable[..
     """
 
     def remembering(function: Callable[..., Result]) -> Callable[..., Result]:
-        known: OrderedDict[bytes, Result] = OrderedDict()
+        cached: OrderedDict[bytes, Result] = OrderedDict()
         lock = Lock()
 
         @wraps(function)
@@ -40,16 +40,16 @@ def by_content(keep: int = 256) -> Callable[[Callable[..., Result]], Callable[..
                 return function(*arguments)
             key = _digest(arguments)
             with lock:
-                if key in known:
-                    known.move_to_end(key)
-                    return known[key]
+                if key in cached:
+                    cached.move_to_end(key)
+                    return cached[key]
             result = function(*arguments)
             if _sealed(result) > _MOST_IN_RESULT:
                 return result
             with lock:
-                known[key] = result
-                while len(known) > keep:
-                    known.popitem(last=False)
+                cached[key] = result
+                while len(cached) > keep:
+                    cached.popitem(last=False)
             return result
 
         return remembered
@@ -68,11 +68,11 @@ def _sealed(result: object) -> int:
 
 
 def _digest(arguments: tuple[Any, ...]) -> bytes:
-    said = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for argument in arguments:
         if isinstance(argument, np.ndarray):
-            said.update(f"{argument.dtype.str}{argument.shape}".encode())
-            said.update(np.ascontiguousarray(argument).tobytes())
+            digest.update(f"{argument.dtype.str}{argument.shape}".encode())
+            digest.update(np.ascontiguousarray(argument).tobytes())
         else:
-            said.update(f"{type(argument).__name__} {argument!r}\0".encode())
-    return said.digest()
+            digest.update(f"{type(argument).__name__} {argument!r}\0".encode())
+    return digest.digest()

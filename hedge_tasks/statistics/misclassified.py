@@ -41,19 +41,19 @@ def if_independent(
         >>> round(if_independent(Number(0.75, interval=(0.7, 0.8)), 0.36, (92, 100), (85, 100)).value, 3)
         0.877
     """
-    about: dict[str, Any] = {"n": by_judge.n, "n_groups": by_judge.n_groups, "unit": by_judge.unit}
+    counts: dict[str, Any] = {"n": by_judge.n, "n_groups": by_judge.n_groups, "unit": by_judge.unit}
     if by_judge.value is None:
         return replace(by_judge)
     if not sensitivity[1] or not specificity[1]:
-        return Number.undefined("the check has no answers of one of the classes", **about)
+        return Number.undefined("the check has no answers of one of the classes", **counts)
     point = _corrected(by_judge.value, rate, sensitivity[0] / sensitivity[1], specificity[0] / specificity[1])
     if point is None:
-        return Number.undefined("the judge of the check is no better than chance at this rate", **about)
+        return Number.undefined("the judge of the check is no better than chance at this rate", **counts)
     bounds = [by_judge.interval or (by_judge.value, by_judge.value), *_intervals(sensitivity, specificity, confidence)]
     corners = [_corrected(area, rate, a, b) for area, a, b in product(*bounds)]
-    known = [corner for corner in corners if corner is not None]
-    interval = (0.0, 1.0) if len(known) < len(corners) else (min(known), max(known))
-    return Number(point, interval=interval, method="bounds, if errors are independent of the score", **about)
+    defined = [corner for corner in corners if corner is not None]
+    interval = (0.0, 1.0) if len(defined) < len(corners) else (min(defined), max(defined))
+    return Number(point, interval=interval, method="bounds, if errors are independent of the score", **counts)
 
 
 def _intervals(sensitivity: tuple[int, int], specificity: tuple[int, int], confidence: float) -> list[Interval]:

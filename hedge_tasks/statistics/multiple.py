@@ -45,15 +45,13 @@ def max_t(comparisons: Sequence[Comparison | None]) -> list[float | None]:
         >>> [round(p, 2) for p in max_t(found)]
         [0.11, 1.0]
     """
-    adjusted = [None if one is None else one.p_value for one in comparisons]
-    tested = [
-        (i, one) for i, one in enumerate(comparisons) if one is not None and one.p_value is not None and one.stderr
-    ]
+    adjusted = [None if comparison is None else comparison.p_value for comparison in comparisons]
+    tested = [(i, c) for i, c in enumerate(comparisons) if c is not None and c.p_value is not None and c.stderr]
     if len(tested) < 2:
         return adjusted
-    factors = root_of(_correlations([one for _, one in tested]))
-    found = step_down(np.array([one.p_value for _, one in tested], dtype=np.float64), factors)
-    for (i, _), p in zip(tested, found.tolist(), strict=True):
+    factors = root_of(_correlations([comparison for _, comparison in tested]))
+    p_values = step_down(np.array([comparison.p_value for _, comparison in tested], dtype=np.float64), factors)
+    for (i, _), p in zip(tested, p_values.tolist(), strict=True):
         adjusted[i] = p
     return adjusted
 
@@ -74,9 +72,9 @@ def step_down(p_values: FloatArray, factors: FloatArray, seed: int = 0) -> Float
     draws = DRAWS if len(order) <= MANY else DRAWS_OF_MANY
     exceeding = np.zeros(len(order))
     for _ in range(draws // _AT_ONCE):
-        drawn = np.abs(rng.normal(size=(_AT_ONCE, len(scaled))) @ scaled)
+        maxima = np.abs(rng.normal(size=(_AT_ONCE, len(scaled))) @ scaled)
         # From the smallest deviation on, the largest of all that are left at each step.
-        largest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
+        largest = np.maximum.accumulate(maxima[:, ::-1], axis=1)[:, ::-1]
         exceeding += (largest >= sorted_ones).sum(axis=0)
     # With the observed one among the draws, no p-value is 0. The error of the draws leaves the bounds of one test alone
     # and of Holm's correction, which is never below the truth; so very small ones need no more draws.
@@ -95,14 +93,14 @@ def root_of(products: FloatArray) -> FloatArray:
 
 def _correlations(comparisons: Sequence[Comparison]) -> FloatArray:
     """Of the differences, shape `(k, k)`; 0 with one whose documents are not known."""
-    known = [i for i, one in enumerate(comparisons) if one.deviations is not None and one.ids is not None]
+    usable = [i for i, c in enumerate(comparisons) if c.deviations is not None and c.ids is not None]
     places: dict[Hashable, int] = {}
-    at = {i: [places.setdefault(id, len(places)) for id in comparisons[i].ids or ()] for i in known}
+    at = {i: [places.setdefault(id, len(places)) for id in comparisons[i].ids or ()] for i in usable}
     columns = np.zeros((len(places), len(comparisons)))
-    for i in known:
+    for i in usable:
         columns[at[i], i] = comparisons[i].deviations
     norms = np.sqrt((columns**2).sum(axis=0))
     columns[:, norms > 0] /= norms[norms > 0]
-    found = columns.T @ columns
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found, dtype=np.float64)
+    products = columns.T @ columns
+    np.fill_diagonal(products, 1.0)
+    return np.asarray(products, dtype=np.float64)

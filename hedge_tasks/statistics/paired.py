@@ -101,15 +101,20 @@ class Comparison:
         deviations[list(places)] = self.deviations
         return replace(self, deviations=deviations)
 
+    @classmethod
+    def undefined(cls, n: int, method: str, reason: str, n_positive: int | None = None) -> Comparison:
+        """The comparison without any number."""
+        return cls(None, None, None, None, None, None, n, method, reason, n_positive)
+
     def as_json(self) -> dict[str, Any]:
         """The numbers by name, without those of single documents."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
+        return {attribute.name: getattr(self, attribute.name) for attribute in fields(self) if attribute.repr}
 
     @property
     def number(self) -> Number:
         """The difference, with its uncertainty."""
-        about: dict[str, Any] = {"n_positive": self.n_positive, "reason": self.reason, "method": self.method}
-        return Number(self.difference, self.stderr, self.interval, self.n, **about)
+        details: dict[str, Any] = {"n_positive": self.n_positive, "reason": self.reason, "method": self.method}
+        return Number(self.difference, self.stderr, self.interval, self.n, **details)
 
 
 @dataclass(frozen=True)
@@ -219,38 +224,38 @@ def compare_within(
     units = None if groups is None else codes_of(groups, len(y), "groups")
     name = f"{'DeLong' if units is None else JACKKNIFE} within strata"
     if np.isnan(x_a).any() or np.isnan(x_b).any() or np.isnan(y).any():
-        return Comparison(None, None, None, None, None, None, 0, name, "a score or label is missing (NaN)")
+        return Comparison.undefined(0, name, "a score or label is missing (NaN)")
     positive = y == 1
     sizes = np.stack([np.bincount(codes[chosen], minlength=len(y)) for chosen in (positive, ~positive)])
-    used = (sizes[:, codes] > 0).all(axis=0)
-    if not used.any():
+    with_both = (sizes[:, codes] > 0).all(axis=0)
+    if not with_both.any():
         reason = "no stratum has both hallucinated and supported documents" if len(y) else "no documents"
-        return Comparison(None, None, None, None, None, None, 0, name, reason)
-    codes, positive = np.unique(codes[used], return_inverse=True)[1].astype(np.int64), positive[used]
-    units = None if units is None else np.unique(units[used], return_inverse=True)[1].astype(np.int64)
+        return Comparison.undefined(0, name, reason)
+    codes, positive = np.unique(codes[with_both], return_inverse=True)[1].astype(np.int64), positive[with_both]
+    units = None if units is None else np.unique(units[with_both], return_inverse=True)[1].astype(np.int64)
     n_positive = int(positive.sum())
-    (a, parts_a, pairs), (b, parts_b, _) = (pooled_within(x[used], positive, codes) for x in (x_a, x_b))
+    (a, parts_a, pairs), (b, parts_b, _) = (pooled_within(x[with_both], positive, codes) for x in (x_a, x_b))
     try:
         check_enough(positive)
         if units is None:
             deviations = parts_a - parts_b
             stderr = float(np.sqrt(component_variance(deviations, positive)))
         else:
-            stderr, deviations = _deleted((x_a[used], x_b[used]), (positive, positive), units, codes)
+            stderr, deviations = _deleted((x_a[with_both], x_b[with_both]), (positive, positive), units, codes)
     except UndefinedStatistic as error:
-        return Comparison(None, None, None, None, None, None, len(positive), name, str(error), n_positive)
+        return Comparison.undefined(len(positive), name, str(error), n_positive)
     except UndefinedError as error:
         return Comparison(a, b, a - b, None, None, None, len(positive), name, str(error), n_positive)
     if stderr == 0:
         # Components are deviations: those of perfect scores and of perfectly wrong ones are all zero.
-        found = _without_variation(a - b, same=a == b and bool(np.array_equal(parts_a, parts_b)))
+        uncertainty = _without_variation(a - b, identical=a == b and bool(np.array_equal(parts_a, parts_b)))
     else:
         whole = math.hypot(stderr, extra_stderr)
-        found = _tested(a - b, whole, degrees_of_freedom(positive, units, pairs), confidence)
+        uncertainty = _tested(a - b, whole, degrees_of_freedom(positive, units, pairs), confidence)
     of_all = np.zeros(len(y))
-    of_all[used] = deviations
-    about = (found.stderr, found.interval, found.p_value, len(positive), name, found.reason, n_positive)
-    return Comparison(a, b, a - b, *about, of_all)
+    of_all[with_both] = deviations
+    tested = (uncertainty.stderr, uncertainty.interval, uncertainty.p_value)
+    return Comparison(a, b, a - b, *tested, len(positive), name, uncertainty.reason, n_positive, of_all)
 
 
 def compare_runs(
@@ -363,11 +368,11 @@ def _compared(
         reason = texts.popitem()[0] if len(reasons) == 2 and len(texts) == 1 else "; ".join(reasons)
         return Comparison(area_a, area_b, None, None, None, None, n, method, reason, n_positive)
     try:
-        found = uncertainty()
+        tested = uncertainty()
     except UndefinedError as error:
-        found = _Uncertainty(reason=str(error))
-    about = (found.stderr, found.interval, found.p_value, n, method, found.reason, n_positive, found.deviations)
-    return Comparison(area_a, area_b, area_a - area_b, *about)
+        tested = _Uncertainty(reason=str(error))
+    results = (tested.stderr, tested.interval, tested.p_value, n, method, tested.reason, n_positive, tested.deviations)
+    return Comparison(area_a, area_b, area_a - area_b, *results)
 
 
 def _delong(
@@ -387,10 +392,10 @@ def _delong(
     else:
         stderr, deviations = _deleted((x_a, x_b), (positive, positive), groups)
     if stderr == 0:
-        return _without_variation(difference, same=bool((levels_of(x_a) == levels_of(x_b)).all()))
+        return _without_variation(difference, identical=bool((levels_of(x_a) == levels_of(x_b)).all()))
     degrees = degrees_of_freedom(positive, groups)
-    found = _tested(difference, math.hypot(stderr, extra_stderr), degrees, confidence)
-    return replace(found, deviations=deviations)
+    tested = _tested(difference, math.hypot(stderr, extra_stderr), degrees, confidence)
+    return replace(tested, deviations=deviations)
 
 
 def _jackknife(a: _Data, b: _Data, groups: IntArray | None, confidence: float) -> _Uncertainty:
@@ -408,10 +413,10 @@ def _jackknife(a: _Data, b: _Data, groups: IntArray | None, confidence: float) -
     else:
         stderr, deviations = _deleted((x_a, x_b), (positive_a, positive_b), groups)
     if not stderr:
-        same = bool((levels_of(x_a) == levels_of(x_b)).all() and (positive_a == positive_b).all())
-        return _without_variation(area_a - area_b, same=same)
-    found = _tested(area_a - area_b, stderr, rarest_degrees((positive_a, positive_b), groups), confidence)
-    return replace(found, deviations=deviations)
+        identical = bool((levels_of(x_a) == levels_of(x_b)).all() and (positive_a == positive_b).all())
+        return _without_variation(area_a - area_b, identical=identical)
+    tested = _tested(area_a - area_b, stderr, rarest_degrees((positive_a, positive_b), groups), confidence)
+    return replace(tested, deviations=deviations)
 
 
 def _deleted(
@@ -475,8 +480,8 @@ def _bootstrap(
     if len(differences) < 2:
         return _Uncertainty(reason="no standard error: hardly any resample has both classes")
     if np.ptp(differences) == 0:
-        same = bool((levels_a == levels_b).all() and (positive_a == positive_b).all())
-        return _without_variation(float(differences[0]), same=same)
+        identical = bool((levels_a == levels_b).all() and (positive_a == positive_b).all())
+        return _without_variation(float(differences[0]), identical=identical)
     difference = auroc(*a) - auroc(*b)
     rarest = rarest_degrees((positive_a, positive_b), groups)
     return _tested(difference, float(differences.std(ddof=1)), rarest, confidence)
@@ -489,9 +494,9 @@ def _tested(difference: float, stderr: float, degrees: float | None, confidence:
     return _Uncertainty(stderr, (max(-1.0, difference - half), min(1.0, difference + half)), p_value)
 
 
-def _without_variation(difference: float, *, same: bool) -> _Uncertainty:
+def _without_variation(difference: float, *, identical: bool) -> _Uncertainty:
     """Of two rankings of which no document says anything else than the others."""
-    if same:
+    if identical:
         return _Uncertainty(0.0, (0.0, 0.0), 1.0)
     reason = "no standard error: no document deviates from the others (perfect separation or constant scores)"
     return _Uncertainty(reason=reason)

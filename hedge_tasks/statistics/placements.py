@@ -54,20 +54,20 @@ def placements_within(x: FloatArray, positive: BoolArray, strata: IntArray) -> t
     order = np.lexsort((x, strata))
     codes, values, hit = strata[order], x[order], positive[order]
     tie = np.cumsum(np.append(False, (codes[1:] != codes[:-1]) | (values[1:] != values[:-1])))
-    sizes = np.stack([np.bincount(codes[hit == other], minlength=int(codes[-1]) + 1) for other in (False, True)])
+    sizes = np.stack([np.bincount(codes[hit == label], minlength=int(codes[-1]) + 1) for label in (False, True)])
     placed = np.full((2, len(x)), np.nan)
-    for other in (0, 1):
-        among = sizes[other][codes].astype(np.float64)
-        tied = np.bincount(tie, hit == bool(other))
+    for label in (0, 1):
+        among = sizes[label][codes].astype(np.float64)
+        tied = np.bincount(tie, hit == bool(label))
         before = np.cumsum(tied) - tied  # of all strata
-        before_stratum = np.append(0, np.cumsum(sizes[other])[:-1])[codes]
+        before_stratum = np.append(0, np.cumsum(sizes[label])[:-1])[codes]
         lower = before[tie] - before_stratum + tied[tie] / 2
-        placed[other] = np.divide(lower, among, out=np.full(len(x), np.nan), where=among > 0)
-    found, others = np.empty(len(x)), np.empty(len(x), dtype=np.int64)
+        placed[label] = np.divide(lower, among, out=np.full(len(x), np.nan), where=among > 0)
+    shares, others = np.empty(len(x)), np.empty(len(x), dtype=np.int64)
     # Of a hallucinated document the share of supported ones below it, of a supported one of hallucinated ones above.
-    found[order] = np.where(hit, placed[0], 1 - placed[1])
+    shares[order] = np.where(hit, placed[0], 1 - placed[1])
     others[order] = np.where(hit, sizes[0][codes], sizes[1][codes])
-    return found, others
+    return shares, others
 
 
 def auroc_components(x: FloatArray, positive: BoolArray) -> tuple[float, FloatArray]:
@@ -137,7 +137,7 @@ def without_each_group(
     for codes in (within, cells):
         values, pairs = placements_within(x, positive, codes)
         won = pairs * np.nan_to_num(values)
-        sums.append([[np.bincount(groups[c], of[c], n_groups) for of in (won, pairs)] for c in (positive, ~positive)])
+        sums.append([[np.bincount(groups[c], w[c], n_groups) for w in (won, pairs)] for c in (positive, ~positive)])
     ((won_p, pairs_p), (won_n, pairs_n)), ((won_w, pairs_w), _) = sums
     # Twice the pairs won are whole numbers: rounded, they are exact, and what does not vary has no variance.
     won = np.round(2 * (won_p.sum() - won_p - won_n + won_w)) / 2

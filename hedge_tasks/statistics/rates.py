@@ -171,7 +171,7 @@ def compare_rates(
     name = "McNemar's exact test" if mean is None else "paired t-test between groups"
     n = len(a)
     if not n:
-        return Comparison(None, None, None, None, None, None, 0, name, "no documents")
+        return Comparison.undefined(0, name, "no documents")
     shares = float(a.mean()), float(b.mean())
     difference = float((a - b).mean())
     if mean is None:

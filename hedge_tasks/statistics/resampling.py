@@ -17,8 +17,8 @@ BLOCK = 1_000_000
 def block_sizes(n_resamples: int, width: int) -> list[int]:
     """Sizes of the blocks that resamples of `width` numbers each are drawn in."""
     size = max(1, min(n_resamples, BLOCK // width))
-    whole, rest = divmod(n_resamples, size)
-    return [size] * whole + [rest] * (rest > 0)
+    whole, remainder = divmod(n_resamples, size)
+    return [size] * whole + [remainder] * (remainder > 0)
 
 
 def canonical_units(groups: IntArray | None, *columns: IntArray) -> tuple[IntArray, int]:

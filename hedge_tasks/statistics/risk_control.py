@@ -43,11 +43,11 @@ from hedge_tasks.statistics.grouped_risk import GroupedTest
 _WIDEST, _WIDEST_OF_GROUPS = 0.2, 0.4
 """Share of the documents that the widest start accepts, without and with groups."""
 
-_FEWER, _ALLOWED = 3, 15
+_FEWER, _ALLOWED = 3, 14
 """How many times fewer each stricter start accepts, at as many times less of the level, and how many errors the risk
 should allow among them at least: below that, all of the level stands at one start."""
 
-_MARGIN = 1.5
+_MARGIN = 1.25
 """How many times as many documents the widest start accepts at least as a test needs that sees no error."""
 
 _PLACING, _PART = 20, 12
@@ -170,16 +170,16 @@ def control_risk(
         test = _BinomialTest(wrong, risk)
         starts = _starts(x[placing], len(rows), level, test, widest=_WIDEST)
         candidates, chosen = _walk(x[rows], starts, test)
-    reason = more = None
+    reason = more_labels = None
     if chosen is None:
         tried = max(starts.values(), default=level)
-        reason, more = _why_not(_deciles(x[rows], tried, test), len(rows), risk, test)
+        reason, more_labels = _why_not(_deciles(x[rows], tried, test), len(rows), risk, test)
     return RiskControl(
         risk=risk,
         confidence=confidence,
         chosen=chosen,
         reason=reason,
-        more_labels=more,
+        more_labels=more_labels,
         candidates=candidates,
         bets=test.bets(chosen.n_accepted) if chosen is not None else (),
         largest=test.largest,
@@ -269,7 +269,7 @@ def _walks(
 ) -> tuple[tuple[Candidate, ...], Candidate | None]:
     """From each start on, test every score at the start's own level, until one is not rejected."""
     tested: list[Candidate] = []
-    kept: list[Candidate] = []
+    passed: list[Candidate] = []
     for start, level in starts.items() if len(x) else ():
         path = np.unique(np.append(x[np.isfinite(x) & (x >= start)], start))
         for first in range(0, len(path), _BLOCK):
@@ -279,12 +279,12 @@ def _walks(
             rejected = [p <= level for p in values]
             n = rejected.index(False) if False in rejected else len(block)
             some = zip(block.tolist(), counts.tolist(), values[: n + 1], strict=False)
-            found = [Candidate(t, k, test.n_wrong(k), k / len(x), p, level) for t, k, p in some]
-            tested, kept = tested + found, kept + found[:n]
+            candidates = [Candidate(t, k, test.n_wrong(k), k / len(x), p, level) for t, k, p in some]
+            tested, passed = tested + candidates, passed + candidates[:n]
             if n < len(block):
                 break
     tested.sort(key=lambda c: c.threshold)
-    return tuple(tested), max(kept, key=lambda c: c.threshold, default=None)
+    return tuple(tested), max(passed, key=lambda c: c.threshold, default=None)
 
 
 class _BinomialTest:

@@ -114,15 +114,15 @@ def stratified_auroc(
     if not (total := int(sizes.prod(axis=0).sum())):
         reason = "no documents" if not len(x) else "no stratum has both hallucinated and supported documents"
         return StratifiedAuroc(None, strata=parts, reason=reason, **counts)
-    used = (sizes[:, codes] > 0).all(axis=0)
+    both = (sizes[:, codes] > 0).all(axis=0)
     try:
-        check_enough((y == 1)[used])
+        check_enough((y == 1)[both])
     except UndefinedStatistic as error:
         return StratifiedAuroc(None, strata=parts, n_pairs=total, reason=str(error), **counts)
     # Pairs are within strata: one with many hallucinated and a single supported answer has one independent pair.
     n_pairs = int(sizes.min(axis=0).sum())
-    chosen = None if group_codes is None else renumbered(group_codes[used])
-    pooled = _with_stderr(x[used], (y == 1)[used], renumbered(codes[used]), chosen, n_pairs, confidence, inflation)
+    chosen = None if group_codes is None else renumbered(group_codes[both])
+    pooled = _with_stderr(x[both], (y == 1)[both], renumbered(codes[both]), chosen, n_pairs, confidence, inflation)
     return replace(pooled, strata=parts, n_pairs=total, **counts)
 
 

@@ -114,28 +114,28 @@ def compare_sums(
         (0.5, 0.18)
     """
     check_confidence(confidence)
-    one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if one.shape != other.shape:
-        raise ValueError(f"the two sides differ in shape: {one.shape} and {other.shape}")
-    counted, codes, kept = _counted(np.stack([one, other], axis=1), groups)
-    one, other = counted[:, 0], counted[:, 1]
-    first, second = _value(one, statistic), _value(other, statistic)
+    parts_a, parts_b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if parts_a.shape != parts_b.shape:
+        raise ValueError(f"the two sides differ in shape: {parts_a.shape} and {parts_b.shape}")
+    counted, codes, nonempty = _counted(np.stack([parts_a, parts_b], axis=1), groups)
+    parts_a, parts_b = counted[:, 0], counted[:, 1]
+    first, second = _value(parts_a, statistic), _value(parts_b, statistic)
     n, name = len(counted), "paired t-test between groups of documents"
     if first is None or second is None:
         missing = [side for side, value in (("a", first), ("b", second)) if value is None]
         reason = "; ".join(f"{side}: no document counts for it" for side in missing)
         return Comparison(first, second, None, None, None, None, n, name, reason)
     difference, n_groups = first - second, len(np.unique(codes))
-    influences = _influences(one, codes, statistic) - _influences(other, codes, statistic)
+    influences = _influences(parts_a, codes, statistic) - _influences(parts_b, codes, statistic)
     stderr = _spread(influences, np.arange(n_groups))
-    if stderr == 0 and np.array_equal(_totals(one, codes), _totals(other, codes)):
+    if stderr == 0 and np.array_equal(_totals(parts_a, codes), _totals(parts_b, codes)):
         return Comparison(first, second, difference, 0.0, (0.0, 0.0), 1.0, n, name)
     if not stderr:
         why = "all documents are in a single group" if stderr is None else "no group deviates from the others"
         return Comparison(first, second, difference, None, None, None, n, name, f"no standard error: {why}")
     interval, p_value = _tested(difference, stderr, n_groups - 1, bounds[1] - bounds[0], confidence)
-    deviations = np.zeros(len(kept))
-    deviations[kept] = at_first(influences, codes)
+    deviations = np.zeros(len(nonempty))
+    deviations[nonempty] = at_first(influences, codes)
     return Comparison(first, second, difference, stderr, interval, p_value, n, name, deviations=deviations)
 
 
@@ -178,10 +178,12 @@ def _effective(share: float, stderr: float, units: float, n_groups: int, confide
 
 def _counted(parts: npt.ArrayLike, groups: Sequence[Hashable]) -> tuple[FloatArray, IntArray, BoolArray]:
     """The documents that add anything, their groups as numbers without gaps, and which of all they are."""
-    given = np.asarray(parts, dtype=np.float64)
-    codes = codes_of(groups, len(given), "groups")
-    kept: BoolArray = np.asarray(given.reshape(len(given), -1).any(axis=1)) if len(given) else np.zeros(0, dtype=bool)
-    return given[kept], np.unique(codes[kept], return_inverse=True)[1].reshape(-1).astype(np.int64), kept
+    values = np.asarray(parts, dtype=np.float64)
+    codes = codes_of(groups, len(values), "groups")
+    some: BoolArray = (
+        np.asarray(values.reshape(len(values), -1).any(axis=1)) if len(values) else np.zeros(0, dtype=bool)
+    )
+    return values[some], np.unique(codes[some], return_inverse=True)[1].reshape(-1).astype(np.int64), some
 
 
 def _totals(parts: FloatArray, codes: IntArray, n_groups: int = 0) -> FloatArray:

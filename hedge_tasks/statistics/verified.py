@@ -94,8 +94,8 @@ class Audited(Number):
     run_interval: Interval | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        more = {name: getattr(self, name) for name in ("n_labels", "n_effective", "run_stderr", "run_interval")}
-        return {**super().to_dict(), **{name: value for name, value in more.items() if value is not None}}
+        extras = {name: getattr(self, name) for name in ("n_labels", "n_effective", "run_stderr", "run_interval")}
+        return {**super().to_dict(), **{name: value for name, value in extras.items() if value is not None}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,16 +145,16 @@ def verified(
     Raises:
         ValueError: lengths differ, or a document of the sample has no label.
     """
-    by_judge, y = (np.array(list(of), dtype=np.float64) for of in (judged, experts))
-    there = np.ones(len(y)) if answered is None else np.asarray(answered, dtype=np.float64)
-    if not len(by_judge) == len(y) == len(there) == len(design.drawn):
+    by_judge, y = (np.array(list(labels), dtype=np.float64) for labels in (judged, experts))
+    answered_share = np.ones(len(y)) if answered is None else np.asarray(answered, dtype=np.float64)
+    if not len(by_judge) == len(y) == len(answered_share) == len(design.drawn):
         raise ValueError("labels differ in length")
     if np.isnan(y[design.drawn]).any():
         raise ValueError("a document of the sample has no label of an expert")
     codes = np.arange(len(y)) if groups is None else codes_of(groups, len(y), "groups")
     share = np.where(design.drawn, np.nan_to_num(y), 0.0)
-    there = np.where(design.drawn, there, 0.0)
-    return Verified(by_judge, share * there, (1 - share) * there, design, codes)
+    answered_share = np.where(design.drawn, answered_share, 0.0)
+    return Verified(by_judge, share * answered_share, (1 - share) * answered_share, design, codes)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -210,8 +210,8 @@ def audited_sums(
         confidence: level of the interval, in (0, 1).
     """
     first, second, none = (np.asarray(a, dtype=np.float64) for a in (hallucinated, supported, unanswered))
-    of = _Sums(first, second, none, statistic)
-    return _audited(of, labels, _unlabelled(labels), confidence)
+    sums = _Sums(first, second, none, statistic)
+    return _audited(sums, labels, _unlabelled(labels), confidence)
 
 
 def compare_audited_scores(
@@ -223,7 +223,7 @@ def compare_audited_scores(
     why = _undefined(a, labels) or _undefined(b, labels)
     name = f"{labels.n_labels} labels of experts, paired by document"
     if why is not None:
-        return Comparison(None, None, None, None, None, None, len(a), name, why)
+        return Comparison.undefined(len(a), name, why)
     first, second = (_fit(OfPairs(x), labels) for x in (a, b))
     effects = first.effects[0] - second.effects[0], first.effects[1] - second.effects[1]
     error = _error(effects, labels, first.predicted)
@@ -249,7 +249,7 @@ def compare_audited_runs(
     n, name = len(labels_a.judged), f"{labels_a.n_labels} and {labels_b.n_labels} labels of experts, paired by document"
     gap = audited_gap(scores_a, labels_a, scores_b, labels_b)
     if isinstance(gap, str):
-        return Comparison(None, None, None, None, None, None, n, name, gap)
+        return Comparison.undefined(n, name, gap)
     return _compared(gap.a, gap.b, gap.variance, gap.degrees, n, name, confidence)
 
 
@@ -354,8 +354,8 @@ class OfPairs:
     def _below(self, weights: FloatArray) -> FloatArray:
         """Sum of weights over the documents with a lower score, and half of it over those with the same."""
         at = np.bincount(self.levels, weights, self.n_levels)
-        found: FloatArray = (np.cumsum(at) - at / 2)[self.levels]
-        return found
+        below: FloatArray = (np.cumsum(at) - at / 2)[self.levels]
+        return below
 
     def pair_sums(self, labels: _Labels, residuals: _Labels, design: Design) -> tuple[float, float]:
         """Return how many pairs are in order, ties half, and how many there are; both are right on average."""
@@ -373,9 +373,9 @@ class OfPairs:
     def _drawn_together(self, residuals: _Labels, design: Design) -> tuple[float, float]:
         """Terms that products of residuals lack, as pairs of one stratum are drawn with a probability of their own."""
         ordered = pairs = 0.0
-        for here, weight in _drawn_together(design):
-            levels = self.levels[here]
-            weight *= residuals[0][here][:, None] * residuals[1][here][None]
+        for members, weight in _drawn_together(design):
+            levels = self.levels[members]
+            weight *= residuals[0][members][:, None] * residuals[1][members][None]
             above = np.sign(levels[:, None] - levels[None]) / 2 + 0.5
             ordered, pairs = ordered + float((weight * above).sum()), pairs + float(weight.sum())
         return ordered, pairs
@@ -407,8 +407,8 @@ class _Precision:
         # A document is above itself once, and the square of its pseudo-label is not that.
         own = np.bincount(self.levels, labels[0] - labels[0] ** 2, self.n_levels)
         total = float(((at * above + own) / whole).sum())
-        for here, weight in _drawn_together(design):
-            levels, left = self.levels[here], residuals[0][here]
+        for members, weight in _drawn_together(design):
+            levels, left = self.levels[members], residuals[0][members]
             higher = levels[None] <= levels[:, None]
             total += float((weight * higher * (left / whole[levels])[:, None] * left[None]).sum())
         positives = float(labels[0].sum())
@@ -440,8 +440,8 @@ class _RiskCoverage:
     def _kept(self, weights: FloatArray) -> FloatArray:
         """Sum of weights over the k documents of the lowest scores, for each k."""
         at = np.bincount(self.levels, weights, self.n_levels)
-        found: FloatArray = (np.cumsum(at) - at)[self.level_of] + self.shares * at[self.level_of]
-        return found
+        kept: FloatArray = (np.cumsum(at) - at)[self.level_of] + self.shares * at[self.level_of]
+        return kept
 
     def value(self, labels: _Labels, residuals: _Labels, design: Design) -> float:
         wrong, whole = self._kept(labels[0]), np.maximum(self._kept(labels[0] + labels[1]), _LEAST_COUNT)
@@ -456,21 +456,21 @@ class _RiskCoverage:
         """Mean over k of slope times the share in which each document is kept."""
         inside = np.bincount(self.level_of, self.shares * slopes, self.n_levels)
         after = float(slopes.sum()) - np.cumsum(slopes)[self.ends - 1]
-        found: FloatArray = ((inside + after) / len(slopes))[self.levels]
-        return found
+        slopes_of: FloatArray = ((inside + after) / len(slopes))[self.levels]
+        return slopes_of
 
 
 def _drawn_together(design: Design) -> Iterator[tuple[IntArray, FloatArray]]:
     """Yield the drawn of each stratum, and what products of two residuals of theirs lack, less the product itself."""
     for stratum in range(len(design.sizes[0])):
-        here = np.flatnonzero(design.drawn & (design.strata == stratum))
-        factor, alone = design.pair_factor(stratum), design.probabilities[here[0]]
+        members = np.flatnonzero(design.drawn & (design.strata == stratum))
+        factor, alone = design.pair_factor(stratum), design.probabilities[members[0]]
         if factor == alone == 1:
             continue
-        units = design.units[here]
+        units = design.units[members]
         weight = np.where(units[:, None] == units[None], alone, factor) - 1.0
         np.fill_diagonal(weight, 0.0)
-        yield here, weight
+        yield members, weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,8 +503,8 @@ class _Sums:
 
     def alone(self, labels: _Labels) -> FloatArray:
         """Effect of each document without an answer; labels add theirs."""
-        found: FloatArray = self.unanswered.reshape(len(self.unanswered), -1) @ self._slope(labels)
-        return found
+        contribution: FloatArray = self.unanswered.reshape(len(self.unanswered), -1) @ self._slope(labels)
+        return contribution
 
     def labels_behind(self, labels: Verified) -> float:
         """Labels that add to the sums, as many as count alike (Kish 1965)."""
@@ -642,8 +642,8 @@ def _fit(statistic: _Statistic, labels: Verified) -> _Fit:
 
 def pseudo_labels(predicted: _Labels, labels: Verified) -> tuple[_Labels, _Labels]:
     """Return pseudo-labels, and what they add to the predictions."""
-    drawn, pi = labels.design.drawn, labels.design.probabilities
-    e1, e0 = (np.where(drawn, (y - m) / pi, 0.0) for y, m in zip(labels.experts, predicted, strict=True))
+    is_drawn, pi = labels.design.drawn, labels.design.probabilities
+    e1, e0 = (np.where(is_drawn, (y - m) / pi, 0.0) for y, m in zip(labels.experts, predicted, strict=True))
     return (predicted[0] + e1, predicted[1] + e0), (e1, e0)
 
 
@@ -658,7 +658,7 @@ def cross_fitted(labels: Verified) -> _Labels:
     design, judged = labels.design, _codes(labels)
     cells, n_cells = 3 * design.strata + judged, 3 * (int(design.strata.max()) + 1)
     folds = labels.groups % FOLDS
-    found = []
+    predictions = []
     for y, guess in zip(labels.experts, _GUESS.values(), strict=True):
         m = np.empty(len(y))
         for fold in range(FOLDS):
@@ -667,11 +667,11 @@ def cross_fitted(labels: Verified) -> _Labels:
             weights *= train.sum() / max(float(weights.sum()), 1e-9)
             of_judge = (np.bincount(judged, weights * y, 3) + guess) / (np.bincount(judged, weights, 3) + 1)
             drawn_to = of_judge[np.arange(n_cells) % 3]
-            there = np.bincount(cells, train, n_cells)
-            rates = (np.bincount(cells, train * y, n_cells) + _PRIOR * drawn_to) / (there + _PRIOR)
+            counts = np.bincount(cells, train, n_cells)
+            rates = (np.bincount(cells, train * y, n_cells) + _PRIOR * drawn_to) / (counts + _PRIOR)
             m[folds == fold] = rates[cells[folds == fold]]
-        found.append(m)
-    return found[0], found[1]
+        predictions.append(m)
+    return predictions[0], predictions[1]
 
 
 def _codes(labels: Verified) -> IntArray:
@@ -734,12 +734,12 @@ def _least(effects: _Labels, labels: Verified) -> FloatArray:
     design, (d1, d0), judged = labels.design, effects, _codes(labels)
     cells = 3 * design.strata + judged
     n = int(cells.max()) + 1
-    drawn = np.bincount(cells[design.drawn], minlength=n)[cells]
+    n_drawn = np.bincount(cells[design.drawn], minlength=n)[cells]
     of_judge = np.bincount(judged[design.drawn], minlength=3)
     rates = []
     for y in labels.experts:
         wide = ((np.bincount(judged, y, 3) + _LEAST_EITHER) / (of_judge + 2 * _LEAST_EITHER))[judged]
-        rates.append((np.bincount(cells, y, n)[cells] + _LEAST_PRIOR * wide) / (drawn + _LEAST_PRIOR))
+        rates.append((np.bincount(cells, y, n)[cells] + _LEAST_PRIOR * wide) / (n_drawn + _LEAST_PRIOR))
     p1, p0 = rates
     variances: FloatArray = np.maximum(p1 * d1**2 + p0 * d0**2 - (p1 * d1 + p0 * d0) ** 2, 0.0)
     return variances * _factor(labels, judged)

@@ -78,15 +78,15 @@ class Proxy:
         with self._slot() as slot:
             content = await self._body(request)
             model, plan, settings = self.model, self.guard.plan, self.settings
-            asked = await asyncio.to_thread(read_request, content, model, plan, settings)
+            chat_request = await asyncio.to_thread(read_request, content, model, plan, settings)
             del content
             try:
-                reply = await self._judged(request, asked, slot)
+                reply = await self._judged(request, chat_request, slot)
             except CannotJudge as reason:
                 if settings.on_unjudged == "refuse":
                     raise
-                reply = await self._unjudged(request, asked, reason, slot)
-        if asked.stream:
+                reply = await self._unjudged(request, chat_request, reason, slot)
+        if chat_request.stream:
             return StreamingResponse(replies.events(reply), media_type="text/event-stream")
         return JSONResponse(reply)
 
@@ -158,10 +158,10 @@ class Proxy:
 
     # --- a request ----------------------------------------------------------------------------------------------------
 
-    async def _judged(self, request: Request, asked: ChatRequest, slot: _Slot) -> dict[str, Any]:
+    async def _judged(self, request: Request, chat_request: ChatRequest, slot: _Slot) -> dict[str, Any]:
         guard = self.guard
-        found = question_in(asked, guard.prompt, guard.plan)
-        question = await asyncio.to_thread(guard.question, found.pictures, found.question, asked.seed)
+        parsed = question_in(chat_request, guard.prompt, guard.plan)
+        question = await asyncio.to_thread(guard.question, parsed.pictures, parsed.question, chat_request.seed)
         future = slot.hold(guard.submit(question))
         try:
             verdict: GuardVerdict = await self._unless_gone(request, guard.answered(question, future))
@@ -180,14 +180,14 @@ class Proxy:
                 self._accepted.pop(next(iter(self._accepted)))
         return reply
 
-    async def _unjudged(self, request: Request, asked: ChatRequest, reason: CannotJudge, slot: _Slot) -> dict[str, Any]:
+    async def _unjudged(self, request: Request, chat: ChatRequest, reason: CannotJudge, slot: _Slot) -> dict[str, Any]:
         plan = self.guard.plan
         settings = {
-            "temperature": plan.baseline_temperature if asked.temperature is None else asked.temperature,
-            "max_new_tokens": asked.max_tokens or plan.max_new_tokens,
-            "seeds": [plan.seed if asked.seed is None else asked.seed],
+            "temperature": plan.baseline_temperature if chat.temperature is None else chat.temperature,
+            "max_new_tokens": chat.max_tokens or plan.max_new_tokens,
+            "seeds": [plan.seed if chat.seed is None else chat.seed],
         }
-        future = slot.hold(self.guard.pass_on(asked.conversation(), **settings))
+        future = slot.hold(self.guard.pass_on(chat.conversation(), **settings))
         waiting = asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), self.guard.within)
         try:
             answer = await self._unless_gone(request, waiting)
@@ -232,8 +232,8 @@ class Proxy:
 
     async def _read(self, request: Request) -> bytes:
         most, parts, size = self.settings.largest_body, [], 0
-        told = request.headers.get("content-length", "0")
-        if told.isdigit() and int(told) > most:
+        stated_length = request.headers.get("content-length", "0")
+        if stated_length.isdigit() and int(stated_length) > most:
             raise RefusedRequest(f"a request has at most {most} bytes", status=413)
         async for part in request.stream():
             size += len(part)

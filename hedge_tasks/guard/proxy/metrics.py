@@ -44,8 +44,8 @@ class Metrics:
         Gauge(f"{name}calibrated_share", "Share accepted in calibration", registry=registry).set(
             policy.promise.accepted
         )
-        about = "1 where another share is accepted than in calibration"
-        self._drift = Gauge(f"{name}drift", about, registry=registry)
+        description = "1 where another share is accepted than in calibration"
+        self._drift = Gauge(f"{name}drift", description, registry=registry)
         self._audits = Gauge(f"{name}audits", "Audited answers", registry=registry)
         self._audited_wrong = Gauge(f"{name}audits_hallucinated", "Of them, hallucinated", registry=registry)
         self._broken = Gauge(f"{name}promise_refuted", "1 where audits have refuted the promise", registry=registry)

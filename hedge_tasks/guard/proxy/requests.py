@@ -215,20 +215,20 @@ def question_in(request: ChatRequest, prompt: Prompt, plan: SamplingPlan) -> Pol
     system = "\n".join(text for turn in request.turns if turn.role == "system" for text in turn.texts)
     if system and system != (prompt.system or ""):
         reasons.append("messages: another system prompt than the calibrated one")
-    said = [turn for turn in request.turns if turn.role != "system"]
-    if len(said) != 1 or said[0].role != "user":
+    turns = [turn for turn in request.turns if turn.role != "system"]
+    if len(turns) != 1 or turns[0].role != "user":
         reasons.append("messages: a conversation of several turns; the policy is about single questions")
         raise CannotJudge(reasons)
-    if len(said[0].pictures) > 1:
-        reasons.append(f"messages: {len(said[0].pictures)} pictures; the policy is about questions on one")
-    question = _question(said[0].texts, prompt)
+    if len(turns[0].pictures) > 1:
+        reasons.append(f"messages: {len(turns[0].pictures)} pictures; the policy is about questions on one")
+    question = _question(turns[0].texts, prompt)
     if question is None:
         reasons.append("messages: texts in several parts that are not the calibrated prompt")
     if reasons or question is None:
         raise CannotJudge(reasons)
     if not question.strip():
         raise RefusedRequest("messages: there is no question", param="messages")
-    return PolicyQuestion(question, tuple(said[0].pictures))
+    return PolicyQuestion(question, tuple(turns[0].pictures))
 
 
 def _question(texts: Sequence[str], prompt: Prompt) -> str | None:
@@ -239,11 +239,11 @@ def _question(texts: Sequence[str], prompt: Prompt) -> str | None:
         for i, part in enumerate(parts):
             before, mark, after = part.partition(QUESTION)
             if mark and texts[i].startswith(before) and texts[i].endswith(after):
-                found = texts[i][len(before) : len(texts[i]) - len(after)]
+                question = texts[i][len(before) : len(texts[i]) - len(after)]
                 # Whatever the template is like: this question must give these very texts.
-                rendered = [p["text"] for p in prompt.messages(Wording(found), [])[-1]["content"]]
+                rendered = [p["text"] for p in prompt.messages(Wording(question), [])[-1]["content"]]
                 if len(texts[i]) >= len(before) + len(after) and rendered == list(texts):
-                    return found
+                    return question
     return texts[0] if len(texts) == 1 else ("" if not texts else None)
 
 
@@ -258,9 +258,9 @@ def _other_decoding(request: ChatRequest, plan: SamplingPlan) -> list[str]:
 
 
 def _check_fields(body: Mapping[str, Any]) -> None:
-    known = {*_READ, *_NEUTRAL, *_ONLY, *_WITHOUT_EFFECT}
+    known_fields = {*_READ, *_NEUTRAL, *_ONLY, *_WITHOUT_EFFECT}
     for name, value in body.items():
-        if name not in known:
+        if name not in known_fields:
             raise RefusedRequest(f"{outside.shown(name)}: no field that the guard knows", param=name[:100])
         if name in _ONLY and value is not None and value not in _ONLY[name]:
             raise RefusedRequest(

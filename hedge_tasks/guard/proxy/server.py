@@ -64,15 +64,15 @@ def listen(host: str, port: int) -> socket.socket:
         ConfigError: it cannot be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
-        found.listen(_BACKLOG)  # from now on nobody is turned away: they wait for the server
+        listening.bind((host, port))
+        listening.listen(_BACKLOG)  # from now on nobody is turned away: they wait for the server
     except (OSError, OverflowError) as error:
-        found.close()
+        listening.close()
         raise ConfigError(f"cannot listen at {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
-    return found
+    return listening
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:
