@@ -36,6 +36,7 @@ from hedge_tasks.leaderboard import build_site, make_submission, read_entries, w
 from hedge_tasks.leaderboard.detector_ranks import Priced
 from hedge_tasks.leaderboard.entry import Entry
 from hedge_tasks.leaderboard.kept import circumstances_of, save
+from hedge_tasks.runs.editions import edition_for
 from hedge_tasks.statistics import estimate_auroc, estimate_rate
 
 
@@ -84,7 +85,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
 
 def make_known(base: Entry, file: Path, folder: Path, cache: Path, task: int, arguments: argparse.Namespace) -> None:
     """One entry of each model on a task, as an earlier build has kept it."""
-    circumstances = circumstances_of(manifests_of, False)
+    circumstances = circumstances_of(manifests_of, edition_for, False)
     for model in range(arguments.models):
         chance = np.random.default_rng([task, model])
         place = folder / f"task{task}-model{model:03}.json"
