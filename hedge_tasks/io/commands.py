@@ -113,7 +113,7 @@ class Parser(argparse.ArgumentParser):
 
     def _line(self, name: str) -> str:
         first, *continued = wrap(self.commands[name].summary, _WIDTH - _NAMES_WIDTH)
-        lines = [f"  {name:<{_NAMES_WIDTH - 2}}{first}", *(" " * _NAMES_WIDTH + line for line in continued)]
+        lines = [f"  {name:<{_NAMES_WIDTH - 3}} {first}", *(" " * _NAMES_WIDTH + line for line in continued)]
         return "\n".join(lines) + "\n"
 
 
