@@ -87,7 +87,7 @@ class Asking:
             place=f"{self.seed}\0{self.record}\0{stage}\0{number}",
             about=lambda read: {"record": self.record},
         )
-        found = Asker(model, self.account, self.log, asks=TRIES, stage=stage).ask(question, self.stop)
-        if found.failure is not None:
-            raise Unfinished(f"{stage} ({model.name}): {found.failure}", unreachable=found.failure.unreachable)
-        return found.value
+        outcome = Asker(model, self.account, self.log, asks=TRIES, stage=stage).ask(question, self.stop)
+        if outcome.failure is not None:
+            raise Unfinished(f"{stage} ({model.name}): {outcome.failure}", unreachable=outcome.failure.unreachable)
+        return outcome.value

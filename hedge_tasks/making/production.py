@@ -31,7 +31,7 @@ class SourceRecord(Protocol):
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeRecord:
     """Outcome for one source record.
 
     Attributes:
@@ -89,7 +89,7 @@ class Production:
 
 def produce(
     sources: Sequence[Any],
-    make: Callable[[Any, Asking], Made],
+    make: Callable[[Any, Asking], MadeRecord],
     log: ReplyLog,
     *,
     seed: int = 0,
@@ -114,14 +114,14 @@ def produce(
         raise DataError(f"the source names {twice[0]!r} more than once")
     account = Account()
 
-    def call(position: int, stop: threading.Event) -> Made | Unfinished:
+    def call(position: int, stop: threading.Event) -> MadeRecord | Unfinished:
         source = sources[position]
         try:
             return make(source, Asking(log, account, source.id, seed, stop))
         except Unfinished as failure:
             return failure
 
-    results: dict[int, Made | Unfinished] = {}
+    results: dict[int, MadeRecord | Unfinished] = {}
     workers = max(1, min(concurrency, len(sources)))
     with progress(total=len(sources), name="Making", unit="record") as bar:
         try:
@@ -130,7 +130,7 @@ def produce(
                 for batch in batches:
                     results.update(batch)
                     bar.update(len(batch))
-                    accepted = sum(isinstance(r, Made) and r.row is not None for r in results.values())
+                    accepted = sum(isinstance(r, MadeRecord) and r.row is not None for r in results.values())
                     bar.set_postfix(accepted=accepted, requests=account.total.requests, refresh=False)
         except ServerGone as gone:
             raise HedgeError(
@@ -139,17 +139,17 @@ def produce(
     return _summary(sources, results, account)
 
 
-def worker_of(written: str | None) -> tuple[int, int] | None:
+def worker_of(spec: str | None) -> tuple[int, int] | None:
     """The Kth of N workers of `K/N`; None for all the work.
 
     Raises:
         ConfigError: It is not of that form.
     """
-    if written is None:
+    if spec is None:
         return None
-    place, _, count = written.partition("/")
+    place, _, count = spec.partition("/")
     if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
-        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {written!r}")
+        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {spec!r}")
     return int(place), int(count)
 
 
@@ -158,11 +158,11 @@ def share(sources: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
     return list(sources if worker is None else sources[worker[0] - 1 :: worker[1]])
 
 
-def _unreachable(result: Made | Unfinished) -> bool:
+def _unreachable(result: MadeRecord | Unfinished) -> bool:
     return isinstance(result, Unfinished) and result.unreachable
 
 
-def _summary(sources: Sequence[Any], results: Mapping[int, Made | Unfinished], account: Account) -> Production:
+def _summary(sources: Sequence[Any], results: Mapping[int, MadeRecord | Unfinished], account: Account) -> Production:
     rows, steps, rejected, unfinished = [], Counter[str](), Counter[str](), {}
     for position, source in enumerate(sources):
         result = results[position]

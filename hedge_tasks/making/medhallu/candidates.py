@@ -108,7 +108,7 @@ class ClusteredQuestion:
         n_written: Candidates as they were written, copies included.
         fooled: Of each distinct candidate; None where it is not known.
         clusters: Of each distinct candidate.
-        of_truth: The cluster of the truth.
+        truth_cluster: The cluster of the truth.
         closeness: By metric, of each distinct candidate to the truth; empty where the metric cannot be had.
     """
 
@@ -116,7 +116,7 @@ class ClusteredQuestion:
     n_written: int
     fooled: tuple[bool | None, ...]
     clusters: tuple[int, ...]
-    of_truth: int
+    truth_cluster: int
     closeness: Mapping[str, tuple[float, ...]]
 
     @property
@@ -132,7 +132,7 @@ class ClusteredQuestion:
     @property
     def n_clusters(self) -> int:
         """Clusters, the truth's among them."""
-        return len({*self.clusters, self.of_truth})
+        return len({*self.clusters, self.truth_cluster})
 
     def members(self) -> dict[int, list[int]]:
         """Places of the distinct candidates of each cluster."""
@@ -349,9 +349,9 @@ def analyse(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
     # Known exactly: labels and sizes are given, and only which label stands where is chance.
     expected = math.fsum(c.chance for c in mixed) / len(mixed) if mixed else None
     chance = Number(expected, n=uniform.n, n_groups=uniform.n_groups, reason=uniform.reason if not mixed else None)
-    together = [(question.id, cluster == question.of_truth) for question in questions for cluster in question.clusters]
+    together = [(q.id, cluster == q.truth_cluster) for q in questions for cluster in q.clusters]
     deceiving = [
-        (question.id, cluster == question.of_truth)
+        (question.id, cluster == question.truth_cluster)
         for question in questions
         for cluster, label in zip(question.clusters, question.fooled, strict=True)
         if label
@@ -376,7 +376,7 @@ def analyse(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
         proximity=proximity(questions),
         isolation={
             ALONE: estimate_rate(
-                [question.of_truth not in question.clusters for question in questions],
+                [question.truth_cluster not in question.clusters for question in questions],
                 groups=[question.id for question in questions],
             ),
             "candidates in the truth's cluster": _rate(together, "no candidate"),

@@ -8,13 +8,15 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.medhallu.questions import SourceQuestion
 
 NLI_MODEL = "microsoft/deberta-large-mnli"
@@ -26,6 +28,7 @@ TOLERANCE = 0.1
 SAME_MEANING = 0.75
 """From this entailment in both directions on, two answers mean the same (section 4)."""
 
+LEAST_JUDGES = 3
 _ROOM = "hedge_tasks.making.medhallu"
 
 
@@ -37,6 +40,31 @@ def allowed_length(answer: str) -> tuple[int, int]:
         (90, 110)
     """
     return math.ceil(len(answer) * (1 - TOLERANCE)), math.floor(len(answer) * (1 + TOLERANCE))
+
+
+class TextFault(NamedTuple):
+    """A fault of a wrong answer that no model is needed for.
+
+    Attributes:
+        step: In two words, for counting.
+        sentence: For people and for the critic.
+    """
+
+    step: str
+    sentence: str
+
+
+def text_fault(question: SourceQuestion, answer: str) -> TextFault | None:
+    """Return why a text is no wrong answer, or has the wrong length; None where neither."""
+    instructions = load_template(_ROOM, "candidate").system
+    if reason := refused(answer, question.answer, question.question, instructions):
+        return TextFault(reason, f"It is no wrong answer: {reason}.")
+    least, most = allowed_length(question.answer)
+    length = len(answer)
+    if least <= length <= most:
+        return None
+    step = "too short" if length < least else "too long"
+    return TextFault(step, f"It has {length} characters; it must have between {least} and {most}.")
 
 
 class MutualEntailment(Protocol):
@@ -99,8 +127,8 @@ class EmbeddingSimilarity:
     def cosine(self, first: str, second: str) -> float:
         from hedge_tasks.serving.encoders import unit_vectors
 
-        one, other = unit_vectors(self.embed([first, second]))
-        return float(one @ other)
+        vector_1, vector_2 = unit_vectors(self.embed([first, second]))
+        return float(vector_1 @ vector_2)
 
 
 @dataclass(frozen=True)
@@ -129,6 +157,16 @@ class Vote:
     def to_dict(self) -> dict[str, Any]:
         first, second = self.picked
         return {"judge": self.judge, "picked_first": first, "picked_second": second, "fooled": self.fooled}
+
+
+def check_judges(judges: Sequence[Model]) -> None:
+    """Refuse too few judges.
+
+    Raises:
+        ConfigError: There are fewer than `LEAST_JUDGES`.
+    """
+    if len(judges) < LEAST_JUDGES:
+        raise ConfigError(f"judges: expected at least {LEAST_JUDGES} models, got {len(judges)}")
 
 
 def votes_on(question: SourceQuestion, wrong: str, judges: Sequence[Model], asking: Asking) -> tuple[Vote, ...]:

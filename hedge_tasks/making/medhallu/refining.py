@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
@@ -71,15 +71,17 @@ class CritiqueAndRewrite:
         temperature: float,
         asking: Asking,
     ) -> WrongAnswer | None:
-        shown = {"question": question.question, "true_answer": question.answer}
-        fields = {**shown, "wrong_answer": failed.answer, "failed_checks": list(faults)}
-        said = asking.ask("critique", self._critic, load_template(_ROOM, "critique"), fields, number=number)
-        if said is None:
+        fields = {
+            "question": question.question,
+            "true_answer": question.answer,
+            "wrong_answer": failed.answer,
+            "failed_checks": list(faults),
+        }
+        critique = asking.ask("critique", self._critic, load_template(_ROOM, "critique"), fields, number=number)
+        if critique is None:
             return None
-        fields = {**told(question), "earlier_answer": failed.answer, "feedback": said["feedback"]}
-        prompt = load_template(_ROOM, "rewrite")
-        sampling: dict[str, Any] = {"number": number, "temperature": temperature, "top_p": TOP_P}
-        return candidate_of(asking.ask("rewrite", self._generator, prompt, fields, **sampling), refined=True)
+        revision = {"earlier_answer": failed.answer, "feedback": critique["feedback"]}
+        return _write("rewrite", question, self._generator, number, temperature, asking, revision)
 
 
 class Regenerate:
@@ -116,23 +118,34 @@ def generate(
     Raises:
         Unfinished: The generator did not reply.
     """
-    prompt = load_template(_ROOM, "candidate")
-    sampling: dict[str, Any] = {"number": number, "temperature": temperature, "top_p": TOP_P}
-    return candidate_of(asking.ask("candidate", generator, prompt, told(question), **sampling))
+    return _write("candidate", question, generator, number, temperature, asking)
 
 
-def told(question: SourceQuestion) -> dict[str, Any]:
-    """Return what whoever writes a wrong answer is told of its question."""
+def _write(
+    stage: str,
+    question: SourceQuestion,
+    generator: Model,
+    number: str,
+    temperature: float,
+    asking: Asking,
+    revision: Mapping[str, str] = {},
+) -> WrongAnswer | None:
+    """Ask for a wrong answer; None where the reply cannot be read.
+
+    Args:
+        stage: Also the name of the prompt.
+        revision: By the prompt's fields what a rewrite starts from.
+    """
     least, most = allowed_length(question.answer)
-    return {
+    fields = {
         "question": question.question,
         "true_answer": question.answer,
         "knowledge": list(question.knowledge) or None,
         "length": {"least": least, "most": most},
+        **revision,
     }
-
-
-def candidate_of(reply: dict[str, Any] | None, *, refined: bool = False) -> WrongAnswer | None:
+    prompt = load_template(_ROOM, stage)
+    reply = asking.ask(stage, generator, prompt, fields, number=number, temperature=temperature, top_p=TOP_P)
     if reply is None:
         return None
-    return WrongAnswer(reply["hallucinated_answer"].strip(), reply["category"], reply["error"], refined)
+    return WrongAnswer(reply["hallucinated_answer"].strip(), reply["category"], reply["error"], bool(revision))
