@@ -1,4 +1,4 @@
-"""How a pipeline asks: each question once, each reply kept, each reading checked."""
+"""Questions of a pipeline to models: each is asked once, each reply is kept and checked for its form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Unfinished(Exception):
     """A question got no reply: its record is left for another time, and nothing of it is lost.
 
     Attributes:
-        unreachable: Whether nobody answered.
+        unreachable: Whether the server could not be reached.
     """
 
     def __init__(self, reason: str, *, unreachable: bool) -> None:
@@ -63,7 +63,7 @@ class Asking:
 
         Args:
             stage: What the question is for; replies are counted by it.
-            model: Whom to ask.
+            model: The model.
             values: By the fields of the prompt.
             number: Tells apart questions that are put in the same words to get other replies.
             images: PIL images; `image_keys` are the digests of what they show.

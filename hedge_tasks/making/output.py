@@ -35,7 +35,7 @@ class CardText:
 
     Attributes:
         title: Of the set.
-        licence: Identifier of the hub (`mit`, `cc-by-4.0`, ...); None where nobody said.
+        licence: Identifier of the hub (`mit`, `cc-by-4.0`, ...); None where it is not known.
         summary: What it is made of and how, in a paragraph.
         settings: Models, seeds and thresholds.
         warnings: What a reader has to know, such as shortcuts that are open.

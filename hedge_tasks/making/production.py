@@ -1,4 +1,4 @@
-"""Making records: many at a time, to the end or as far as servers answer, with what was accepted and why not."""
+"""Making of records, many at a time, with counts of what was accepted and why the rest was not."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ T = TypeVar("T")
 
 
 class SourceRecord(Protocol):
-    """One record to begin with."""
+    """A record that others are made from."""
 
     @property
     def id(self) -> str:
         """Unique among the source records."""
+
+
+Source = TypeVar("Source", bound=SourceRecord)
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,8 @@ class Production:
 
 
 def produce(
-    sources: Sequence[Any],
-    make: Callable[[Any, Asking], MadeRecord],
+    sources: Sequence[Source],
+    make: Callable[[Source, Asking], MadeRecord],
     log: ReplyLog,
     *,
     seed: int = 0,
@@ -107,7 +110,7 @@ def produce(
 
     Raises:
         DataError: Two source records have one id.
-        HedgeError: A server refuses every request, or is gone; what was said before is kept.
+        HedgeError: A server refuses every request, or is gone; earlier replies are kept.
     """
     twice = [name for name, times in Counter(source.id for source in sources).items() if times > 1]
     if twice:
@@ -162,7 +165,9 @@ def _unreachable(result: MadeRecord | Unfinished) -> bool:
     return isinstance(result, Unfinished) and result.unreachable
 
 
-def _summary(sources: Sequence[Any], results: Mapping[int, MadeRecord | Unfinished], account: Account) -> Production:
+def _summary(
+    sources: Sequence[SourceRecord], results: Mapping[int, MadeRecord | Unfinished], account: Account
+) -> Production:
     rows, steps, rejected, unfinished = [], Counter[str](), Counter[str](), {}
     for position, source in enumerate(sources):
         result = results[position]

@@ -1,4 +1,4 @@
-"""A whole set at the gate: what of its rows may stay, whether its verifiers can be believed, and what the card says."""
+"""A whole set at the gate: which of its rows may stay, and whether its verifiers can be believed."""
 
 from __future__ import annotations
 

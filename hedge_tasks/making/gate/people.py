@@ -1,4 +1,4 @@
-"""People at the gate: a blinded queue of a made set with hidden controls, and what its labels say of the set.
+"""Review by people: a blinded queue of a made set with hidden controls, and what its labels say of the set.
 
 A page shows question, evidence and one answer, and neither what is true nor what is expected. Half of the answers are
 controls: true ones, and true ones made wrong by one word. Two people label everything.
@@ -225,7 +225,7 @@ def _kappa(labels: Mapping[str, Mapping[str, str]]) -> float | None:
 
 
 def people_tables(people: PeopleVerdicts | None) -> dict[str, tuple[Sequence[str], list[list[str]]]]:
-    """Tables for a card, header and rows by title; none where nobody was asked."""
+    """Tables for a card, header and rows by title; none without labels of people."""
     if people is None:
         return {}
     noise = format_number(people.noise, FOUR_DIGITS, interval=True)

@@ -1,4 +1,4 @@
-"""A blinded queue for two people: a page for each, in an order of its own, with controls that nobody can tell."""
+"""A blinded queue for two people: a page for each, in an order of its own, with hidden controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that are no wrong answers, whatever a writer says of them. No model is asked."""
+"""Refusal of texts that are no wrong answers, by rules; no model is asked."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def refused(text: str, truth: str, question: str = "", instructions: str = "", *
 
 
 def no_answer(text: str) -> str | None:
-    """Why a text that somebody judged is nothing to judge: empty, or a placeholder.
+    """Why a judged text is no answer: it is empty, or a placeholder.
 
     What refuses or doubts may be judged: that is an answer of a model, and judges meet them.
     """

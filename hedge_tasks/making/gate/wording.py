@@ -28,7 +28,7 @@ _FREE = frozenset(("plain", "with a preposition", "with -ing"))
 
 _REPEATED = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
 _BROKEN = re.compile(r"[ÃÂ][\x80-\xbf]|â[\x80-\x9f€]|\ufffd")
-"""UTF-8 that somebody has read as Latin-1."""
+"""UTF-8 that was read as Latin-1."""
 
 _PLURAL = re.compile(r".*s|.*(?:people|men|children|sheep|fish|mice|geese|teeth|feet|deer|oxen|dice)", re.IGNORECASE)
 _MOST_LONGER = 3

@@ -184,7 +184,7 @@ def conversation(example: TrainingExample, prompt: JudgePrompt, name: str | None
 
 
 def reply_of(prompt: JudgePrompt, outcome: str) -> str:
-    """The reply that names an outcome and gives no reason: nobody has written one.
+    """The reply that names an outcome and gives no reason: there is none to learn from.
 
     Raises:
         ConfigError: The prompt would not read it so.

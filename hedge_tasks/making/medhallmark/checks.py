@@ -1,4 +1,4 @@
-"""Checks of made questions: that they are questions, that a rewritten one is the same, that a premise is false."""
+"""Checks of made questions: whether they are questions, whether a rewritten one is the same, and of responses."""
 
 from __future__ import annotations
 

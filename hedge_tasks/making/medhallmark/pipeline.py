@@ -148,7 +148,7 @@ class MedHallMark:
         return {stage: counts for stage, counts in by_stage.items() if counts[1]}
 
     def __call__(self, row: VqaRow | ReportRow, asking: Asking) -> MadeRecord:
-        """Return what becomes of one row."""
+        """Return the items of one row, or why there are none."""
         if isinstance(row, ReportRow):
             return self._from_report(row)
         steps: list[str] = []
@@ -252,7 +252,7 @@ class MedHallMark:
         """A question in other words.
 
         Args:
-            about: Dimension, question and answer of the source.
+            source: Dimension, question and answer of the source.
         """
         if self.writer is None or not self.rewrites:
             return []

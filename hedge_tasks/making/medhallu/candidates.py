@@ -48,7 +48,7 @@ class WrittenCandidate(Record):
 
     Attributes:
         answer: Its text.
-        fooled: Whether it was taken for the more accurate answer by those who were to tell; None where nobody said.
+        fooled: Whether a judge took it for the more accurate answer; None where that is not known.
         category: Its kind of hallucination.
         check: The first check that it fails; None where it fails none, or none was made.
     """

@@ -101,7 +101,7 @@ class MedHallu:
         object.__setattr__(self, "_refine", REFINERS.build(self.refiner, critic=self.critic, generator=self.generator))
 
     def __call__(self, question: SourceQuestion, asking: Asking) -> MadeRecord:
-        """Return what becomes of one question."""
+        """Return the row of one question, or why there is none."""
         tried: list[Checked] = []
         record = self._first_passing(question, tried, asking)
         controls = control_steps(verdict for checked in tried for verdict in checked.verdicts)
@@ -185,8 +185,8 @@ class MedHallu:
             return Checked(candidate, faults=(fault.sentence,), step=fault.step)
         entailment = self.entailment.both_ways(candidate.answer, question.answer)
         if min(entailment) >= SAME_MEANING:
-            same = "It means the same as the true answer: each entails the other."
-            return Checked(candidate, entailment, faults=(same,), step="same meaning")
+            equal = "It means the same as the true answer: each entails the other."
+            return Checked(candidate, entailment, faults=(equal,), step="same meaning")
         verdicts = evidence_verdicts(
             question.question, question.answer, question.knowledge, candidate.answer, self.active_verifiers, asking
         )

@@ -40,7 +40,7 @@ class CandidateSampling:
         check_judges(self.judges)
 
     def __call__(self, question: SourceQuestion, asking: Asking) -> MadeRecord:
-        """Return what becomes of one question."""
+        """Return the candidates of one question."""
         candidates: list[dict[str, Any]] = []
         steps: list[str] = []
         for number in range(self.count):

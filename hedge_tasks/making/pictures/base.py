@@ -102,7 +102,7 @@ class PictureVerdict:
         scores: By checker; None where it could not say.
         mean, variance: Of the scores; None without any. The variance is that of the scores themselves (divided by
             their number).
-        outcome: What becomes of the picture; `review` is for people.
+        outcome: `accepted`, `rejected`, or `review`, which leaves it to people.
         reason: Why it is not accepted; empty where it is.
     """
 

@@ -1,4 +1,4 @@
-"""From checks to verdicts, from verdicts in doubt to people, and back."""
+"""Verdicts on pictures from the scores of checkers, and from people where these leave a doubt."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ def inspect(
     Raises:
         HedgeError: A checker failed; what it said before is kept.
     """
-    rows = [(i, question) for i, (_, asked) in enumerate(zip(pictures, questions, strict=True)) for question in asked]
+    pairs = list(zip(pictures, questions, strict=True))
+    places = [i for i, (_, own) in enumerate(pairs) for _ in own]
+    repeated_pictures = [picture for picture, own in pairs for _ in own]
+    all_questions = [question for _, own in pairs for question in own]
     scores: list[dict[str, float | None]] = [{} for _ in pictures]
     for checker in checkers:
-        shown, asked = [pictures[i] for i, _ in rows], [question for _, question in rows]
-        checker_scores = store.check(checker, shown, asked, batch=batch)
-        for (i, question), score in zip(rows, checker_scores, strict=True):
+        checker_scores = store.check(checker, repeated_pictures, all_questions, batch=batch)
+        for i, question, score in zip(places, all_questions, checker_scores, strict=True):
             several = len(questions[i]) > 1
             name = f"{checker.name} [{question.kind}: {question.statement}]" if several else checker.name
             scores[i][name] = score
@@ -70,10 +72,10 @@ def review_items(
 
 
 def with_label(verdict: PictureVerdict, label: int | None) -> PictureVerdict:
-    """A verdict with what people said of it, if it was left to them.
+    """A verdict with the label of people, if it was left to them.
 
     Args:
-        label: 1 rejects, 0 accepts; None where nobody said anything.
+        label: 1 rejects, 0 accepts; None without a label.
     """
     if verdict.outcome != "review" or label is None:
         return verdict
