@@ -40,7 +40,7 @@ def add_floor(parser: argparse._ActionsContainer, share_of: str = "the set") -> 
 def add_people(parser: argparse._ActionsContainer) -> None:
     """Add --labels and --review: what people look at, and what they said."""
     text = "labels that people gave: on the pages in review/ (repeat for several people)"
-    parser.add_argument("--labels", action="append", type=Path, default=[], metavar="LABELS", help=text)
+    parser.add_argument("--labels", action="append", default=[], metavar="LABELS", help=text)
     parser.add_argument("--review", type=int, default=100, metavar="N", help="rows that people look at (default: 100)")
 
 
@@ -90,7 +90,8 @@ def read_labels(arguments: argparse.Namespace) -> PeopleVerdicts | None:
     """Return what people said of the set that was made before; None where no labels are named."""
     from hedge_tasks.making.gate.people import FOLDER, read_people
 
-    return read_people(arguments.out / FOLDER, arguments.labels) if arguments.labels else None
+    files = [Path(file) for file in arguments.labels]
+    return read_people(arguments.out / FOLDER, files) if files else None
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
