@@ -31,7 +31,7 @@ from hedge_tasks.making.medhallu.checks import (
     votes_on,
 )
 from hedge_tasks.making.medhallu.questions import SourceQuestion
-from hedge_tasks.making.medhallu.refining import REFINERS, Refiner, WrongAnswer, generate
+from hedge_tasks.making.medhallu.refining import REFINERS, Attempt, Refiner, WrongAnswer, generate
 from hedge_tasks.making.production import MadeRecord
 
 ATTEMPTS = 5
@@ -169,16 +169,13 @@ class MedHallu:
         return self.verifiers or self.judges
 
     def _next(
-        self, question: SourceQuestion, tried: Sequence[Checked], attempt: int, asking: Asking
+        self, question: SourceQuestion, tried: Sequence[Checked], number: int, asking: Asking
     ) -> WrongAnswer | None:
         step = (HOTTEST - COOLEST) / max(1, ATTEMPTS - 1)
-        number, temperature = str(attempt), round(min(COOLEST + attempt * step, HOTTEST), 6)
+        attempt = Attempt(question, str(number), round(min(COOLEST + number * step, HOTTEST), 6), asking)
         if not tried:
-            return generate(question, self.generator, number=number, temperature=temperature, asking=asking)
-        last = tried[-1]
-        return self._refine.refine(
-            question, last.candidate, last.faults, number=number, temperature=temperature, asking=asking
-        )
+            return generate(attempt, self.generator)
+        return self._refine.refine(attempt, tried[-1].candidate, tried[-1].faults)
 
     def _check(self, question: SourceQuestion, candidate: WrongAnswer, asking: Asking) -> Checked:
         if fault := text_fault(question, candidate.answer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
@@ -29,24 +29,32 @@ class WrongAnswer:
     refined: bool = False
 
 
+class Attempt(NamedTuple):
+    """An attempt at a wrong answer.
+
+    Attributes:
+        question: To be answered wrongly.
+        number: Tells apart the attempts at one question.
+        temperature: Of the generator.
+        asking: Asks the models.
+    """
+
+    question: SourceQuestion
+    number: str
+    temperature: float
+    asking: Asking
+
+
 class Refiner(Protocol):
     """Writes the next wrong answer to a question."""
 
-    def refine(
-        self,
-        question: SourceQuestion,
-        failed: WrongAnswer,
-        faults: Sequence[str],
-        *,
-        number: str,
-        temperature: float,
-        asking: Asking,
-    ) -> WrongAnswer | None:
+    def refine(self, attempt: Attempt, failed: WrongAnswer, faults: Sequence[str]) -> WrongAnswer | None:
         """A better answer; None where the models said nothing that could be read.
 
         Args:
+            attempt: The one that the better answer is.
+            failed: The answer before.
             faults: What it failed, in sentences.
-            number: Tells apart the attempts at one question.
         """
 
 
@@ -61,27 +69,19 @@ class CritiqueAndRewrite:
     def __init__(self, critic: Model, generator: Model) -> None:
         self._critic, self._generator = critic, generator
 
-    def refine(
-        self,
-        question: SourceQuestion,
-        failed: WrongAnswer,
-        faults: Sequence[str],
-        *,
-        number: str,
-        temperature: float,
-        asking: Asking,
-    ) -> WrongAnswer | None:
+    def refine(self, attempt: Attempt, failed: WrongAnswer, faults: Sequence[str]) -> WrongAnswer | None:
         fields = {
-            "question": question.question,
-            "true_answer": question.answer,
+            "question": attempt.question.question,
+            "true_answer": attempt.question.answer,
             "wrong_answer": failed.answer,
             "failed_checks": list(faults),
         }
-        critique = asking.ask("critique", self._critic, load_template(_ROOM, "critique"), fields, number=number)
+        prompt = load_template(_ROOM, "critique")
+        critique = attempt.asking.ask("critique", self._critic, prompt, fields, number=attempt.number)
         if critique is None:
             return None
         revision = {"earlier_answer": failed.answer, "feedback": critique["feedback"]}
-        return _write("rewrite", question, self._generator, number, temperature, asking, revision)
+        return _write("rewrite", attempt, self._generator, revision)
 
 
 class Regenerate:
@@ -90,17 +90,8 @@ class Regenerate:
     def __init__(self, critic: Model, generator: Model) -> None:
         self._generator = generator
 
-    def refine(
-        self,
-        question: SourceQuestion,
-        failed: WrongAnswer,
-        faults: Sequence[str],
-        *,
-        number: str,
-        temperature: float,
-        asking: Asking,
-    ) -> WrongAnswer | None:
-        return generate(question, self._generator, number=number, temperature=temperature, asking=asking)
+    def refine(self, attempt: Attempt, failed: WrongAnswer, faults: Sequence[str]) -> WrongAnswer | None:
+        return generate(attempt, self._generator)
 
 
 REFINERS: Registry[Refiner] = Registry(
@@ -110,32 +101,23 @@ REFINERS: Registry[Refiner] = Registry(
 )
 
 
-def generate(
-    question: SourceQuestion, generator: Model, *, number: str, temperature: float, asking: Asking
-) -> WrongAnswer | None:
+def generate(attempt: Attempt, generator: Model) -> WrongAnswer | None:
     """A first wrong answer; None where nothing that was said could be read.
 
     Raises:
         Unfinished: The generator did not reply.
     """
-    return _write("candidate", question, generator, number, temperature, asking)
+    return _write("candidate", attempt, generator)
 
 
-def _write(
-    stage: str,
-    question: SourceQuestion,
-    generator: Model,
-    number: str,
-    temperature: float,
-    asking: Asking,
-    revision: Mapping[str, str] = {},
-) -> WrongAnswer | None:
+def _write(stage: str, attempt: Attempt, generator: Model, revision: Mapping[str, str] = {}) -> WrongAnswer | None:
     """Ask for a wrong answer; None where the reply cannot be read.
 
     Args:
         stage: Also the name of the prompt.
         revision: By the prompt's fields what a rewrite starts from.
     """
+    question = attempt.question
     least, most = allowed_length(question.answer)
     fields = {
         "question": question.question,
@@ -144,8 +126,15 @@ def _write(
         "length": {"least": least, "most": most},
         **revision,
     }
-    prompt = load_template(_ROOM, stage)
-    reply = asking.ask(stage, generator, prompt, fields, number=number, temperature=temperature, top_p=TOP_P)
+    reply = attempt.asking.ask(
+        stage,
+        generator,
+        load_template(_ROOM, stage),
+        fields,
+        number=attempt.number,
+        temperature=attempt.temperature,
+        top_p=TOP_P,
+    )
     if reply is None:
         return None
     return WrongAnswer(reply["hallucinated_answer"].strip(), reply["category"], reply["error"], bool(revision))

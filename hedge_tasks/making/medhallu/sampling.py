@@ -15,7 +15,7 @@ from hedge_tasks.making.medhallu.candidates import FILE
 from hedge_tasks.making.medhallu.checks import check_judges, text_fault, votes_on
 from hedge_tasks.making.medhallu.pipeline import COOLEST, HOTTEST
 from hedge_tasks.making.medhallu.questions import SourceQuestion
-from hedge_tasks.making.medhallu.refining import generate
+from hedge_tasks.making.medhallu.refining import Attempt, generate
 from hedge_tasks.making.production import MadeRecord
 
 
@@ -45,9 +45,8 @@ class CandidateSampling:
         steps: list[str] = []
         for number in range(self.count):
             temperature = COOLEST + (HOTTEST - COOLEST) * number / max(1, self.count - 1)
-            candidate = generate(
-                question, self.generator, number=f"of {number}", temperature=round(temperature, 6), asking=asking
-            )
+            attempt = Attempt(question, f"of {number}", round(temperature, 6), asking)
+            candidate = generate(attempt, self.generator)
             if candidate is None or not candidate.answer:
                 steps.append("unreadable")
                 continue
