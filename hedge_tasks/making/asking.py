@@ -14,7 +14,7 @@ from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import Template
 
 TRIES = 3
-"""How often a question is put before a record does without its reply."""
+"""Number of times that a question is put before a record does without its reply."""
 
 
 class Unfinished(Exception):

@@ -45,7 +45,7 @@ _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _USABLE = re.compile(r"\d|[^\W_][^\n\r\t{}<>()\[\]\"|\\]{0,58}[^\s{}<>()\[\]\"|\\]")
 _LICENCES = {"wikidata.org/": "CC0-1.0", "dbpedia.org/": "CC-BY-SA-3.0"}
 _NUMBER = re.compile(rb'\{(?:"type":\s*"item",\s*)?"id":\s*"(Q\d+)"')
-"""How lines of Wikidata's dumps begin; of others every line is parsed."""
+"""Beginning of a line in Wikidata's dumps; every line that begins otherwise is parsed."""
 
 _WIKIDATA = "http://www.wikidata.org/entity/"
 _PACKED: dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}  # type: ignore[dict-item]

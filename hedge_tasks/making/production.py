@@ -69,7 +69,7 @@ class Production:
     total: int
 
     def with_left_out(self, reason: str, count: int) -> Production:
-        """With source records that nothing was asked about."""
+        """Return the result with source records that were left out before."""
         if not count:
             return self
         return replace(self, rejected={**self.rejected, reason: count}, total=self.total + count)

@@ -1,4 +1,4 @@
-"""Is the set as hard as it looks: how well wrong answers are told from true ones by what says nothing about truth.
+"""Shortcuts in a set: how well wrong answers are told from true ones by what says nothing about truth.
 
 The released MedHallu's wrong answers are shorter than the true ones (204 against 268 characters in the median), and
 their length alone has an AUROC of 0.70.

@@ -25,7 +25,7 @@ FEWEST = 10
 """Items of a stratum below which nothing can be learnt about it."""
 
 CONFIDENCE = 0.99
-"""Of the intervals that are held against the bound: the best of a dozen solvers is looked at."""
+"""Confidence of the intervals that are held against the bound: the best of a dozen solvers is looked at."""
 
 FLOOR_TITLE = "Floor: what is solved without skill"
 
@@ -261,4 +261,4 @@ SOLVERS: Mapping[str, Solver] = {
     "what the prefix says": _prefixed(believe=True),
     "what the prefix says is wrong": _prefixed(believe=False),
 }
-"""By the name on the card. The place of the right option is what `prior` goes by."""
+"""Solvers by the name on the card. The place of the right option is what `prior` goes by."""

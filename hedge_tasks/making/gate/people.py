@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scipy.stats import betabinom, binom, hypergeom
 
@@ -94,16 +94,6 @@ class PeopleVerdicts:
     not_wrong: frozenset[str]
     disputed: frozenset[str]
     looked_at: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "noise": [self.noise.value, self.noise.interval],
-            "kappa": self.agreement,
-            "controls": {name: list(counts) for name, counts in self.controls.items()},
-            "not_wrong": sorted(self.not_wrong),
-            "disputed": sorted(self.disputed),
-            "looked_at": self.looked_at,
-        }
 
 
 def read_people(folder: Path, files: Sequence[Path]) -> PeopleVerdicts:

@@ -44,7 +44,7 @@ def wrong_twin(text: str) -> str | None:
 
 
 def right_twin(text: str) -> str:
-    """The same in other words, as far as that is safe without a model: a short answer in a sentence, by its digest.
+    """Return a text in other words, where that is safe without a model: a short answer in a sentence, by its digest.
 
     Example:
         >>> right_twin("a dog") != "a dog", right_twin("The heart is normal and the lungs are clear.")

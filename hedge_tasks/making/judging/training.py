@@ -29,7 +29,7 @@ _LANGUAGE = ("language_model", "text_model")
 """Part of the name of every module of a vision-language model's language model, in transformers."""
 
 _CONNECTOR = ("multi_modal_projector", "mm_projector", "connector", "merger", "aligner", "modality_projection")
-"""The same of what stands between picture and language."""
+"""Part of the name of every module between the vision encoder and the language model."""
 
 ADAPTERS, LANGUAGE_MODEL, CONNECTOR = "adapters", "language_model", "connector"
 PARTS = (ADAPTERS, LANGUAGE_MODEL, CONNECTOR)
@@ -44,7 +44,7 @@ Stage = frozenset[str]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a judge is trained; see `recipe.yaml` for what each value means."""
+    """Settings of a training; see `recipe.yaml` for what each value means."""
 
     trained: str
     epochs: float
@@ -323,7 +323,7 @@ def freeze_all_but(model: Any, part: str) -> None:
 
 
 def _check_trained(model: Any, part: str) -> None:
-    """Everything else is frozen."""
+    """Assert that everything else is frozen."""
     sees = _sees(model)
     for name, weight in model.named_parameters():
         if weight.requires_grad:

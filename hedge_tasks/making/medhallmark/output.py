@@ -55,7 +55,7 @@ class PassedSet:
     refused: Mapping[str, int]
 
     def without(self, ids: frozenset[str]) -> PassedSet:
-        """The same without the items whose premise or answer people call right, and what was made of them."""
+        """Return the set without the items whose premise or answer people call right, and what was made of them."""
         remaining = [entry for entry in self.items if not any(_derives_from(entry.item.id, id_) for id_ in ids)]
         left_out = len(self.items) - len(remaining)
         return PassedSet(remaining, {**self.refused, **({"not wrong, people say": left_out} if left_out else {})})

@@ -53,7 +53,7 @@ from hedge_tasks.perturb.text import QUESTION, load_templates
 CONVENTIONAL, CONFIDENCE, COUNTERFACTUAL, IRG = "conventional", "confidence", "counterfactual", "irg"
 
 _TEMPERATURE, _TOP_P = 0.7, 0.95
-"""Of what is written; the paper names none."""
+"""Sampling of what is written; the paper names none."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class MedHallMark:
         return rewrites
 
     def _weakened(self, entry: MadeItem) -> MadeItem:
-        """Behind one of the ten prefixes, by a digest of the question."""
+        """The question behind one of the ten prefixes, chosen by a digest of the question."""
         prefix = choose(load_templates("confidence_weakening"), self.seed, "prefix", entry.item.id)
         id_ = entry.item.id.replace(CONVENTIONAL, CONFIDENCE, 1)
         return replace(

@@ -44,7 +44,7 @@ def _clean_text(text: str, reasons: list[str]) -> str:
 
 
 def even_sample(rows: Sequence[ReportRow], n: int, seed: int = 0) -> list[ReportRow]:
-    """So many reports, evenly from the years, and within a year from the patients, by digests: no order matters.
+    """Return n reports, evenly from the years, and within a year from the patients, by digests: no order matters.
 
     Returns:
         In the order of the rows.

@@ -18,10 +18,10 @@ from hedge_tasks.errors import DataError
 WORDING: Mapping[str, Any] = json.loads((resources.files(__package__) / "wording.json").read_text("utf-8"))
 DIMENSIONS: tuple[str, ...] = tuple(WORDING["dimensions"])
 OTHER = "other"
-"""Of a question about nothing that the paper asks about, such as colours and counts."""
+"""Dimension of a question about nothing that the paper asks about, such as colours and counts."""
 
 RULES: Mapping[str, Any] = json.loads((resources.files(__package__) / "reports.json").read_text("utf-8"))
-"""Of reports: headings, and what is removed."""
+"""Rules for reports: headings, and what is removed."""
 
 _BY_TYPE = {name: dimension for dimension, names in WORDING["dimensions"].items() for name in names}
 _TYPE = ("dimension", "content_type", "question_type", "qtype")
@@ -127,7 +127,7 @@ def _cell(row: Mapping[str, Any], names: Sequence[str], where: str) -> str:
 
 
 def _dimension(row: Mapping[str, Any]) -> str | None:
-    """By the first type that is one of the paper's: VQA-RAD names several, as in "PRES, POS"."""
+    """Dimension by the first type that is one of the paper's: VQA-RAD names several, as in "PRES, POS"."""
     value = next((str(row[name]) for name in _TYPE if not cells.is_missing(row.get(name))), None)
     if value is None:
         return None

@@ -24,18 +24,13 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark.wording import NotHere, rouge
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.records import Items, Name, Record
+from hedge_tasks.making.medhallu.checks import NLI_MODEL, SAME_MEANING
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.serving.encoders import Encoder, unit_vectors
 from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.rates import estimate_rate
 from hedge_tasks.statistics.sums import estimate_of_sums, ratio
-
-NLI_MODEL = "microsoft/deberta-large-mnli"
-"""Of the paper (section 4)."""
-
-THRESHOLD = 0.75
-"""Of the entailment in both directions (section 4.3)."""
 
 FILE = "candidates.jsonl"
 """Name of the file in the folder of a making."""
@@ -86,7 +81,7 @@ def read_candidates(path: Path) -> list[CandidateQuestion]:
     return questions
 
 
-def nli_backend(model: str = NLI_MODEL, threshold: float = THRESHOLD) -> NliClustering:
+def nli_backend(model: str = NLI_MODEL, threshold: float = SAME_MEANING) -> NliClustering:
     """The clustering of the paper: both directions entail with at least this probability."""
     return NliClustering(model, rule="strict", classifier=_entails(NliClustering(model), threshold))
 
@@ -149,7 +144,7 @@ METRICS = {
     "rouge2": "ROUGE-2",
     "rougeL": "ROUGE-L",
 }
-"""Of a candidate and the truth, and their names in the table: distances first, likenesses after them."""
+"""Metrics of a candidate and the truth, with their names in the table: distances first, likenesses after them."""
 
 
 def cluster_candidates(
@@ -253,7 +248,7 @@ _COMPARED = ("fooling", "others", "difference")
 
 @dataclass(frozen=True)
 class Proximity:
-    """How close to the truth what deceives is, and what does not, in the mean of questions that have both.
+    """Closeness to the truth of what deceives and of what does not, in the mean of questions that have both.
 
     Attributes:
         unit: "candidates", or "clusters": the mean of their candidates, counted as deceiving where more than half do.

@@ -20,13 +20,13 @@ from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.medhallu.questions import SourceQuestion
 
 NLI_MODEL = "microsoft/deberta-large-mnli"
-"""Of the paper (section 4)."""
+"""The paper's NLI model (section 4)."""
 
 TOLERANCE = 0.1
-"""By how much of the true answer's length a wrong one may be shorter or longer (section 4)."""
+"""Share of the true answer's length by which a wrong one may be shorter or longer (section 4)."""
 
 SAME_MEANING = 0.75
-"""From this entailment in both directions on, two answers mean the same (section 4)."""
+"""Entailment in both directions from which on two answers mean the same (sections 4 and 4.3)."""
 
 LEAST_JUDGES = 3
 _ROOM = "hedge_tasks.making.medhallu"
@@ -68,14 +68,14 @@ def text_fault(question: SourceQuestion, answer: str) -> TextFault | None:
 
 
 class MutualEntailment(Protocol):
-    """How strongly texts entail each other."""
+    """Entailment between texts."""
 
     def both_ways(self, first: str, second: str) -> tuple[float, float]:
         """Probability that the first entails the second, and that the second entails the first."""
 
 
 class NliMutualEntailment:
-    """By an NLI model of transformers, asked once a pair: what it says is kept in the cache of NLI clustering.
+    """Entailment by an NLI model of transformers, computed once a pair: it is kept in the cache of NLI clustering.
 
     Args:
         model, revision, device, dtype: As `NliClustering` takes them.
@@ -97,7 +97,7 @@ class NliMutualEntailment:
 
 
 class TextSimilarity(Protocol):
-    """How alike texts are."""
+    """Similarity of texts."""
 
     def cosine(self, first: str, second: str) -> float:
         """Between -1 and 1."""
@@ -146,7 +146,7 @@ class Vote:
 
     @property
     def fooled(self) -> bool:
-        """In both orders: a judge that goes by the place of an answer is not deceived by what it says."""
+        """Whether it was deceived in both orders: a judge that goes by the place of an answer does not count."""
         return self.picked == (True, True)
 
     @property
@@ -170,7 +170,7 @@ def check_judges(judges: Sequence[Model]) -> None:
 
 
 def votes_on(question: SourceQuestion, wrong: str, judges: Sequence[Model], asking: Asking) -> tuple[Vote, ...]:
-    """Which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
+    """Votes: which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
 
     Raises:
         Unfinished: A judge did not reply.

@@ -209,7 +209,7 @@ class MedHallu:
     def _row(
         self, question: SourceQuestion, checked: Checked, attempts: int, similarity: float | None = None
     ) -> Mapping[str, Any]:
-        """In the columns of the released set, with votes and provenance after them."""
+        """The row in the columns of the released set, with votes and provenance after them."""
         assert checked.entailment is not None
         forth, back = checked.entailment
         return {

@@ -1,4 +1,4 @@
-"""From a wrong answer that failed to a better one."""
+"""Refiners: from a wrong answer that failed to a better one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hedge_tasks.registry import Registry
 _ROOM = "hedge_tasks.making.medhallu"
 
 TOP_P = 0.95
-"""Of the paper (section 4)."""
+"""Nucleus of the sampling (paper: section 4)."""
 
 
 @dataclass(frozen=True)

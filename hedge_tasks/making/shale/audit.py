@@ -29,7 +29,7 @@ from hedge_tasks.numbers.table import Cell
 
 FOLDER = "audit"
 SAMPLE = 500
-"""Of the paper."""
+"""Pictures that the paper looks at."""
 
 FITS, MINOR, MISFIT = "fits", "minor", "misfit"
 KEYS = (

@@ -1,4 +1,4 @@
-"""Which questions a model answers that does not see the picture (of a whole set: the paper, section 4.2).
+"""Questions that a model answers without the picture (of a whole set: the paper, section 4.2).
 
 Guessing is no knowing: a yes-or-no question is put about the right answer and about the wrong one and takes a yes and a
 no, a choice is put with the right option in each of its places and takes it in all. So a model that guesses passes a

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 
 _CHARACTERS_FILLED_IN = 400
-"""Of what fills a prompt of SHALE, about."""
+"""Characters that fill a prompt of SHALE, roughly."""
 
 
 def add(commands: Parser) -> None:

@@ -45,7 +45,7 @@ class DrawnGenerator:
 
 
 def drawn_generator(settings: Mapping[str, Any]) -> DrawnGenerator:
-    """From the settings of `drawn:size=256`.
+    """Return a generator from the settings of `drawn:size=256`.
 
     Raises:
         ConfigError: A setting is unknown or makes no sense.

@@ -39,7 +39,7 @@ def wrong_options(scene: Scene) -> Sequence[str]:
 
 
 def image_name(number: int, scenario: str) -> str:
-    """Of the picture of the scene of this number, from 0."""
+    """Name of the picture of a scene, by its number from 0."""
     ending = "" if scenario == CLEAN else f"-{scenario}"
     return f"Image/{number + 1}{ending}.png"
 

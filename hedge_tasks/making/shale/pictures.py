@@ -79,7 +79,7 @@ def picture_scenario(scenario: str) -> str:
 
 
 def picture_id(scene: Scene, scenario: str) -> str:
-    """Under which people label a picture."""
+    """The id under which people label a picture."""
     return f"{scene.id}-{scenario}"
 
 
@@ -157,7 +157,7 @@ def make_pictures(
 
 
 def seed_of(seed: int, scene: Scene, scenario: str) -> int:
-    """Of one scene in one scenario, on any machine, whatever else is made."""
+    """Seed of one scene in one scenario: the same on any machine, whatever else is made."""
     text = f"shale\0{seed}\0{scene.id}\0{scenario.removesuffix('_p')}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 

@@ -112,12 +112,12 @@ def _data(name: str) -> dict[str, Any]:
 
 
 def templates() -> dict[str, Any]:
-    """For image generators that take prompts."""
+    """Templates for image generators that take prompts."""
     return _data("templates.json")
 
 
 def pools() -> dict[str, Any]:
-    """Of what can be drawn by code."""
+    """Pools of what can be drawn by code."""
     return _data("pools.json")
 
 
@@ -228,12 +228,12 @@ def definite(noun: str) -> str:
 
 
 def capital(text: str) -> str:
-    """With a capital first letter."""
+    """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def scene_id(aspect: str, prompt: str, answer: str) -> str:
-    """The same for the same content, on any machine."""
+    """An id that is the same for the same content, on any machine."""
     return f"{aspect}-{text_digest(prompt, answer)[:12]}"
 
 

@@ -69,7 +69,7 @@ def _verdicts(made_set: MadeSet) -> Counts:
 
 
 def _answers(clean: Sequence[ShaleItem]) -> Counts:
-    """How yes and no, and the letters, are balanced."""
+    """Counts of yes and no, and of the letters: they are to be balanced."""
     counts = Counter(
         item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in ("ynq", "mcq")
     )
@@ -78,7 +78,7 @@ def _answers(clean: Sequence[ShaleItem]) -> Counts:
 
 
 def _judged(items: Sequence[ShaleItem]) -> Counts:
-    """How many open questions bring what the fields of the paper's judge prompt (Figure 4) are filled with."""
+    """Counts of open questions that bring what the fields of the paper's judge prompt (Figure 4) are filled with."""
     rows = []
     for task in ("ffq", "ic"):
         mine = [item for item in items if item.task == task]

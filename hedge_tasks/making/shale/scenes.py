@@ -33,7 +33,7 @@ from hedge_tasks.making.shale.records import (
 WRONG_OPTIONS = 3
 _MOST_NEAR = 60
 _TRIES = 60
-"""How often something new is looked for before a pool counts as exhausted."""
+"""Number of tries to find something new before a pool counts as exhausted."""
 
 # --- what can be drawn ------------------------------------------------------------------------------------------------
 

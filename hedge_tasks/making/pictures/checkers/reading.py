@@ -54,7 +54,7 @@ def reading_checker(**settings: Any) -> Checker:
 
 
 def likeness(expected: str, read: str) -> float:
-    """How like a text in a picture is to what should stand there: 1 - edits / length of the longer one, 0 to 1.
+    """Similarity of the text in a picture and the expected one: 1 - edits / length of the longer one, 0 to 1.
 
     Case, punctuation and breaks of lines do not count. The text as a whole and each of its lines are compared, and the
     best counts: pictures may hold other writing, too.

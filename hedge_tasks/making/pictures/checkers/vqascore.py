@@ -27,7 +27,7 @@ _SHAPES_NOTHING = (
 _FORCED, _ANSWER = _WAYS = ("forced", "answer")
 
 _MOST_TOKENS = 8
-"""Of an answer where a server does not tell how likely given words are."""
+"""Longest answer, in tokens, where a server gives no log-probabilities of given words."""
 
 
 class VqaScore:
@@ -128,7 +128,7 @@ def _failure(pair: Sequence[Answer | str]) -> str | None:
 
 
 def _logprob(answer: Answer | str) -> float | None:
-    """Of all of the words, in nats."""
+    """Log-probability of the whole answer, in nats."""
     if isinstance(answer, str) or answer.mean_logprob is None:
         return None
     return answer.mean_logprob * max(answer.n_tokens or 1, 1)
