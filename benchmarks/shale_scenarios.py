@@ -124,7 +124,7 @@ def about_synonyms(per_aspect: int, seed: int) -> None:
         made = making.run(Path(folder))
     clean = {item.id: item for item in made.items if item.scenario == "clean"}
     syn = [item for item in made.items if item.scenario == "syn"]
-    owner = {item.id: made.shown[(int(item.id) - 1) // 4].scene for item in syn}
+    owner = {item.id: made.scenes[(int(item.id) - 1) // 4].scene for item in syn}
     closed = [item for item in clean.values() if item.task == "mcq" or (item.task == "ynq" and item.answer == "No")]
     print(f"\n{len(syn)} of {len(closed)} questions have a SYN form\n")
     print("| aspect | questions | mean cosine, clean | SYN | hardest, clean | SYN | nearer | less near |")

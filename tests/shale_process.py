@@ -20,12 +20,12 @@ from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.report import write
-from hedge_tasks.making.shale.scenes import painted_scenes
+from hedge_tasks.making.shale.scenes import prompted_scenes
 
 COLORS = ("red", "green", "blue", "black")
 SCENARIOS = ("sty", "txt", "pfx", "sty_p", "txt_p")
 
-painted_scenes("color", 1)  # what every process of a test would read anew
+prompted_scenes("color", 1)  # what every process of a test would read anew
 
 
 def number_of(text: str) -> int:

@@ -19,15 +19,16 @@ from hedge_tasks.asking.models import ServedModel
 from hedge_tasks.errors import DataError
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.gate.attack import AttackedItem, attack, check_floors
-from hedge_tasks.making.gate.passing import kept_rows
+from hedge_tasks.making.gate.controls import TRUTHS
+from hedge_tasks.making.gate.passing import passing_rows
 from hedge_tasks.making.gate.people import (
     ReviewedRow,
-    ReviewQueue,
+    combine_labels,
     label_noise,
-    put_together,
     read_people,
     write_queue,
 )
+from hedge_tasks.making.gate.queue import ReviewQueue
 from hedge_tasks.making.gate.refuse import Written, refused, repeated
 from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.gate.twins import right_twin, wrong_twin
@@ -36,8 +37,7 @@ from hedge_tasks.making.gate.verify import (
     SUPPORTED,
     UNDECIDED,
     EvidenceVerdict,
-    check_controls,
-    findings,
+    evidence_verdicts,
     outcome,
 )
 from hedge_tasks.making.production import Production
@@ -110,7 +110,9 @@ def verdicts(folder: Path, reply: Any) -> tuple[EvidenceVerdict, ...]:
     with serve(lambda body: json.dumps(reply(asked_of(body)))) as url, ReplyLog(folder) as log:
         asking = Asking(log, Account(), "r", 0, threading.Event())
         model = ServedModel("v", url, max_retries=0)
-        return findings("What?", "It is left. It is small.", ["It was seen twice."], "It is right.", [model], asking)
+        return evidence_verdicts(
+            "What?", "It is left. It is small.", ["It was seen twice."], "It is right.", [model], asking
+        )
 
 
 def test_a_verifier_quotes_the_sentence_and_knows_the_truth(tmp_path: Path) -> None:
@@ -140,21 +142,28 @@ def test_only_what_most_call_contradicted_and_nobody_supported_is_wrong() -> Non
 
 
 def test_a_verifier_that_tosses_coins_ends_the_making() -> None:
-    check_controls({"good": (40, 40), "few": (1, 5)})
+    def steps(**controls: tuple[int, int]) -> dict[str, int]:
+        return {
+            TRUTHS.step(name, right=right): counts[not right]
+            for name, counts in controls.items()
+            for right in (True, False)
+        }
+
+    TRUTHS.check(steps(good=(40, 0), few=(1, 4)))
     with pytest.raises(DataError, match="verifier coin finds 20 of 40"):
-        check_controls({"good": (40, 40), "coin": (20, 40)})
+        TRUTHS.check(steps(good=(40, 0), coin=(20, 20)))
 
 
 def test_controls_of_rejected_candidates_count_as_well() -> None:
     steps = {"truth supported by coin": 20, "truth not supported by coin": 20, "written": 40}
     with pytest.raises(DataError, match="verifier coin finds 20 of 40"):
-        kept_rows(Production([], steps, {}, {}, Account(), 40), lambda row: Written("", ""))
+        passing_rows(Production([], steps, {}, {}, Account(), 40), lambda row: Written("", ""))
 
 
 def test_fallbacks_have_a_cap() -> None:
     rows = [{"Id": str(n), "Fallback": n >= 8, "Similarity": n / 20, "Text": f"w{n} x{n} y{n} z{n}"} for n in range(14)]
     made = Production(rows, {}, {"too long": 1}, {}, Account(), 15)
-    kept = kept_rows(made, lambda row: Written(row["Text"], ""))
+    kept = passing_rows(made, lambda row: Written(row["Text"], ""))
     assert [row["Id"] for row in kept.rows] == ["0", "1", "2", "3", "4", "5", "6", "7", "12", "13"]
     assert kept.rejected == {"too long": 1, "one fallback too many": 4}
 
@@ -294,7 +303,7 @@ def careful(code: str, evidence: str, answer: str) -> str:
 
 
 def test_planted_errors_are_found_and_controls_are_hidden(tmp_path: Path) -> None:
-    rows = [row._replace(made=row.truth) if row.id in ("q3", "q7") else row for row in reviewed(40)]
+    rows = [row._replace(wrong=row.truth) if row.id in ("q3", "q7") else row for row in reviewed(40)]
     files = write_queue(tmp_path, "A set", rows, n=40)
     page = (tmp_path / "page-1.html").read_text()
     queue = json.loads(files[0].read_text())
@@ -333,7 +342,7 @@ def test_people_who_disagree_widen_the_interval_and_guessers_are_not_heard(tmp_p
     with pytest.raises(DataError, match="hidden controls right"):
         read_people(tmp_path, [one, labels_of(tmp_path, 2, lambda *of: "hallucinated")])
     with pytest.raises(DataError, match="no item of this queue"):
-        put_together(ReviewQueue(hedge_review=1, size=1, items=()), [ExpertSaid("row 1", "r9", "me", "hallucinated")])
+        combine_labels(ReviewQueue(hedge_review=1, size=1, items=()), [ExpertSaid("row 1", "r9", "me", "hallucinated")])
 
 
 def test_the_interval_of_label_noise_is_exact() -> None:

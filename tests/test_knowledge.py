@@ -23,10 +23,10 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.making import knowledge
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element, label_elements, merged, with_article, with_kin, wordnet_elements
-from hedge_tasks.making.knowledge import Fact, RelationQuery, kept_facts, read_facts, usable_label
+from hedge_tasks.making.knowledge import Fact, RelationQuery, cached_facts, read_facts, usable_label
 from hedge_tasks.making.shale.proposing import proposals, propose
 from hedge_tasks.making.shale.records import own_elements, relations_of
-from hedge_tasks.making.shale.scenes import painted_scenes
+from hedge_tasks.making.shale.scenes import prompted_scenes
 
 ONTOLOGY, RESOURCE = "http://dbpedia.org/ontology/", "http://dbpedia.org/resource/"
 CAPITAL = RelationQuery("capital", frozenset({ONTOLOGY + "capital"}), frozenset({ONTOLOGY + "Country"}))
@@ -156,18 +156,18 @@ def test_what_is_hostile_is_passed_over(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_dump_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.nt"
     path.write_text("\n".join(DBPEDIA))
-    found = kept_facts([path], [CAPITAL], tmp_path / "kept")
+    found = cached_facts([path], [CAPITAL], tmp_path / "kept")
     assert {(fact.entity, fact.value) for fact in found} == EXPECTED
     monkeypatch.setattr(knowledge, "read_facts", None)
-    assert kept_facts([path], [CAPITAL], tmp_path / "kept") == found
+    assert cached_facts([path], [CAPITAL], tmp_path / "kept") == found
     with pytest.raises(TypeError):  # another dump is another one
-        kept_facts([path], [CAPITAL], tmp_path / "kept", most=1)
+        cached_facts([path], [CAPITAL], tmp_path / "kept", most=1)
     [file] = (tmp_path / "kept").iterdir()
     file.write_text('[{"x": 1}]')
     with pytest.raises(DataError, match="damaged"):
-        kept_facts([path], [CAPITAL], tmp_path / "kept")
+        cached_facts([path], [CAPITAL], tmp_path / "kept")
     with pytest.raises(DataError, match=r"cannot read .*none\.nt"):
-        kept_facts([tmp_path / "none.nt"], [CAPITAL], tmp_path / "kept")
+        cached_facts([tmp_path / "none.nt"], [CAPITAL], tmp_path / "kept")
 
 
 def test_files_that_do_not_go_together_are_named(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_files_that_do_not_go_together_are_named(tmp_path: Path) -> None:
 def test_facts_become_scenes_with_their_source() -> None:
     [name] = [relation.name for relation in relations_of("wikidata") if "P36" in relation.properties]
     fact = Fact(name, "Liechtenstein", "Vaduz", "http://www.wikidata.org/entity/Q347", "CC0-1.0")
-    scenes = painted_scenes("politics", 100, facts=[fact])
+    scenes = prompted_scenes("politics", 100, facts=[fact])
     mine = next(scene for scene in scenes if scene.answer == "Vaduz")
     assert (mine.source, mine.licence) == (fact.source, fact.licence)
     assert mine.prompt == "a clear picture of the flag of Liechtenstein"
@@ -298,7 +298,7 @@ def test_labels_have_the_kinds_that_wordnet_knows(tmp_path: Path, name: str, con
     ]
     # An object alone has no three others that it could be told from.
     assert not any(
-        "lawn mower" in scene.prompt for scene in painted_scenes("type", 200, elements=merged(own_elements(), found))
+        "lawn mower" in scene.prompt for scene in prompted_scenes("type", 200, elements=merged(own_elements(), found))
     )
 
 

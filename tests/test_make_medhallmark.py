@@ -27,12 +27,12 @@ from hedge_tasks.making.medhallmark.output import (
     PassedSet,
     attacks_on,
     attacks_on_premises,
-    passed,
+    passing_items,
     reviewed_rows,
     warnings_of_set,
 )
 from hedge_tasks.making.medhallmark.pipeline import CONVENTIONAL, COUNTERFACTUAL, MadeItem, full_question
-from hedge_tasks.making.medhallmark.reports import cleaned, even_sample, why_removed
+from hedge_tasks.making.medhallmark.reports import clean_report, even_sample, why_removed
 from hedge_tasks.making.medhallmark.sources import (
     DIMENSIONS,
     WORDING,
@@ -101,7 +101,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path, ima
         "same_control": V * (sum(rewrites) + seconds - (calls - unreadable)),
         "control": V * (sum(pairs) - 9),
     }
-    found = passed(made)
+    found = passing_items(made)
     assert found.refused == {}
     parts = Counter(one.part for one in found.items)
     right = 13 + sum(rewrites)
@@ -129,7 +129,7 @@ def test_a_twin_has_the_form_of_a_false_premise_and_a_true_one(tmp_path: Path, i
         "twin refused: response not supported": 2,
     }
     assert made.account.of("requests")["twin"] == 12
-    found = passed(made)
+    found = passing_items(made)
     twins = [one for one in found.items if one.twin]
     assert {one.item.id for one in twins} == {
         *(f"counterfactual-q-{n}-{k}-true" for n in (6, 9) for k in (1, 2)),
@@ -151,7 +151,7 @@ def test_another_dimension_is_left_out_and_none_is_asked_for(tmp_path: Path, ima
     with ReplyLog(tmp_path) as log:
         made = produce(sources, MedHallMark(ImageFolder(images).read), log)
     assert made.rejected == {"about none of the dimensions": 1}
-    assert [one.part for one in passed(made).items] == ["conventional", "confidence"]
+    assert [one.part for one in passing_items(made).items] == ["conventional", "confidence"]
     assert not made.account.stages  # no model, nothing asked
 
 
@@ -170,14 +170,14 @@ def test_what_a_model_gets_wrong_goes_no_further_and_has_a_level(tmp_path: Path,
     }
     assert made.account.of("requests")["answer"] == 12
     assert made.account.of("requests")["level"] == 3
-    items = passed(made).items
+    items = passing_items(made).items
     answered = {one.item.id: (one.item.answer, one.item.category) for one in items if one.item.answer}
     assert answered == {
         **{f"conventional-q-{n}": (f"agreed about organ {n}", "correct") for n in (0, 4, 8)},
         **{f"conventional-q-{n}": (f"Organ {n} lies right.", "attribute") for n in (1, 5, 9)},
     }
     assert [one.item.id for one in items if one.part == "confidence"] == [f"confidence-q-{n}" for n in (0, 4, 8)]
-    assert {row.made for row in reviewed_rows(passed(made))} == {f"Organ {n} lies right." for n in (1, 5, 9)}
+    assert {row.wrong for row in reviewed_rows(passing_items(made))} == {f"Organ {n} lies right." for n in (1, 5, 9)}
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def test_verifiers_that_take_everything_for_the_same_end_the_making(tmp_path: Pa
     with serve(gullible) as url:
         made = make(url, tmp_path, images, 13)
     with pytest.raises(DataError, match=r"takes (\d+) of \1 questions with a word turned into its contrary"):
-        passed(made)
+        passing_items(made)
 
 
 @pytest.mark.slow
@@ -220,7 +220,7 @@ def test_one_text_for_all_questions_is_refused_over_the_set(tmp_path: Path, imag
         return play(body)
 
     with serve(reply) as url:
-        found = passed(made := make(url, tmp_path, images, 12, counterfactuals=False))
+        found = passing_items(made := make(url, tmp_path, images, 12, counterfactuals=False))
     assert made.steps["rewrite of conventional"] == 12
     assert made.steps["rewrite refused: said twice"] == 24
     assert found.refused == {"conventional: stock phrase": 12, "confidence: stock phrase": 12}
@@ -237,7 +237,7 @@ def test_questions_of_one_wording_about_many_pictures_are_rewritten_alike(tmp_pa
     same = [VqaRow(f"q-{n}", f"img{n}.png", "Is organ 1 on the left side?", "Yes, left.", "organ") for n in range(5)]
     with serve(play) as url, ReplyLog(tmp_path) as log:
         made = produce(same, making(url, images, counterfactuals=False), log)
-    found = passed(made)
+    found = passing_items(made)
     assert found.refused == {}
     assert Counter(one.item.question for one in found.items if one.part == "conventional").most_common()[-1][1] == 5
 
@@ -295,7 +295,7 @@ def test_yes_or_no_by_heart_is_a_floor(tmp_path: Path) -> None:
 
     always = [VqaRow(f"q-{n}", f"img{n}.png", f"Is it {n}?", "Yes, it is.", "organ") for n in range(40)]
     with ReplyLog(tmp_path) as log:
-        found = passed(produce(always, MedHallMark(lambda name: None), log))
+        found = passing_items(produce(always, MedHallMark(lambda name: None), log))
     [one, other] = attacks_on(found)
     assert {one.stratum, other.stratum} == {"yes/no, conventional", "yes/no, confidence"}
     assert one.scores["prior"].value == 1
@@ -364,12 +364,12 @@ def test_a_report_is_its_findings_and_impression_cleaned(tmp_path: Path) -> None
         "impression": "1. Mild edema. 2. Discussed with Dr. Jones.",
     }
     row = ReportRow("r", "i", **sections(text))
-    found, reasons = cleaned(row)
+    found, reasons = clean_report(row)
     assert found == "Lung volumes are low. There is no effusion. The impression suggests that Mild edema."
     assert reasons == ["compares with the past", "names a person or a place"]
-    assert cleaned(ReportRow("r", "i", "No change.", "")) == ("", ["compares with the past"])
-    assert cleaned(ReportRow("r", "i", "", "Clear lungs."))[0] == "Clear lungs."
-    assert cleaned(ReportRow("r", "i", **sections("Clear lungs. No effusion.")))[0] == "Clear lungs. No effusion."
+    assert clean_report(ReportRow("r", "i", "No change.", "")) == ("", ["compares with the past"])
+    assert clean_report(ReportRow("r", "i", "", "Clear lungs."))[0] == "Clear lungs."
+    assert clean_report(ReportRow("r", "i", **sections("Clear lungs. No effusion.")))[0] == "Clear lungs. No effusion."
     path = tmp_path / "reports.jsonl"
     path.write_text(
         json.dumps({"image": "a.png", "report": text, "patient": 7, "year": 2012})

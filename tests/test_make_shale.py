@@ -26,9 +26,9 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import CLEAN
 from hedge_tasks.making.pictures.base import Order
 from hedge_tasks.making.pictures.store import pixel_digest
-from hedge_tasks.making.shale.pictures import Filter
+from hedge_tasks.making.shale.pictures import PictureFilter
 from hedge_tasks.making.shale.report import distributions, warnings_of, write
-from hedge_tasks.making.shale.scenes import painted_scenes
+from hedge_tasks.making.shale.scenes import prompted_scenes
 
 
 def result(folder: Path) -> dict[str, bytes]:
@@ -85,7 +85,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_style_is_in_the_prompt_where_the_painter_takes_one(tmp_path: Path) -> None:
+def test_a_style_is_in_the_prompt_where_the_generator_takes_one(tmp_path: Path) -> None:
     generator = Plain()
     with serve(play) as url:
         make(url, tmp_path, generator=generator, scenarios=["sty"])
@@ -116,11 +116,11 @@ def test_people_decide_what_is_in_doubt(tmp_path: Path) -> None:
     """The first kite is accepted and the third's text rejected; of accepted pictures they are not heard."""
     with serve(play) as url:
         made = make(url, tmp_path)
-        scenes = {number_of(one.scene.prompt): one.scene.id for one in made.shown}
+        scenes = {number_of(one.scene.prompt): one.scene.id for one in made.scenes}
         review = (tmp_path / "review.html").read_text()
         labels = {f"{scenes[0]}-clean": 0, f"{scenes[2]}-txt": 1, f"{scenes[5]}-clean": 1}
         assert [f'data-id="{name}"' in review for name in labels] == [True, True, False]
-        again = make(url, tmp_path, held_to=Filter(labels=labels))
+        again = make(url, tmp_path, picture_filter=PictureFilter(labels=labels))
     assert again.steps["clean picture accepted"] == 7
     assert again.steps["txt picture rejected"] == 1
     assert again.account.of("requests") == {"blind": 4}  # of the kite that came back
@@ -129,8 +129,8 @@ def test_people_decide_what_is_in_doubt(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_variance_between_checkers_counts(tmp_path: Path) -> None:
     with serve(play) as url:  # 1.0 and 0.7: the mean is 0.85, the variance 0.0225
-        assert make(url, tmp_path, held_to=Filter(beta=0.0226)).steps["clean picture accepted"] == 6
-        assert make(url, tmp_path, held_to=Filter(beta=0.0224)).steps["clean picture accepted"] == 5
+        assert make(url, tmp_path, picture_filter=PictureFilter(beta=0.0226)).steps["clean picture accepted"] == 6
+        assert make(url, tmp_path, picture_filter=PictureFilter(beta=0.0224)).steps["clean picture accepted"] == 5
 
 
 class NoiseGenerator:
@@ -207,7 +207,7 @@ def test_killed_20_times_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_workers_make_their_shares_and_the_last_run_collects(tmp_path: Path) -> None:
     """Two workers over a pool of scenes: the last run makes and asks nothing, and the set is that of one."""
-    scenes = painted_scenes("color", 6)
+    scenes = prompted_scenes("color", 6)
     checker = _Everything()
     options = {"writer": None, "checkers": [checker], "per_aspect": 6}
     script = Script(lambda body: json.dumps({"answer": "No"}))
@@ -215,7 +215,7 @@ def test_workers_make_their_shares_and_the_last_run_collects(tmp_path: Path) -> 
         alone = make(url, tmp_path / "alone", **options)
         for worker in ((1, 2), (2, 2)):
             share = making(url, **options).run(tmp_path / "shared", worker=worker)
-            assert [one.scene for one in share.shown] == scenes[worker[0] - 1 :: 2]
+            assert [one.scene for one in share.scenes] == scenes[worker[0] - 1 :: 2]
         generator, before = Plain(), len(script.bodies)
         together = make(url, tmp_path / "shared", **{**options, "generator": generator})
         assert len(script.bodies) == before
@@ -269,7 +269,7 @@ def test_a_dry_run_makes_nothing_and_is_right(tmp_path: Path, capsys: pytest.Cap
         "control": [0, 6 * 10],
         "blind": [0, 2 * 50 * 7],
     }
-    assert said["pictures"] == {"painted": [50, 100], "induced": [0, 50]}  # STY by the generator, TXT by us
+    assert said["pictures"] == {"generated": [50, 100], "induced": [0, 50]}  # STY by the generator, TXT by us
     assert said["items"] == {"clean": [0, 200], "sty": [0, 200], "txt_p": [0, 100], "txt_p_true": [0, 100]}
     assert said["most_items"] == 600
     assert not (tmp_path / "out").exists()
@@ -320,8 +320,8 @@ def test_pictures_of_the_set_hold_their_pixels_and_no_words(tmp_path: Path) -> N
         made = make(url, tmp_path, scenarios=["txt"])
     rows = Dataset.from_parquet(str(tmp_path / "BeiiiY__SHALE" / "generative-ic.parquet"), keep_in_memory=True)
     for row in rows.cast_column("image", Undecoded(decode=False)):
-        place = next(i for i, one in enumerate(made.shown) if one.scene.prompt == row["description"])
-        kept = made.shown[place].pictures[row["scenario"]]
+        place = next(i for i, one in enumerate(made.scenes) if one.scene.prompt == row["description"])
+        kept = made.scenes[place].pictures[row["scenario"]]
         assert kept.path is not None
         assert b"kite" in kept.path.read_bytes()
         content = row["image"]["bytes"]

@@ -23,7 +23,7 @@ from hedge_tasks.making.pictures.checkers import checker_from
 from hedge_tasks.making.pictures.checkers.boxes import Box, distinct
 from hedge_tasks.making.pictures.generators import generator_from
 from hedge_tasks.making.pictures.inspection import inspect
-from hedge_tasks.making.pictures.specs import model_named
+from hedge_tasks.making.pictures.specs import model_name
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 from hedge_tasks.models.tiny import vlm_path
 from hedge_tasks.serving.loading import ModelUnavailableError
@@ -282,7 +282,7 @@ def test_a_failed_forced_pass_is_asked_again_and_changes_no_neighbour(tmp_path: 
     assert ",by=forced," in checker.name
     assert first == [None, 0.8, 0.25]
     assert second == [0.9, 0.8, 0.25]
-    assert store.remembered == 2
+    assert store.scores_reused == 2
 
 
 def test_a_server_without_forced_passes_is_told_apart(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_server_without_forced_passes_is_told_apart(tmp_path: Path) -> None:
         checker = checker_from(f"vqascore:adapter=hedge_openai,model=tiny,base_url={url},max_retries=0")
         with pytest.raises(HedgeError, match="give by=answer"):
             store.check(checker, [StoredPicture.of(PICTURES[0])], QUESTIONS[:1])
-    assert store.asked == 0
+    assert store.scored == 0
     with pytest.raises(ConfigError, match="did you mean 'answer'"):
         checker_from("vqascore:adapter=hedge_openai,model=tiny,by=anser")
 
@@ -393,8 +393,8 @@ def test_a_model_that_is_not_there_is_explained(spec: str) -> None:
 def test_a_folder_is_named_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "m" / "unet").mkdir(parents=True)
     (tmp_path / "m" / "config.json").write_text("{}")
-    first = model_named(str(tmp_path / "m"))
+    first = model_name(str(tmp_path / "m"))
     (tmp_path / "m" / "unet" / "weights").write_text("1")
     assert first.startswith("m@")
-    assert model_named(str(tmp_path / "m")) != first
-    assert model_named("org/model") == "org/model"
+    assert model_name(str(tmp_path / "m")) != first
+    assert model_name("org/model") == "org/model"

@@ -21,14 +21,14 @@ from PIL import Image
 from hedge_tasks.adjudication import judge_from
 from hedge_tasks.audit.review import write_review
 from hedge_tasks.errors import ConfigError, HedgeError
-from hedge_tasks.making.pictures.base import Order, PictureQuestion, judged
+from hedge_tasks.making.pictures.base import Order, PictureQuestion, verdict_of
 from hedge_tasks.making.pictures.checkers import checker_from
 from hedge_tasks.making.pictures.checkers.boxes import Box, distinct, holds, overlap, relation_named
 from hedge_tasks.making.pictures.checkers.detector import objects_of, score
 from hedge_tasks.making.pictures.checkers.reading import edits, likeness
 from hedge_tasks.making.pictures.checkers.vqascore import p_yes
 from hedge_tasks.making.pictures.generators import generator_from
-from hedge_tasks.making.pictures.inspection import heard, inspect, review_items
+from hedge_tasks.making.pictures.inspection import inspect, review_items, with_label
 from hedge_tasks.making.pictures.store import PictureStore, StoredPicture
 
 HERE = Path(__file__).parent
@@ -50,28 +50,28 @@ HERE = Path(__file__).parent
     ],
 )
 def test_a_verdict_by_the_papers_rule(scores: Mapping[str, float | None], outcome: str, reason: str) -> None:
-    verdict = judged(scores)
+    verdict = verdict_of(scores)
     assert (verdict.outcome, verdict.reason) == (outcome, reason)
 
 
 def test_mean_and_variance_by_hand() -> None:
-    verdict = judged({"a": 1.0, "b": 0.5, "c": None, "d": 0.6})
+    verdict = verdict_of({"a": 1.0, "b": 0.5, "c": None, "d": 0.6})
     assert verdict.mean == pytest.approx(0.7)
     assert verdict.variance == pytest.approx((0.09 + 0.04 + 0.01) / 3)
     # The paper's beta holds nothing back; one below 0.1275 does.
     scores = {"a": 1.0, "b": 0.72}
-    assert judged(scores).outcome == "accepted"
-    assert judged(scores, beta=0.01).reason == "variance 0.020 above 0.01"
-    assert judged({"a": 0.1}, floor=0.2).outcome == "rejected"
-    assert judged({"a": 0.2}, floor=0.2).outcome == "review"
+    assert verdict_of(scores).outcome == "accepted"
+    assert verdict_of(scores, beta=0.01).reason == "variance 0.020 above 0.01"
+    assert verdict_of({"a": 0.1}, floor=0.2).outcome == "rejected"
+    assert verdict_of({"a": 0.2}, floor=0.2).outcome == "review"
 
 
 @pytest.mark.parametrize("options", [{"alpha": 1.5}, {"beta": -1}, {"floor": 2}])
 def test_a_threshold_that_makes_no_sense_is_named(options: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):
-        judged({"a": 1.0}, **options)
+        verdict_of({"a": 1.0}, **options)
     with pytest.raises(ConfigError, match=r"checker a: a score of 1\.5"):
-        judged({"a": 1.5})
+        verdict_of({"a": 1.5})
 
 
 # --- the folder -------------------------------------------------------------------------------------------------------
@@ -123,16 +123,16 @@ def test_what_is_there_is_neither_painted_nor_checked_again(tmp_path: Path) -> N
     with PictureStore(tmp_path) as store:
         first = store.generate(Slow(tmp_path / "d", 0), orders(5))
         verdicts = inspect(store, [Brightness(tmp_path / "d", 0)], first, asked)
-        assert (store.made, store.known, store.asked, store.remembered) == (5, 0, 5, 0)
+        assert (store.generated, store.reused, store.scored, store.scores_reused) == (5, 0, 5, 0)
     with PictureStore(tmp_path) as store:
-        renamed = [Order(f"other{o.id}", o.prompt, o.seed, o.about) for o in reversed(orders(5))]
+        renamed = [Order(f"other{o.id}", o.prompt, o.seed, o.details) for o in reversed(orders(5))]
         again = store.generate(Slow(tmp_path / "d", 0), renamed, batch=2)
         assert again == list(reversed(first))
         assert inspect(store, [Brightness(tmp_path / "d", 0)], first, asked) == verdicts
-        assert (store.made, store.known, store.asked, store.remembered) == (0, 5, 0, 5)
+        assert (store.generated, store.reused, store.scored, store.scores_reused) == (0, 5, 0, 5)
         twins = store.generate(Slow(tmp_path / "d", 0), [Order(n, "new", 7, {}) for n in "ab"])
         assert twins[0] == twins[1]
-        assert store.made == 1
+        assert store.generated == 1
     assert set(lines(tmp_path / "d").values()) == {1}
 
 
@@ -158,11 +158,11 @@ def test_a_damaged_picture_is_painted_again(tmp_path: Path, damage: Any) -> None
     path.write_bytes(damage(path.read_bytes()))
     with PictureStore(tmp_path) as store:
         store.generate(Slow(tmp_path / "d", 0), orders(3))
-        assert store.made == 1
+        assert store.generated == 1
     assert contents(tmp_path) == before
 
 
-def test_a_painter_that_cannot_says_why_and_is_asked_again(tmp_path: Path) -> None:
+def test_a_generator_that_cannot_says_why_and_is_asked_again(tmp_path: Path) -> None:
     class Moody:
         name = "moody"
         mood = "refused"
@@ -175,7 +175,7 @@ def test_a_painter_that_cannot_says_why_and_is_asked_again(tmp_path: Path) -> No
         assert store.generate(moody, orders(2)) == ["refused", "refused"]
         moody.mood = ""
         assert all(isinstance(found, StoredPicture) for found in store.generate(moody, orders(2)))
-        assert store.made == 2
+        assert store.generated == 2
 
 
 def test_a_checker_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_checker_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
 
 def test_what_is_in_doubt_goes_to_people_and_comes_back(tmp_path: Path) -> None:
     pictures = [StoredPicture.of(Image.new("RGB", (40, 30), color)) for color in ("red", "green", "blue", "white")]
-    verdicts = [judged({"a": s}) for s in (0.99, 0.5, 0.4, 0.3)]
+    verdicts = [verdict_of({"a": s}) for s in (0.99, 0.5, 0.4, 0.3)]
     ids = ["red", "green", "blue", "white"]
     items = list(review_items(ids, pictures, ["a <b>", "c", "d", "e"], verdicts))
     assert [item.id for item in items] == ["green", "blue", "white"]
@@ -217,7 +217,7 @@ def test_what_is_in_doubt_goes_to_people_and_comes_back(tmp_path: Path) -> None:
     labels.write_text("id,label\ngreen,0\nblue,1\nwhite,\n")
     assert judge_from(f"labels:path={labels}").name == "labels"
     said = (None, 0, 1, None)
-    heard_of = [heard(verdict, label).outcome for verdict, label in zip(verdicts, said, strict=True)]
+    heard_of = [with_label(verdict, label).outcome for verdict, label in zip(verdicts, said, strict=True)]
     assert heard_of == ["accepted", "accepted", "rejected", "review"]
 
 

@@ -81,7 +81,7 @@ def test_croissant_names_every_file_and_column(made: Path, tmp_path: Path) -> No
     ]
     rows = [{"picture": {"bytes": b"x", "path": None}, "said": ["a"], "n": 1, "p": 0.5, "is": True, "of": {"x": 1}}]
     Dataset.from_list(rows).to_parquet(tmp_path / "all.parquet")
-    kinds = croissant_of(tmp_path, {"a": "all.parquet"}, {"all.parquet": "0"}, title="t", licence=None, about="")
+    kinds = croissant_of(tmp_path, {"a": "all.parquet"}, {"all.parquet": "0"}, title="t", licence=None, description="")
     assert "license" not in kinds
     assert {f["name"]: (f["dataType"], f.get("repeated", False)) for f in kinds["recordSet"][0]["field"]} == {
         "picture": ("sc:ImageObject", False),

@@ -41,7 +41,7 @@ from hedge_tasks.making.shale.making import ShaleMaking
 from hedge_tasks.making.shale.pictures import ScenePictures
 from hedge_tasks.making.shale.records import Scene, own_elements, pools, scene_of, templates
 from hedge_tasks.making.shale.released import images_of, write_queries
-from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
+from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
 from hedge_tasks.making.shortcuts import shortcuts
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PRESETS
@@ -143,9 +143,9 @@ def test_a_wrong_answer_is_right_of_other_pictures(all_scenes: list[Scene]) -> N
             assert len(set(scene.wrong) & right) == min(3, len(right - {scene.answer}))
 
 
-def test_scenes_for_painters_that_take_prompts() -> None:
+def test_scenes_for_generators_that_take_prompts() -> None:
     for aspect in ASPECTS:
-        found = painted_scenes(aspect, 12)
+        found = prompted_scenes(aspect, 12)
         assert len(found) >= 12
         assert len({scene.prompt for scene in found}) == len(found)
         for scene in found:
@@ -160,14 +160,14 @@ def test_scenes_for_painters_that_take_prompts() -> None:
                 assert scene.checks[0].expected == {"instead": others}
             assert (scene.kind == "factuality") == (aspect in KNOWLEDGE) == bool(scene.facts)
             assert scene.answer in scene.prompt or aspect in KNOWLEDGE
-    assert painted_scenes("color", 12) == painted_scenes("color", 12) != painted_scenes("color", 12, seed=1)
-    assert len(painted_scenes("type", 400)) == 400
-    assert len(painted_scenes("sports", 400)) == len(templates()["relations"]["sport players"]["pairs"])
+    assert prompted_scenes("color", 12) == prompted_scenes("color", 12) != prompted_scenes("color", 12, seed=1)
+    assert len(prompted_scenes("type", 400)) == 400
+    assert len(prompted_scenes("sports", 400)) == len(templates()["relations"]["sport players"]["pairs"])
 
 
 def test_siblings_come_first_and_no_answer_is_a_kind_of_another() -> None:
     family = {element.text: element.family for element in own_elements() if element.kind == "animal"}
-    for scene in painted_scenes("type", 200):
+    for scene in prompted_scenes("type", 200):
         others = [text for text in scene.near if text in family]
         if scene.answer in family:
             same = [family[text] == family[scene.answer] for text in others]
@@ -178,14 +178,14 @@ def test_siblings_come_first_and_no_answer_is_a_kind_of_another() -> None:
 
 
 def test_what_is_checked_follows_from_the_record() -> None:
-    scene = next(s for s in painted_scenes("count", 40) if s.answer == "three")
+    scene = next(s for s in prompted_scenes("count", 40) if s.answer == "three")
     things = scene.prompt.split()[2]
     assert scene.checks[1] == PictureQuestion(f"three {things}", "count", {"object": things, "count": 3})
-    scene = painted_scenes("spatial_relation", 1)[0]
+    scene = prompted_scenes("spatial_relation", 1)[0]
     relation = scene.checks[-1]
     assert relation.statement == scene.prompt == " ".join(relation.expected.values())
     assert [c.kind for c in scene.checks] == ["statement", "existence", "existence", "relation"]
-    scene = painted_scenes("scene_text", 1)[0]
+    scene = prompted_scenes("scene_text", 1)[0]
     assert scene.checks[1].expected == {"text": scene.answer}
 
 
@@ -442,7 +442,7 @@ def test_a_size_that_makes_no_sense_is_refused() -> None:
 @pytest.mark.slow
 def test_the_words_of_a_question_do_not_tell_its_answer() -> None:
     """Over all pools: a bag of words has no more than chance, and what is often right is no more often right."""
-    found = [shown(scene) for aspect in ASPECTS for scene in painted_scenes(aspect, 40)]
+    found = [shown(scene) for aspect in ASPECTS for scene in prompted_scenes(aspect, 40)]
     items = [item for _, item in clean_items(found)]
     asked = {said: [i.question for i in items if i.task == "ynq" and i.answer == said] for said in ("Yes", "No")}
     told = shortcuts(asked["Yes"], asked["No"])["words"]

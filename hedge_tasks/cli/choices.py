@@ -58,12 +58,6 @@ def add_label_field(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--label-field", default="label", metavar="COLUMN", help="column of the label (default: label)")
 
 
-def add_floor(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--floor", type=float, metavar="SHARE", help="of the set that solvers without skill may get right; 1 for any"
-    )
-
-
 def add_label_columns(parser: argparse._ActionsContainer, example: str) -> None:
     """Add the options that say which columns of a table of labels hold what.
 

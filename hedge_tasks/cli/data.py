@@ -6,9 +6,10 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from hedge_tasks.cli.choices import add_floor, add_label_field
+from hedge_tasks.cli.choices import add_label_field
 from hedge_tasks.evaluation import evaluation_commands
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.making.commands import add_floor
 
 VOCABULARIES = ("mesh", "radlex", "umls")
 
@@ -49,7 +50,7 @@ def run_synonyms(arguments: argparse.Namespace) -> int:
 
 
 def run_attack(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.making.gate.attack import attack, floor_rows
+    from hedge_tasks.making.gate.attack import FLOOR_TITLE, attack, floor_rows, floors_by_stratum
     from hedge_tasks.making.gate.sets import read_released
     from hedge_tasks.numbers import Table
 
@@ -57,6 +58,6 @@ def run_attack(arguments: argparse.Namespace) -> int:
         arguments.source, label=arguments.label_field, group=arguments.group_field, stratum=arguments.stratum_field
     )
     attacks = attack(items, bound=arguments.floor)
-    facts = {attacked.stratum or "all": attacked.to_dict() for attacked in attacks}
-    show(arguments, {"floors": facts}, Table.of(*floor_rows(attacks), title="Floor: what is solved without skill"))
+    table = Table.of(*floor_rows(attacks), title=FLOOR_TITLE)
+    show(arguments, {"floors": floors_by_stratum(attacks)}, table)
     return PROBLEMS_FOUND if any(attacked.open for attacked in attacks) else 0

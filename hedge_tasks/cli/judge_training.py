@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import add_floor, add_label_columns, key_and_value
+from hedge_tasks.cli.choices import add_label_columns, key_and_value
 from hedge_tasks.io.commands import Parser, add_out, command, show
+from hedge_tasks.making.commands import add_floor, add_models
 
 if TYPE_CHECKING:
     from hedge_tasks.adjudication.prompt import JudgePrompt
@@ -42,13 +43,8 @@ def add(commands: Parser) -> None:
     )
     parser.add_argument("--reports", action="store_true", help="sentences of reference reports count as right answers")
     add_floor(parser)
-    parser.add_argument(
-        "--verifier",
-        action="append",
-        default=[],
-        metavar="model=NAME,url=...",
-        help="says whether references contradict the wrong answers that are made of them (repeat for several)",
-    )
+    text = "says whether references contradict the wrong answers that are made of them (repeat for several)"
+    add_models(parser, "--verifier", text)
     parser.add_argument("--hold-out", type=float, default=0.2, metavar="SHARE", help="of the pictures (default: 0.2)")
     parser.add_argument("--seed", type=int, default=0, help="of the pictures held out")
     parser = command(commands, "train", run_train, "train a judge on the conversations of `hedge judge data`")
@@ -77,7 +73,7 @@ def add(commands: Parser) -> None:
 
 def run_data(arguments: argparse.Namespace) -> int:
     from hedge_tasks.adjudication.prompt import load_judge_prompt
-    from hedge_tasks.making.gate.attack import attack, floor_rows
+    from hedge_tasks.making.gate.attack import FLOOR_TITLE, attack, floor_rows
     from hedge_tasks.making.gate.sets import judged_answers
     from hedge_tasks.making.judging import examples as made
     from hedge_tasks.numbers import Table
@@ -112,7 +108,7 @@ def run_data(arguments: argparse.Namespace) -> int:
     lines += [f"made wrong answers: {count} × {what}" for what, count in verified["found"].items()]
     if not verified["verifiers"] and twins:
         lines.append(f"Warning: nobody checked that the {len(twins)} made wrong answers are wrong; name a --verifier")
-    floors = Table.of(*floor_rows(attacks), title="Floor: what is solved without skill")
+    floors = Table.of(*floor_rows(attacks), title=FLOOR_TITLE)
     show(arguments, facts, "\n".join(lines), floors, next_step)
     return 0
 

@@ -1,4 +1,4 @@
-"""How a pipeline asks: each question once, each reply kept, each reading checked."""
+"""Questions of a pipeline to models: each is asked once, each reply is kept and checked for its form."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import Template
 
 TRIES = 3
-"""How often a question is put before a record does without its reply."""
+"""Number of times that a question is put before a record does without its reply."""
 
 
 class Unfinished(Exception):
     """A question got no reply: its record is left for another time, and nothing of it is lost.
 
     Attributes:
-        unreachable: Whether nobody answered.
+        unreachable: Whether the server could not be reached.
     """
 
     def __init__(self, reason: str, *, unreachable: bool) -> None:
@@ -63,7 +63,7 @@ class Asking:
 
         Args:
             stage: What the question is for; replies are counted by it.
-            model: Whom to ask.
+            model: The model.
             values: By the fields of the prompt.
             number: Tells apart questions that are put in the same words to get other replies.
             images: PIL images; `image_keys` are the digests of what they show.
@@ -87,7 +87,7 @@ class Asking:
             place=f"{self.seed}\0{self.record}\0{stage}\0{number}",
             about=lambda read: {"record": self.record},
         )
-        found = Asker(model, self.account, self.log, asks=TRIES, stage=stage).ask(question, self.stop)
-        if found.failure is not None:
-            raise Unfinished(f"{stage} ({model.name}): {found.failure}", unreachable=found.failure.unreachable)
-        return found.value
+        outcome = Asker(model, self.account, self.log, asks=TRIES, stage=stage).ask(question, self.stop)
+        if outcome.failure is not None:
+            raise Unfinished(f"{stage} ({model.name}): {outcome.failure}", unreachable=outcome.failure.unreachable)
+        return outcome.value

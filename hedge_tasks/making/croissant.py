@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,44 +14,7 @@ if TYPE_CHECKING:
 CROISSANT = "croissant.json"
 """Name of the file beside the card."""
 
-_CONTEXT: Mapping[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
+_CONTEXT = resources.files("hedge_tasks.making") / "templates" / "croissant_context.json"
 """As the specification prints it."""
 
 
@@ -60,7 +25,7 @@ def croissant_of(
     *,
     title: str,
     licence: str | None,
-    about: str,
+    description: str,
 ) -> dict[str, Any]:
     """Metadata of a set whose files are there.
 
@@ -69,17 +34,17 @@ def croissant_of(
     Args:
         splits: names of Parquet files in the folder, by split.
         checksums: SHA-256 of each file.
-        title, licence, about: of the set; the licence as the hub names it.
+        title, licence, description: of the set; the licence as the hub names it.
     """
     import pyarrow.parquet as pq
 
     schemas = {split: pq.read_schema(folder / file) for split, file in splits.items()}
-    found: dict[str, Any] = {
-        "@context": dict(_CONTEXT),
+    metadata: dict[str, Any] = {
+        "@context": json.loads(_CONTEXT.read_text("utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": title,
-        "description": about,
+        "description": description,
         "distribution": [
             {
                 "@type": "cr:FileObject",
@@ -101,7 +66,7 @@ def croissant_of(
             for split, schema in schemas.items()
         ],
     }
-    return found if licence is None else {**found, "license": licence}
+    return metadata if licence is None else {**metadata, "license": licence}
 
 
 def _fields(split: str, file: str, schema: pa.Schema) -> Iterator[dict[str, Any]]:
@@ -116,16 +81,16 @@ def _fields(split: str, file: str, schema: pa.Schema) -> Iterator[dict[str, Any]
         yield {**field, **listed, "source": source}
 
 
-def _item_of(of: pa.DataType) -> pa.DataType:
+def _item_of(data_type: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
-    return of.value_type if pa.types.is_list(of) or pa.types.is_large_list(of) else of
+    return data_type.value_type if pa.types.is_list(data_type) or pa.types.is_large_list(data_type) else data_type
 
 
-def _type_of(of: pa.DataType) -> str | None:
+def _type_of(data_type: pa.DataType) -> str | None:
     import pyarrow as pa
 
-    item = _item_of(of)
+    item = _item_of(data_type)
     if pa.types.is_struct(item) and {field.name for field in item} == {"bytes", "path"}:
         return "sc:ImageObject"
     kinds = {

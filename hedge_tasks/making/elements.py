@@ -22,25 +22,10 @@ _BROADEST = 30
 _COUNTED = 2
 """Occurrences of a word in WordNet's counted texts: of rarer ones few readers, and models, have a picture in mind."""
 
-_NOT_COUNTED = frozenset(
-    [
-        "architecture",
-        "baggage",
-        "beef",
-        "cattle",
-        "cutlery",
-        "equipment",
-        "furniture",
-        "game",
-        "laundry",
-        "livestock",
-        "luggage",
-        "poultry",
-        "produce",
-        "vermin",
-        "wildlife",
-    ]
-)
+_NOT_COUNTED = frozenset((
+    "architecture", "baggage", "beef", "cattle", "cutlery", "equipment", "furniture", "game", "laundry", "livestock",
+    "luggage", "poultry", "produce", "vermin", "wildlife",
+))  # fmt: skip
 """Words that end like others and take no article."""
 
 _SOUNDS_LIKE_YOU = re.compile(r"(?:uni(?!n|m)|use|usu|eu|ewe|one\b)", re.IGNORECASE)
@@ -71,10 +56,10 @@ class Element:
 
     def excludes(self, other: Element) -> bool:
         """Whether both can be right of one picture: one is a kind of the other, by WordNet or by its name."""
-        one, two = (element.text.casefold().partition(" ")[2] or element.text.casefold() for element in (self, other))
+        first, second = (e.text.casefold().partition(" ")[2] or e.text.casefold() for e in (self, other))
         return (
-            one.endswith(two)
-            or two.endswith(one)
+            first.endswith(second)
+            or second.endswith(first)
             or bool(self.name and self.name in other.broader)
             or bool(other.name and other.name in self.broader)
         )
@@ -94,10 +79,10 @@ def with_article(word: str) -> str:
 
 def merged(*pools: Iterable[Element]) -> list[Element]:
     """All elements; of one text and kind the first counts."""
-    found: dict[tuple[str, str], Element] = {}
+    elements: dict[tuple[str, str], Element] = {}
     for element in (element for pool in pools for element in pool):
-        found.setdefault((element.kind, element.text.casefold()), element)
-    return list(found.values())
+        elements.setdefault((element.kind, element.text.casefold()), element)
+    return list(elements.values())
 
 
 def wordnet_elements(roots: Mapping[str, Sequence[str]], *, wordnet: Any = None) -> list[Element]:
@@ -115,7 +100,7 @@ def wordnet_elements(roots: Mapping[str, Sequence[str]], *, wordnet: Any = None)
     """
     reader = _wordnet() if wordnet is None else wordnet
     version = f"WordNet {reader.get_version()}"
-    found = []
+    elements = []
     for kind, names in roots.items():
         for name in names:
             for synset in _below(reader, name):
@@ -125,8 +110,8 @@ def wordnet_elements(roots: Mapping[str, Sequence[str]], *, wordnet: Any = None)
                     family = min((s.name() for s in synset.hypernyms()), default=name)
                     own = synset.name()
                     source = f"{version} {own}"
-                    found.append(Element(with_article(word), kind, family, broader, own, source, WORDNET_LICENCE))
-    return merged(sorted(found, key=lambda element: (element.kind, element.text)))
+                    elements.append(Element(with_article(word), kind, family, broader, own, source, WORDNET_LICENCE))
+    return merged(sorted(elements, key=lambda element: (element.kind, element.text)))
 
 
 def label_elements(
@@ -151,7 +136,7 @@ def label_elements(
         reader = _wordnet() if wordnet is None else wordnet
     except ConfigError:
         reader = None
-    found = []
+    elements = []
     for label in labels:
         word = " ".join(label.split(",")[0].replace("_", " ").split())
         if not re.fullmatch(r"[A-Za-z][A-Za-z' -]{1,40}", word):
@@ -159,10 +144,10 @@ def label_elements(
         element = Element(
             with_article(word), "object", "object", source=Path(source).name, licence=licence or "unknown"
         )
-        found.append(element if reader is None else _typed(element, word, roots, reader))
-    if not found:
+        elements.append(element if reader is None else _typed(element, word, roots, reader))
+    if not elements:
         raise DataError(f"{source}: there are no labels in it")
-    return merged(found)
+    return merged(elements)
 
 
 def with_kin(elements: Iterable[Element], roots: Mapping[str, Sequence[str]], *, wordnet: Any = None) -> list[Element]:
@@ -172,11 +157,11 @@ def with_kin(elements: Iterable[Element], roots: Mapping[str, Sequence[str]], *,
         ConfigError: nltk or its WordNet is not there.
     """
     reader = _wordnet() if wordnet is None else wordnet
-    found = []
+    extended = []
     for element in elements:
-        known = _typed(element, element.text.partition(" ")[2], {element.kind: roots.get(element.kind, ())}, reader)
-        found.append(replace(element, broader=known.broader, name=known.name))
-    return found
+        typed = _typed(element, element.text.partition(" ")[2], {element.kind: roots.get(element.kind, ())}, reader)
+        extended.append(replace(element, broader=typed.broader, name=typed.name))
+    return extended
 
 
 def _typed(element: Element, word: str, roots: Mapping[str, Sequence[str]], reader: Any) -> Element:

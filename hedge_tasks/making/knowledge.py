@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import heapq
 import json
 import re
@@ -26,6 +25,7 @@ from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io import options
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.outside import clean, parse_json, read_json
+from hedge_tasks.making.digests import text_digest
 
 LONGEST_LINE = 32 << 20
 """Bytes of a line; a longer one is passed over. Wikidata's longest entities have a few million."""
@@ -45,7 +45,7 @@ _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _USABLE = re.compile(r"\d|[^\W_][^\n\r\t{}<>()\[\]\"|\\]{0,58}[^\s{}<>()\[\]\"|\\]")
 _LICENCES = {"wikidata.org/": "CC0-1.0", "dbpedia.org/": "CC-BY-SA-3.0"}
 _NUMBER = re.compile(rb'\{(?:"type":\s*"item",\s*)?"id":\s*"(Q\d+)"')
-"""How lines of Wikidata's dumps begin; of others every line is parsed."""
+"""Beginning of a line in Wikidata's dumps; every line that begins otherwise is parsed."""
 
 _WIKIDATA = "http://www.wikidata.org/entity/"
 _PACKED: dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}  # type: ignore[dict-item]
@@ -136,7 +136,7 @@ def read_facts(
     return [fact for relation in relations for fact in _facts(relation.name, samples[relation.name], labels, most)]
 
 
-def kept_facts(
+def cached_facts(
     files: Sequence[Path], relations: Sequence[RelationQuery], folder: Path, *, most: int = 500, language: str = "en"
 ) -> list[Fact]:
     """As `read_facts`, with what was found kept in a folder: a dump takes hours, and a making is begun more than once.
@@ -147,21 +147,21 @@ def kept_facts(
         ConfigError, DataError: As `read_facts`; or what is kept is damaged, or the folder cannot be written.
     """
     try:
-        seen = [[path.name, path.stat().st_size] for path in files]
+        sizes = [[path.name, path.stat().st_size] for path in files]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot read {error.filename}: {error.strerror or error}") from error
-    asked = [[r.name, sorted(r.properties), sorted(r.classes)] for r in relations]
-    parts = json.dumps({"edition": 1, "files": seen, "relations": asked, "most": most, "language": language})
-    path = folder / f"facts-{hashlib.sha256(parts.encode()).hexdigest()[:16]}.json"
+    relation_keys = [[r.name, sorted(r.properties), sorted(r.classes)] for r in relations]
+    parts = json.dumps({"edition": 1, "files": sizes, "relations": relation_keys, "most": most, "language": language})
+    path = folder / f"facts-{text_digest(parts)[:16]}.json"
     if path.is_file():
         try:
             return [Fact(**fields) for fields in read_json(path)]
         except TypeError as error:
             raise DataError(f"{path} is damaged ({error}); remove it, and the dump is read again") from None
-    found = read_facts(files, relations, most=most, language=language)
-    write_whole(path, json.dumps([asdict(fact) for fact in found], ensure_ascii=False, indent=0) + "\n")
-    return found
+    facts = read_facts(files, relations, most=most, language=language)
+    write_whole(path, json.dumps([asdict(fact) for fact in facts], ensure_ascii=False, indent=0) + "\n")
+    return facts
 
 
 def usable_label(text: str) -> str | None:
@@ -176,17 +176,17 @@ def usable_label(text: str) -> str | None:
 
 
 def _facts(name: str, sample: _Sample, labels: Mapping[str, str], most: int) -> Iterator[Fact]:
-    given = 0
+    count = 0
     for _, entity in sorted(sample._order, reverse=True):
         values = sample.values[entity]
-        if len(values) != 1 or given == most:
+        if len(values) != 1 or count == most:
             continue
         [value] = values
-        shown, other = usable_label(labels.get(entity, "")), usable_label(labels.get(value, ""))
-        if shown and other and shown.casefold() != other.casefold():
+        label, value_label = usable_label(labels.get(entity, "")), usable_label(labels.get(value, ""))
+        if label and value_label and label.casefold() != value_label.casefold():
             licence = next((licence for host, licence in _LICENCES.items() if host in entity), "unknown")
-            yield Fact(name, shown, other, entity, licence)
-            given += 1
+            yield Fact(name, label, value_label, entity, licence)
+            count += 1
 
 
 def _reversed(text: str) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ def _reversed(text: str) -> tuple[int, ...]:
 
 
 def _rank(entity: str) -> str:
-    return hashlib.sha256(entity.encode()).hexdigest()[:16]
+    return text_digest(entity)[:16]
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -205,14 +205,14 @@ def _format(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _PACKED:
         suffixes.pop()
-    found = {".nt": "triples", ".ttl": "triples", ".json": "entities", ".jsonl": "entities"}.get(
+    kind = {".nt": "triples", ".ttl": "triples", ".json": "entities", ".jsonl": "entities"}.get(
         suffixes[-1] if suffixes else ""
     )
-    if found is None:
+    if kind is None:
         raise ConfigError(
             f"knowledge: {path.name}: expected .nt, .ttl, .json or .jsonl, or one of these with .gz or .bz2"
         )
-    return found
+    return kind
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -248,9 +248,9 @@ def _triples(files: Sequence[Path], *, tell: bool = False) -> Iterator[tuple[str
         for line in _lines(path):
             if not line or line.startswith(b"#"):
                 continue
-            found = _TRIPLE.fullmatch(line)
+            match = _TRIPLE.fullmatch(line)
             try:
-                parts = None if found is None else [None if p is None else p.decode() for p in found.groups()]
+                parts = None if match is None else [None if p is None else p.decode() for p in match.groups()]
             except UnicodeDecodeError:
                 parts = None
             if parts is None:
@@ -284,21 +284,21 @@ def _read_triples(
             sample = samples[relation.name]
             if relation.classes or sample.take(subject, (0, _rank(subject))):
                 sample.add(subject, str(thing))
-    wanted = {
+    iris = {
         iri for sample in samples.values() for subject, values in sample.values.items() for iri in (subject, *values)
     }
-    labels = {iri: unquote(re.split(r"[/#]", iri)[-1]).replace("_", " ") for iri in wanted}
+    labels = {iri: unquote(re.split(r"[/#]", iri)[-1]).replace("_", " ") for iri in iris}
     for subject, predicate, _, text, spoken in _triples(files):
-        if predicate == _LABEL and spoken == language and subject in wanted:
+        if predicate == _LABEL and spoken == language and subject in iris:
             labels[subject] = _unescaped(text)
     return labels
 
 
 def _unescaped(text: str) -> str:
-    def character(found: re.Match[str]) -> str:
-        number = found[1] or found[2]
+    def character(match: re.Match[str]) -> str:
+        number = match[1] or match[2]
         if number is None:
-            return _CONTROL.get(found[3], found[3])
+            return _CONTROL.get(match[3], match[3])
         return chr(int(number, 16)) if int(number, 16) < 0x110000 else "\ufffd"
 
     return _ESCAPE.sub(character, text)
@@ -307,12 +307,12 @@ def _unescaped(text: str) -> str:
 # --- Wikidata ---------------------------------------------------------------------------------------------------------
 
 
-def _entities(path: Path, wanted: Callable[[bytes], bool]) -> Iterator[Mapping[str, Any]]:
+def _entities(path: Path, is_wanted: Callable[[bytes], bool]) -> Iterator[Mapping[str, Any]]:
     """Entities whose line is wanted: most need not be parsed."""
     damaged = 0
     for line in _lines(path):
         text = line.rstrip(b",")
-        if text in (b"", b"[", b"]") or not wanted(text):
+        if text in (b"", b"[", b"]") or not is_wanted(text):
             continue
         try:
             entity = parse_json(text, path.name)
@@ -333,8 +333,8 @@ def _read_entities(
     labels: dict[str, str] = {}
     for path in files:
         for entity in _entities(path, lambda line: any(mark in line for mark in marks)):
-            iri, known = f"{_WIKIDATA}{entity['id']}", _label(entity, language)
-            if known is None:
+            iri, entity_label = f"{_WIKIDATA}{entity['id']}", _label(entity, language)
+            if entity_label is None:
                 continue
             links = entity.get("sitelinks")
             rank = (-len(links) if isinstance(links, (Mapping, list)) else 0, _rank(iri))
@@ -343,30 +343,30 @@ def _read_entities(
                 values = [value for name in sorted(relation.properties) for value in _values(entity, name)]
                 fits = not relation.classes or relation.classes & kinds
                 if values and fits and samples[relation.name].take(iri, rank):
-                    labels[iri] = known
+                    labels[iri] = entity_label
                     for value in values:
                         samples[relation.name].add(iri, f"{_WIKIDATA}{value}")
-    kept = {iri for sample in samples.values() for iri in sample.values}
-    labels = {iri: label for iri, label in labels.items() if iri in kept}
-    wanted = {value for sample in samples.values() for values in sample.values.values() for value in values}
-    numbers = {iri.removeprefix(_WIKIDATA).encode() for iri in wanted}
+    sampled = {iri for sample in samples.values() for iri in sample.values}
+    labels = {iri: label for iri, label in labels.items() if iri in sampled}
+    value_iris = {value for sample in samples.values() for values in sample.values.values() for value in values}
+    numbers = {iri.removeprefix(_WIKIDATA).encode() for iri in value_iris}
 
     def may_be_wanted(line: bytes) -> bool:
-        found = _NUMBER.match(line)
-        return found is None or found[1] in numbers
+        match = _NUMBER.match(line)
+        return match is None or match[1] in numbers
 
     for path in files:
-        for entity in _entities(path, may_be_wanted) if wanted else ():
+        for entity in _entities(path, may_be_wanted) if value_iris else ():
             iri = f"{_WIKIDATA}{entity['id']}"
-            if iri in wanted and (label := _label(entity, language)) is not None:
+            if iri in value_iris and (label := _label(entity, language)) is not None:
                 labels[iri] = label
     return labels
 
 
 def _label(entity: Mapping[str, Any], language: str) -> str | None:
     labels = entity.get("labels")
-    found = labels.get(language) if isinstance(labels, Mapping) else None
-    value = found.get("value") if isinstance(found, Mapping) else None
+    entry = labels.get(language) if isinstance(labels, Mapping) else None
+    value = entry.get("value") if isinstance(entry, Mapping) else None
     return value if isinstance(value, str) else None
 
 
@@ -374,12 +374,12 @@ def _values(entity: Mapping[str, Any], name: str) -> list[str]:
     """Entities that a property has for its value: the preferred ones where there are some, never the deprecated."""
     claims = entity.get("claims")
     claims = claims.get(name) if isinstance(claims, Mapping) else None
-    found: dict[str, list[str]] = {"preferred": [], "normal": []}
+    by_rank: dict[str, list[str]] = {"preferred": [], "normal": []}
     for claim in claims if isinstance(claims, list) else ():
         try:
             value = claim["mainsnak"]["datavalue"]["value"]["id"]
             if isinstance(value, str) and "P582" not in claim.get("qualifiers", {}):  # it has not ended
-                found[claim.get("rank", "normal")].append(value)
+                by_rank[claim.get("rank", "normal")].append(value)
         except (KeyError, TypeError, AttributeError):
             continue
-    return list(dict.fromkeys(found["preferred"] or found["normal"]))
+    return list(dict.fromkeys(by_rank["preferred"] or by_rank["normal"]))

@@ -16,15 +16,12 @@ from hedge_tasks.asking.account import Account
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.croissant import CROISSANT, croissant_of
-from hedge_tasks.making.gate.attack import Attack, check_floors, floor_rows
+from hedge_tasks.making.gate.attack import FLOOR_TITLE, Attack, check_floors, floor_rows, floors_by_stratum
 from hedge_tasks.making.production import Production
 from hedge_tasks.numbers import Table
 
 DATA, REPORT, CARD, REVIEW, LEDGER = "data/train.parquet", "report.json", "README.md", "review.html", "ledger"
 """Names in the folder of a making."""
-
-
-_FLOOR = "Floor: what is solved without skill"
 
 
 def canary_of(title: str) -> str:
@@ -38,7 +35,7 @@ class CardText:
 
     Attributes:
         title: Of the set.
-        licence: Identifier of the hub (`mit`, `cc-by-4.0`, ...); None where nobody said.
+        licence: Identifier of the hub (`mit`, `cc-by-4.0`, ...); None where it is not known.
         summary: What it is made of and how, in a paragraph.
         settings: Models, seeds and thresholds.
         warnings: What a reader has to know, such as shortcuts that are open.
@@ -57,7 +54,7 @@ class CardText:
     writers: Sequence[str] = ()
 
 
-def write_set(folder: Path, production: Production, about: CardText) -> Path:
+def write_set(folder: Path, production: Production, card: CardText) -> Path:
     """Write the rows of a making with their card and report.
 
     Args:
@@ -71,7 +68,7 @@ def write_set(folder: Path, production: Production, about: CardText) -> Path:
     """
     from datasets import Dataset
 
-    check_floors(about.attacks)
+    check_floors(card.attacks)
     if not production.rows:
         raise DataError(f"no record was accepted ({_reasons(production)}); nothing is written")
     path = folder / DATA
@@ -82,11 +79,11 @@ def write_set(folder: Path, production: Production, about: CardText) -> Path:
         part.replace(path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-    describe_set(folder, production.report(), about, {"train": DATA})
+    describe_set(folder, production.report(), card, {"train": DATA})
     return path
 
 
-def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, splits: Mapping[str, str]) -> None:
+def describe_set(folder: Path, report: Mapping[str, Any], card: CardText, splits: Mapping[str, str]) -> None:
     """Write the card, the report and Croissant metadata of a set whose files are there.
 
     Args:
@@ -103,29 +100,28 @@ def describe_set(folder: Path, report: Mapping[str, Any], about: CardText, split
     # Asked now or known from before: a making that was killed and went on has the same files.
     replies = {
         name: {
-            "replies": of["requests"] + of["cached"],
-            "prompt tokens": of["all_prompt_tokens"],
-            "completion tokens": of["all_completion_tokens"],
+            "replies": counts["requests"] + counts["cached"],
+            "prompt tokens": counts["all_prompt_tokens"],
+            "completion tokens": counts["all_completion_tokens"],
         }
-        for name, of in sorted(report["asked"]["stages"].items())
+        for name, counts in sorted(report["asked"]["stages"].items())
     }
-    kept = {name: value for name, value in report.items() if name != "asked"}
+    facts = {name: value for name, value in report.items() if name != "asked"}
     whole = {
-        **kept,
+        **facts,
         "replies": replies,
-        "settings": dict(about.settings),
-        "floors": {one.stratum or "all": one.to_dict() for one in about.attacks},
-        "warnings": list(about.warnings),
+        "settings": dict(card.settings),
+        "floors": floors_by_stratum(card.attacks),
+        "warnings": list(card.warnings),
         "sha256": checksums,
     }
     write_whole(folder / REPORT, json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n")
-    write_whole(folder / CARD, _card(report, replies, about, splits, checksums))
-    told = {"title": about.title, "licence": about.licence, "about": about.summary}
-    metadata = croissant_of(folder, splits, checksums, **told)  # type: ignore[arg-type]
+    write_whole(folder / CARD, _card(report, replies, card, splits, checksums))
+    metadata = croissant_of(folder, splits, checksums, title=card.title, licence=card.licence, description=card.summary)
     write_whole(folder / CROISSANT, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
 
 
-def asked_lines(account: Account) -> list[str]:
+def cost_lines(account: Account) -> list[str]:
     """Return what the asking of a making cost, by stage and in all; nothing where nothing was asked."""
     if not account.stages:
         return []
@@ -171,14 +167,14 @@ def push_set(folder: Path, repository: str, *, files: Sequence[str] = (DATA,), p
 
 
 def _reasons(production: Production) -> str:
-    found = [f"{count} × {reason}" for reason, count in sorted(production.rejected.items())]
-    return ", ".join([*found, f"{len(production.unfinished)} unfinished"] if production.unfinished else found)
+    reasons = [f"{count} × {reason}" for reason, count in sorted(production.rejected.items())]
+    return ", ".join([*reasons, f"{len(production.unfinished)} unfinished"] if production.unfinished else reasons)
 
 
 def _card(
     report: Mapping[str, Any],
     replies: Mapping[str, Mapping[str, int]],
-    about: CardText,
+    texts: CardText,
     splits: Mapping[str, str],
     checksums: Mapping[str, str],
 ) -> str:
@@ -186,8 +182,8 @@ def _card(
 
     files = [{"split": split, "path": file} for split, file in splits.items()]
     data = DatasetCardData(
-        license=about.licence or "other",
-        pretty_name=about.title,
+        license=texts.licence or "other",
+        pretty_name=texts.title,
         configs=[{"config_name": "default", "data_files": files}],
         tags=["hallucination", "synthetic"],
     )
@@ -195,19 +191,19 @@ def _card(
     card = DatasetCard.from_template(
         data,
         template_str=template.read_text("utf-8"),
-        title=about.title,
-        licence=about.licence,
-        summary=about.summary,
-        warnings=list(about.warnings),
-        writers=", ".join(about.writers),
-        settings=json.dumps(about.settings, indent=2, ensure_ascii=False, default=str),
+        title=texts.title,
+        licence=texts.licence,
+        summary=texts.summary,
+        warnings=list(texts.warnings),
+        writers=", ".join(texts.writers),
+        settings=json.dumps(texts.settings, indent=2, ensure_ascii=False, default=str),
         report=report,
         replies=dict(replies),
         tables={
             title: [list(header), *map(list, rows)]
-            for title, (header, rows) in {_FLOOR: floor_rows(about.attacks), **about.tables}.items()
+            for title, (header, rows) in {FLOOR_TITLE: floor_rows(texts.attacks), **texts.tables}.items()
         },
-        canary=canary_of(about.title),
+        canary=canary_of(texts.title),
         checksums=dict(checksums),
         version=__version__,
     )

@@ -1,4 +1,4 @@
-"""Making records: many at a time, to the end or as far as servers answer, with what was accepted and why not."""
+"""Making of records, many at a time, with counts of what was accepted and why the rest was not."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ T = TypeVar("T")
 
 
 class SourceRecord(Protocol):
-    """One record to begin with."""
+    """A record that others are made from."""
 
     @property
     def id(self) -> str:
         """Unique among the source records."""
 
 
+Source = TypeVar("Source", bound=SourceRecord)
+
+
 @dataclass(frozen=True)
-class Made:
+class MadeRecord:
     """Outcome for one source record.
 
     Attributes:
@@ -66,7 +69,7 @@ class Production:
     total: int
 
     def with_left_out(self, reason: str, count: int) -> Production:
-        """With source records that nothing was asked about."""
+        """Return the result with source records that were left out before."""
         if not count:
             return self
         return replace(self, rejected={**self.rejected, reason: count}, total=self.total + count)
@@ -88,8 +91,8 @@ class Production:
 
 
 def produce(
-    sources: Sequence[Any],
-    make: Callable[[Any, Asking], Made],
+    sources: Sequence[Source],
+    make: Callable[[Source, Asking], MadeRecord],
     log: ReplyLog,
     *,
     seed: int = 0,
@@ -107,21 +110,21 @@ def produce(
 
     Raises:
         DataError: Two source records have one id.
-        HedgeError: A server refuses every request, or is gone; what was said before is kept.
+        HedgeError: A server refuses every request, or is gone; earlier replies are kept.
     """
     twice = [name for name, times in Counter(source.id for source in sources).items() if times > 1]
     if twice:
         raise DataError(f"the source names {twice[0]!r} more than once")
     account = Account()
 
-    def call(position: int, stop: threading.Event) -> Made | Unfinished:
+    def call(position: int, stop: threading.Event) -> MadeRecord | Unfinished:
         source = sources[position]
         try:
             return make(source, Asking(log, account, source.id, seed, stop))
         except Unfinished as failure:
             return failure
 
-    results: dict[int, Made | Unfinished] = {}
+    results: dict[int, MadeRecord | Unfinished] = {}
     workers = max(1, min(concurrency, len(sources)))
     with progress(total=len(sources), name="Making", unit="record") as bar:
         try:
@@ -130,7 +133,7 @@ def produce(
                 for batch in batches:
                     results.update(batch)
                     bar.update(len(batch))
-                    accepted = sum(isinstance(r, Made) and r.row is not None for r in results.values())
+                    accepted = sum(isinstance(r, MadeRecord) and r.row is not None for r in results.values())
                     bar.set_postfix(accepted=accepted, requests=account.total.requests, refresh=False)
         except ServerGone as gone:
             raise HedgeError(
@@ -139,17 +142,17 @@ def produce(
     return _summary(sources, results, account)
 
 
-def worker_of(written: str | None) -> tuple[int, int] | None:
+def worker_of(spec: str | None) -> tuple[int, int] | None:
     """The Kth of N workers of `K/N`; None for all the work.
 
     Raises:
         ConfigError: It is not of that form.
     """
-    if written is None:
+    if spec is None:
         return None
-    place, _, count = written.partition("/")
+    place, _, count = spec.partition("/")
     if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
-        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {written!r}")
+        raise ConfigError(f"--worker: expected K/N with K from 1 to N, such as 2/3, got {spec!r}")
     return int(place), int(count)
 
 
@@ -158,11 +161,13 @@ def share(sources: Sequence[T], worker: tuple[int, int] | None) -> list[T]:
     return list(sources if worker is None else sources[worker[0] - 1 :: worker[1]])
 
 
-def _unreachable(result: Made | Unfinished) -> bool:
+def _unreachable(result: MadeRecord | Unfinished) -> bool:
     return isinstance(result, Unfinished) and result.unreachable
 
 
-def _summary(sources: Sequence[Any], results: Mapping[int, Made | Unfinished], account: Account) -> Production:
+def _summary(
+    sources: Sequence[SourceRecord], results: Mapping[int, MadeRecord | Unfinished], account: Account
+) -> Production:
     rows, steps, rejected, unfinished = [], Counter[str](), Counter[str](), {}
     for position, source in enumerate(sources):
         result = results[position]

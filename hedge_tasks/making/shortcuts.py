@@ -1,4 +1,4 @@
-"""Is the set as hard as it looks: how well wrong answers are told from true ones by what says nothing about truth.
+"""Shortcuts in a set: how well wrong answers are told from true ones by what says nothing about truth.
 
 The released MedHallu's wrong answers are shorter than the true ones (204 against 268 characters in the median), and
 their length alone has an AUROC of 0.70.
@@ -50,21 +50,21 @@ def shortcuts(
     }
     if embed is not None:
         scores["meaning"] = lambda: _cross_fitted(np.asarray(embed(texts)), labels, np.array(groups))
-    found: dict[str, Number | str] = {}
+    estimates: dict[str, Number | str] = {}
     for name, score in scores.items():
         try:
-            found[name] = estimate_auroc(score(), labels, groups=groups)
+            estimates[name] = estimate_auroc(score(), labels, groups=groups)
         except (UndefinedStatistic, ValueError) as reason:
-            found[name] = str(reason)
-    return found
+            estimates[name] = str(reason)
+    return estimates
 
 
-def alarms(found: Mapping[str, Number | str]) -> list[str]:
+def alarms(estimates: Mapping[str, Number | str]) -> list[str]:
     """Sentences about the shortcuts that are open."""
     return [
         f"{name} alone, without the question, tells wrong answers from true ones with an AUROC of "
         f"{format_number(estimate, interval=True)}"
-        for name, estimate in found.items()
+        for name, estimate in estimates.items()
         if isinstance(estimate, Number)
         and estimate.value is not None
         and estimate.interval is not None

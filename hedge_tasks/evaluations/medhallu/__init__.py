@@ -9,7 +9,7 @@
     tables      the paper's tables out of finished runs, with paired differences; `hedge paper medhallu` is in command
     abstention  the risk where "not sure" is offered, beside leaving out the documents that a score is unsure of
 
-The semantic analysis of candidates (section 4.3) is in `hedge_tasks.making.medhallu.candidates`.
+`hedge make medhallu` is in `hedge_tasks.making.medhallu`, and so is the semantic analysis of candidates (section 4.3).
 
 Importing this package loads none of them.
 """
@@ -24,6 +24,7 @@ EVALUATION = Evaluation(
     tables="hedge_tasks.evaluations.medhallu.tables:paper_tables",
     commands={
         "data": ("hedge_tasks.evaluations.medhallu.data_command:add",),
+        "make": ("hedge_tasks.making.medhallu.command:add",),
         "paper": (
             "hedge_tasks.evaluations.medhallu.command:add",
             "hedge_tasks.making.medhallu.candidates_command:add",

@@ -25,7 +25,9 @@ FEWEST = 10
 """Items of a stratum below which nothing can be learnt about it."""
 
 CONFIDENCE = 0.99
-"""Of the intervals that are held against the bound: the best of a dozen solvers is looked at."""
+"""Confidence of the intervals that are held against the bound: the best of a dozen solvers is looked at."""
+
+FLOOR_TITLE = "Floor: what is solved without skill"
 
 _NEGATION = re.compile(r"\b(?:no|not|never|none|neither|nor|without|cannot|isn't|aren't|wasn't|don't|doesn't)\b", re.I)
 
@@ -74,8 +76,8 @@ class Attack:
     @property
     def floor(self) -> tuple[str, Number] | None:
         """The best solver and its score."""
-        there = {name: score for name, score in self.scores.items() if score.value is not None}
-        return max(there.items(), key=lambda each: each[1].value or 0.0) if there else None
+        defined = {name: score for name, score in self.scores.items() if score.value is not None}
+        return max(defined.items(), key=lambda item: item[1].value or 0.0) if defined else None
 
     @property
     def open(self) -> bool:
@@ -105,32 +107,30 @@ def check_floors(attacks: Sequence[Attack]) -> None:
     Raises:
         DataError: A floor is surely above its bound; names solver and stratum.
     """
-    for one in attacks:
-        if one.open and one.floor is not None:
-            name, score = one.floor
-            where = f" of {one.stratum}" if one.stratum else ""
+    for result in attacks:
+        if result.open and result.floor is not None:
+            name, score = result.floor
+            where = f" of {result.stratum}" if result.stratum else ""
+            share = format_number(score, FOUR_DIGITS, interval=True)
             raise DataError(
-                f"solver {name!r} gets {format_number(score, FOUR_DIGITS, interval=True)} of the {one.n} items{where} "
-                f"right without skill; at most {format_value(one.bound, FOUR_DIGITS)} is allowed (--floor raises it)"
+                f"solver {name!r} gets {share} of the {result.n} items{where} right without skill; "
+                f"at most {format_value(result.bound, FOUR_DIGITS)} is allowed (--floor raises it)"
             )
+
+
+def floors_by_stratum(attacks: Sequence[Attack]) -> dict[str, dict[str, Any]]:
+    """Return results as JSON values by stratum; one stratum without a name is "all"."""
+    return {result.stratum or "all": result.to_dict() for result in attacks}
 
 
 def floor_rows(attacks: Sequence[Attack]) -> tuple[Sequence[str], list[list[str]]]:
     """Header and rows of a card's table."""
     rows = []
-    for one in attacks:
-        name, score = one.floor or ("none", Number(None, reason=f"fewer than {FEWEST} items"))
-        shown = format_number(score, FOUR_DIGITS, interval=True) if score.value is not None else str(score.reason)
-        rows.append(
-            [
-                one.stratum or "all",
-                str(one.n),
-                format_value(one.chance, FOUR_DIGITS),
-                name,
-                shown,
-                format_value(one.bound, FOUR_DIGITS),
-            ]
-        )
+    for result in attacks:
+        name, score = result.floor or ("none", Number(None, reason=f"fewer than {FEWEST} items"))
+        floor = format_number(score, FOUR_DIGITS, interval=True) if score.value is not None else str(score.reason)
+        chance, bound = (format_value(value, FOUR_DIGITS) for value in (result.chance, result.bound))
+        rows.append([result.stratum or "all", str(result.n), chance, name, floor, bound])
     return ("stratum", "items", "guessing", "best solver without skill", "floor", "bound"), rows
 
 
@@ -160,8 +160,8 @@ Solver = Callable[[Sequence[AttackedItem], Sequence[str]], Guesses]
 
 def _learnt(features: Callable[[Sequence[AttackedItem]], Any | None], *, text: bool = False) -> Solver:
     def solve(items: Sequence[AttackedItem], groups: Sequence[str]) -> Guesses:
-        found = features(items)
-        if found is None:
+        matrix = features(items)
+        if matrix is None:
             return None
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import GroupKFold
@@ -179,22 +179,22 @@ def _learnt(features: Callable[[Sequence[AttackedItem]], Any | None], *, text: b
             model = LogisticRegression(max_iter=500) if text else DecisionTreeClassifier(max_depth=2, random_state=0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                guesses[read] = model.fit(found[learnt], labels[learnt]).predict(found[read])
+                guesses[read] = model.fit(matrix[learnt], labels[learnt]).predict(matrix[read])
         return [str(guess) for guess in guesses]
 
     return solve
 
 
-def _column(of: Callable[[AttackedItem], float], needs: Callable[[AttackedItem], object]) -> Solver:
+def _column(value: Callable[[AttackedItem], float], applies: Callable[[AttackedItem], object]) -> Solver:
     def features(items: Sequence[AttackedItem]) -> Any | None:
-        return np.array([[of(item)] for item in items]) if any(needs(item) for item in items) else None
+        return np.array([[value(item)] for item in items]) if any(applies(item) for item in items) else None
 
     return _learnt(features)
 
 
-def _texts(of: Callable[[AttackedItem], str]) -> Solver:
+def _texts(text_of: Callable[[AttackedItem], str]) -> Solver:
     def features(items: Sequence[AttackedItem]) -> Any | None:
-        texts = [of(item) for item in items]
+        texts = [text_of(item) for item in items]
         if len(set(texts)) < 2:
             return None
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -261,4 +261,4 @@ SOLVERS: Mapping[str, Solver] = {
     "what the prefix says": _prefixed(believe=True),
     "what the prefix says is wrong": _prefixed(believe=False),
 }
-"""By the name on the card. The place of the right option is what `prior` goes by."""
+"""Solvers by the name on the card. The place of the right option is what `prior` goes by."""

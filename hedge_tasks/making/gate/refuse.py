@@ -1,4 +1,4 @@
-"""Texts that are no wrong answers, whatever a writer says of them. No model is asked."""
+"""Refusal of texts that are no wrong answers, by rules; no model is asked."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def folded(text: str) -> str:
     return " ".join(re.findall(r"\d+(?:\.\d+)?|\w+", low.replace("_", " ")))
 
 
-def _in_one_unit(found: re.Match[str]) -> str:
-    factor, kind = _UNITS.get(found[2], (None, ""))
-    return found[0] if factor is None else f"{float(found[1]) * factor:g} {kind}"
+def _in_one_unit(match: re.Match[str]) -> str:
+    factor, kind = _UNITS.get(match[2], (None, ""))
+    return match[0] if factor is None else f"{float(match[1]) * factor:g} {kind}"
 
 
 def refused(text: str, truth: str, question: str = "", instructions: str = "", *, least: int = 1) -> str | None:
@@ -103,12 +103,12 @@ def refused(text: str, truth: str, question: str = "", instructions: str = "", *
         >>> refused("I'm sorry, but I cannot help.", "5 mm"), refused("0.5 cm", "5 mm"), refused("5 cm", "5 mm")
         ('refusal', 'same as the truth', None)
     """
-    said, true = folded(text), folded(truth)
-    if _NOTHING.fullmatch(said):
+    words, true_words = folded(text), folded(truth)
+    if _NOTHING.fullmatch(words):
         return "empty"
     if _is_new(PLACEHOLDER, text, truth):
         return "placeholder"
-    if said == folded(question) or (instructions and _copied(said, folded(instructions)) > _MOST_COPIED):
+    if words == folded(question) or (instructions and _copied(words, folded(instructions)) > _MOST_COPIED):
         return "echo"
     why = None if unanswered(truth) else unanswered(text)
     abroad = _is_new(_DECLINES_ABROAD, text, truth)
@@ -125,11 +125,11 @@ def refused(text: str, truth: str, question: str = "", instructions: str = "", *
         return "marker"
     if why or (doubts(text) and not doubts(truth)) or _is_new(_EITHER, text, truth):
         return "says nothing definite"
-    return _copy(said, true, text, least)
+    return _copy(words, true_words, text, least)
 
 
 def no_answer(text: str) -> str | None:
-    """Why a text that somebody judged is nothing to judge: empty, or a placeholder.
+    """Why a judged text is no answer: it is empty, or a placeholder.
 
     What refuses or doubts may be judged: that is an answer of a model, and judges meet them.
     """
@@ -142,13 +142,13 @@ _MOST_COPIED = 0.6
 
 
 def _is_new(pattern: re.Pattern[str], text: str, beside: str) -> bool:
-    known = {found[0].casefold() for found in pattern.finditer(beside)}
-    return any(found[0].casefold() not in known for found in pattern.finditer(text))
+    present = {match[0].casefold() for match in pattern.finditer(beside)}
+    return any(match[0].casefold() not in present for match in pattern.finditer(text))
 
 
-def _copied(said: str, source: str) -> float:
+def _copied(words: str, source: str) -> float:
     """Share of a text's runs of five words that stand in a source."""
-    runs = _runs(said, 5)
+    runs = _runs(words, 5)
     return len(runs & _runs(source, 5)) / len(runs) if runs else 0.0
 
 
@@ -157,17 +157,17 @@ def _runs(text: str, length: int) -> set[tuple[str, ...]]:
     return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
 
 
-def _copy(said: str, true: str, text: str, least: int) -> str | None:
-    words, of_truth = said.split(), true.split()
-    content, of_content = (sorted(w for w in each if w not in _LITTLE) for each in (words, of_truth))
-    negations = [len(NEGATION.findall(each)) for each in (said, true)]
-    if said == true or (content == of_content and negations[0] == negations[1] and _same_order(words, of_truth)):
+def _copy(candidate: str, true: str, text: str, least: int) -> str | None:
+    words, of_truth = candidate.split(), true.split()
+    content, of_content = (sorted(w for w in text_words if w not in _LITTLE) for text_words in (words, of_truth))
+    negations = [len(NEGATION.findall(text_words)) for text_words in (candidate, true)]
+    if candidate == true or (content == of_content and negations[0] == negations[1] and _same_order(words, of_truth)):
         return "same as the truth"
     if len(of_truth) >= 1 and words == of_truth * (len(words) // len(of_truth)):
         return "same as the truth"
-    if len(of_truth) >= _EXACT and f" {true} " in f" {said} ":
+    if len(of_truth) >= _EXACT and f" {true} " in f" {candidate} ":
         return "repeats the truth"
-    parts = [folded(sentence) for sentence in split_sentences(text)] or [said]
+    parts = [folded(sentence) for sentence in split_sentences(text)] or [candidate]
     if len(words) >= least and all(_stands_in(part, true) for part in parts if part):
         return "part of the truth"
     return None
@@ -175,8 +175,8 @@ def _copy(said: str, true: str, text: str, least: int) -> str | None:
 
 def _stands_in(part: str, whole: str) -> bool:
     """Whether a part stands in a text that does not deny it: nothing in the few words in front of it does."""
-    before, there, _ = f" {whole} ".partition(f" {part} ")
-    return bool(there) and not NEGATION.search(" ".join(before.split()[-_NEAR:]))
+    before, match, _ = f" {whole} ".partition(f" {part} ")
+    return bool(match) and not NEGATION.search(" ".join(before.split()[-_NEAR:]))
 
 
 def _same_order(words: Sequence[str], others: Sequence[str]) -> bool:
@@ -205,16 +205,16 @@ def repeated(rows: Sequence[Written]) -> dict[int, str]:
     A stock phrase stands in at least two rows and in no truth of theirs; of a frame at least half of the runs of three
     words are foreign to the row's own question and stand in a twentieth of the rows, and in three at least.
     """
-    said = [folded(row.text) for row in rows]
-    times = Counter(said)
-    foreign = [_runs(text, 3) - _runs(folded(row.beside), 3) for text, row in zip(said, rows, strict=True)]
+    texts = [folded(row.text) for row in rows]
+    times = Counter(texts)
+    foreign = [_runs(text, 3) - _runs(folded(row.beside), 3) for text, row in zip(texts, rows, strict=True)]
     spread = Counter(run for runs in foreign for run in runs)
     many = max(3, len(rows) // 20)
-    found: dict[int, str] = {}
-    for place, (text, runs) in enumerate(zip(said, foreign, strict=True)):
-        of_all = len(_runs(text, 3))
+    reasons: dict[int, str] = {}
+    for place, (text, runs) in enumerate(zip(texts, foreign, strict=True)):
+        n_runs = len(_runs(text, 3))
         if times[text] > 1 and len(text.split()) >= _EXACT + 1:
-            found[place] = STOCK_PHRASE
-        elif of_all >= _EXACT and sum(spread[run] >= many for run in runs) >= FRAME * of_all:
-            found[place] = "follows a frame"
-    return found
+            reasons[place] = STOCK_PHRASE
+        elif n_runs >= _EXACT and sum(spread[run] >= many for run in runs) >= FRAME * n_runs:
+            reasons[place] = "follows a frame"
+    return reasons

@@ -20,19 +20,19 @@ _REFERENCE = ("reference", "ground_truth", "gt_answer")
 
 def answer_pairs(rows: Iterable[Mapping[str, Any]]) -> list[AttackedItem]:
     """True and wrong answers in the columns of MedHallu; who judges one is not shown the other."""
-    found = []
+    items = []
     for row in rows:
         question = str(row["Question"])
         for label, column in ((TRUE, "Ground Truth"), (HALLUCINATED, "Hallucinated Answer")):
-            found.append(AttackedItem(label, question, str(row[column]), group=question))
-    return found
+            items.append(AttackedItem(label, question, str(row[column]), group=question))
+    return items
 
 
 def shale_items(items: Sequence[ShaleItem]) -> list[AttackedItem]:
     """Closed questions by type and scenario, controls with the scenario that they stand beside; open ones are read,
     not solved."""
     clean = {item.id: item.question for item in items if item.scenario == CLEAN}
-    found = []
+    attacked = []
     for item in items:
         options = options_of(item.question)
         if item.task == "ynq":
@@ -42,18 +42,18 @@ def shale_items(items: Sequence[ShaleItem]) -> list[AttackedItem]:
         else:
             continue
         question = item.question if item.task == "ynq" else item.question.partition("(A)")[0]
-        shown = options if item.task == "mcq" else {}
-        found.append(
+        offered = options if item.task == "mcq" else {}
+        attacked.append(
             AttackedItem(
                 label,
                 question,
-                options=shown,
-                asserted=_asserted(item, clean.get(item.id, item.question), shown),
+                options=offered,
+                asserted=_asserted(item, clean.get(item.id, item.question), offered),
                 group=item.image,
                 stratum=f"{item.task}, {CONTROLS.get(item.scenario, item.scenario)}",
             )
         )
-    return found
+    return attacked
 
 
 def _asserted(item: ShaleItem, clean: str, options: Mapping[str, str]) -> str | None:
@@ -93,16 +93,17 @@ def read_released(
     rows = read_rows(path)
     if rows and {"Question", "Ground Truth", "Hallucinated Answer"} <= set(rows[0][1]):
         return answer_pairs(row for _, row in rows)
-    found = []
+    items = []
     for where, row in rows:
         right = first_of(row, (label,), where, "label")
         question = _text(row, _QUESTION)
         options = options_of(question)
-        of = str(row.get(group) if group else row.get("image") or question)
-        kind = str(row.get(stratum)) if stratum else ""
+        group_key = str(row.get(group) if group else row.get("image") or question)
+        stratum_name = str(row.get(stratum)) if stratum else ""
         answer = _text(row, _ANSWER) if label not in _ANSWER else ""
-        found.append(AttackedItem(right, question, answer, _text(row, _REFERENCE), options, group=of, stratum=kind))
-    return found
+        reference = _text(row, _REFERENCE)
+        items.append(AttackedItem(right, question, answer, reference, options, group=group_key, stratum=stratum_name))
+    return items
 
 
 def _text(row: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
+
+from hedge_tasks.making.digests import text_digest
 
 _PAIRS = (
     ("left", "right"), ("increased", "decreased"), ("increase", "decrease"), ("increases", "decreases"),
@@ -30,11 +31,11 @@ def wrong_twin(text: str) -> str | None:
         >>> wrong_twin("A mass in the left lung, 12 mm"), wrong_twin("a dog")
         ('A mass in the right lung, 12 mm', None)
     """
-    for found in _WORD.finditer(text):
-        other = _OTHER.get(found[0].casefold())
-        if other is not None:
-            other = other.capitalize() if found[0][0].isupper() else other
-            return f"{text[: found.start()]}{other}{text[found.end() :]}"
+    for match in _WORD.finditer(text):
+        opposite = _OTHER.get(match[0].casefold())
+        if opposite is not None:
+            opposite = opposite.capitalize() if match[0][0].isupper() else opposite
+            return f"{text[: match.start()]}{opposite}{text[match.end() :]}"
     number = re.search(r"\b\d+(?:\.\d+)?\b", text)
     if number is None:
         return None
@@ -43,7 +44,7 @@ def wrong_twin(text: str) -> str | None:
 
 
 def right_twin(text: str) -> str:
-    """The same in other words, as far as that is safe without a model: a short answer in a sentence, by its digest.
+    """Return a text in other words, where that is safe without a model: a short answer in a sentence, by its digest.
 
     Example:
         >>> right_twin("a dog") != "a dog", right_twin("The heart is normal and the lungs are clear.")
@@ -52,6 +53,6 @@ def right_twin(text: str) -> str:
     words = text.strip().rstrip(".")
     if not words or len(words.split()) > _SHORT or words.casefold() in ("yes", "no"):
         return text
-    digest = int(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), 16)
+    digest = int(text_digest(text), 16)
     acronym = words.split()[0].isupper()
     return _FRAMES[digest % len(_FRAMES)].format(words if acronym else words[0].lower() + words[1:])

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
 from hedge_tasks.data.sentences import split_sentences
-from hedge_tasks.errors import DataError
 from hedge_tasks.making.asking import Asking
-from hedge_tasks.statistics.base import wilson
+from hedge_tasks.making.gate.controls import TRUTHS
 
 CONTRADICTED, SUPPORTED, UNDECIDED = "contradicted", "supported", "undecided"
 
-LEAST_RIGHT = 0.9
-"""Share of controls that a verifier has to get right: truths, which it must find supported."""
-
 _MOST_SENTENCES = 60
-_FEWEST_CONTROLS = 10
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ class EvidenceVerdict:
         return {"verifier": self.verifier, "verdict": self.verdict, "quote": self.quote, "control": self.control}
 
 
-def findings(
+def evidence_verdicts(
     question: str, truth: str, knowledge: Sequence[str], candidate: str, verifiers: Sequence[Model], asking: Asking
 ) -> tuple[EvidenceVerdict, ...]:
     """Findings of each verifier. One that says "contradicted" is also shown the truth, and must find it supported.
@@ -51,15 +46,15 @@ def findings(
         Unfinished: A verifier did not reply.
     """
     sentences = [s for text in (truth, *knowledge) for s in split_sentences(text)][:_MOST_SENTENCES]
-    found = []
+    verdicts = []
     for verifier in verifiers:
         verdict, quote = _ask(question, truth, sentences, candidate, verifier, asking, "verify")
         control = None
         if verdict == CONTRADICTED:
             control = _ask(question, truth, sentences, truth, verifier, asking, "control")[0] == SUPPORTED
             verdict = CONTRADICTED if control and quote else UNDECIDED
-        found.append(EvidenceVerdict(verifier.name, verdict, quote, control))
-    return tuple(found)
+        verdicts.append(EvidenceVerdict(verifier.name, verdict, quote, control))
+    return tuple(verdicts)
 
 
 def _ask(
@@ -74,26 +69,21 @@ def _ask(
     return str(reply["verdict"]), sentences[number - 1] if 1 <= number <= len(sentences) else ""
 
 
-def outcome(found: Sequence[EvidenceVerdict]) -> str:
+def outcome(verdicts: Sequence[EvidenceVerdict]) -> str:
     """`CONTRADICTED` where more than half of the verifiers say so and none finds the text supported."""
-    said = [finding.verdict for finding in found]
-    if SUPPORTED in said:
+    names = [finding.verdict for finding in verdicts]
+    if SUPPORTED in names:
         return SUPPORTED
-    return CONTRADICTED if 2 * said.count(CONTRADICTED) > len(said) else UNDECIDED
+    return CONTRADICTED if 2 * names.count(CONTRADICTED) > len(names) else UNDECIDED
 
 
-def check_controls(controls: Mapping[str, tuple[int, int]]) -> None:
-    """Refuse verifiers that do not know a truth when they are shown it.
+def confirmed(verdicts: Sequence[EvidenceVerdict]) -> bool:
+    """Whether more than half of the verifiers find a text supported, and none contradicted."""
+    names = [finding.verdict for finding in verdicts]
+    return CONTRADICTED not in names and 2 * names.count(SUPPORTED) > len(names)
 
-    Args:
-        controls: Truths that were found supported, and all that were shown, by verifier.
 
-    Raises:
-        DataError: A verifier is surely below `LEAST_RIGHT`.
-    """
-    for name, (right, n) in sorted(controls.items()):
-        if n >= _FEWEST_CONTROLS and wilson(right / n, n, 0.95)[1] < LEAST_RIGHT:
-            raise DataError(
-                f"verifier {name} finds {n - right} of {n} true answers not supported by themselves: "
-                "nothing that it says is worth anything; take another --verifier"
-            )
+def control_steps(verdicts: Iterable[EvidenceVerdict]) -> list[str]:
+    """Steps of one question: which verifiers that were shown its truth found it supported, each verifier once."""
+    controls = sorted({(v.verifier, v.control) for v in verdicts if v.control is not None})
+    return [TRUTHS.step(name, right=right) for name, right in controls]

@@ -28,7 +28,7 @@ _FREE = frozenset(("plain", "with a preposition", "with -ing"))
 
 _REPEATED = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
 _BROKEN = re.compile(r"[ÃÂ][\x80-\xbf]|â[\x80-\x9f€]|\ufffd")
-"""UTF-8 that somebody has read as Latin-1."""
+"""UTF-8 that was read as Latin-1."""
 
 _PLURAL = re.compile(r".*s|.*(?:people|men|children|sheep|fish|mice|geese|teeth|feet|deer|oxen|dice)", re.IGNORECASE)
 _MOST_LONGER = 3
@@ -83,19 +83,21 @@ def unlike(wrong: str, right: str) -> str | None:
         >>> unlike("dog", "a cat"), unlike("4", "three"), unlike("a very large and rather angry dog", "a cat")
         ('another form', None, 'much longer')
     """
-    one, other = form_of(wrong), form_of(right)
-    if one != other and not {one, other} <= _FREE:
+    wrong_form, right_form = form_of(wrong), form_of(right)
+    if wrong_form != right_form and not {wrong_form, right_form} <= _FREE:
         return "another form"
-    words, of_right = len(wrong.split()), len(right.split())
-    return "much longer" if words >= _MOST_LONGER * of_right and words > of_right + 2 else None
+    words, right_words = len(wrong.split()), len(right.split())
+    return "much longer" if words >= _MOST_LONGER * right_words and words > right_words + 2 else None
 
 
-def told(entity: str, attribute: str) -> str | None:
+def entity_fault(entity: str, attribute: str) -> str | None:
     """Why an entity gives away its attribute, or does not go with it; None where neither.
 
     Example:
-        >>> told("a brown teddy bear", "brown"), told("a bear", "красный"), told("a bear", "brown")
-        ('the answer stands in the question', 'two scripts', None)
+        >>> entity_fault("a brown teddy bear", "brown"), entity_fault("a bear", "brown")
+        ('the answer stands in the question', None)
+        >>> entity_fault("a bear", "красный")
+        'two scripts'
     """
     if f" {_bare(attribute)} " in f" {_bare(entity)} ":
         return "the answer stands in the question"

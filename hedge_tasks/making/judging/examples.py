@@ -14,7 +14,9 @@ from hedge_tasks.adjudication.base import Case
 from hedge_tasks.adjudication.prompt import JudgePrompt
 from hedge_tasks.data.sentences import split_sentences
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.making.gate.attack import Attack, check_floors
+from hedge_tasks.io.files import write_whole
+from hedge_tasks.making.digests import digest_number, text_digest
+from hedge_tasks.making.gate.attack import Attack, check_floors, floors_by_stratum
 from hedge_tasks.making.gate.twins import right_twin, wrong_twin
 
 JUDGED, REFERENCE, REWORDED, TWIN, SENTENCE, TASK = "judged", "reference", "reworded", "twin", "sentence", "task"
@@ -75,18 +77,18 @@ def from_references(examples: Sequence[TrainingExample], prompt: JudgePrompt) ->
     Every other one, by a digest, is put in other words: or else what equals the reference would always be right.
     """
     right = supported_outcome(prompt)
-    found: dict[tuple[str, str, str], tuple[Case, TrainingExample]] = {}
+    first_examples: dict[tuple[str, str, str], tuple[Case, TrainingExample]] = {}
     for example in examples:
         case = example.case
         if case.reference.strip():
-            made = replace(case, id=f"{case.id}/reference", answer=case.reference)
-            found.setdefault((example.group, case.question, case.reference), (made, example))
-    return [_in_words(TrainingExample(case, right, e.group, REFERENCE, e.image)) for case, e in found.values()]
+            right_case = replace(case, id=f"{case.id}/reference", answer=case.reference)
+            first_examples.setdefault((example.group, case.question, case.reference), (right_case, example))
+    return [_reworded(TrainingExample(case, right, e.group, REFERENCE, e.image)) for case, e in first_examples.values()]
 
 
-def _in_words(example: TrainingExample) -> TrainingExample:
+def _reworded(example: TrainingExample) -> TrainingExample:
     words = right_twin(example.case.answer)
-    if words == example.case.answer or int(_digest("words", example.case.id)[:8], 16) % 2:
+    if words == example.case.answer or digest_number("words", example.case.id) % 2:
         return example
     return replace(example, case=replace(example.case, answer=words), origin=REWORDED)
 
@@ -94,27 +96,27 @@ def _in_words(example: TrainingExample) -> TrainingExample:
 def wrong_twins(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
     """Right answers made wrong by one word, where the prompt has one outcome that stands for a wrong answer."""
     wrong = [outcome.key for outcome in prompt.outcomes if outcome.label == 1]
-    found = []
+    twins = []
     for example in examples if len(wrong) == 1 else ():
         text = wrong_twin(example.case.answer)
         if text is not None:
             case = replace(example.case, id=f"{example.case.id}/twin", answer=text)
-            found.append(replace(example, case=case, outcome=wrong[0], origin=TWIN))
-    return found
+            twins.append(replace(example, case=case, outcome=wrong[0], origin=TWIN))
+    return twins
 
 
 def from_reports(examples: Sequence[TrainingExample], prompt: JudgePrompt) -> list[TrainingExample]:
     """Every sentence of reference texts that have several, as an answer that is right."""
     right = supported_outcome(prompt)
-    found: dict[tuple[str, str], TrainingExample] = {}
+    by_sentence: dict[tuple[str, str], TrainingExample] = {}
     for example in examples:
         sentences = split_sentences(example.case.reference)
         for number, sentence in enumerate(sentences if len(sentences) > 1 else []):
-            made = replace(example.case, id=f"{example.case.id}/sentence {number}", answer=sentence)
-            found.setdefault(
-                (example.group, sentence), TrainingExample(made, right, example.group, SENTENCE, example.image)
+            sentence_case = replace(example.case, id=f"{example.case.id}/sentence {number}", answer=sentence)
+            by_sentence.setdefault(
+                (example.group, sentence), TrainingExample(sentence_case, right, example.group, SENTENCE, example.image)
             )
-    return list(found.values())
+    return list(by_sentence.values())
 
 
 def balanced(
@@ -126,8 +128,8 @@ def balanced(
     """
     key = supported_outcome(prompt)
     counts = Counter(example.outcome for example in judged)
-    wanted = max((count for outcome, count in counts.items() if outcome != key), default=len(right)) - counts[key]
-    chosen = sorted(right, key=lambda example: _digest(example.case.id, example.case.answer))[: max(0, wanted)]
+    missing = max((count for outcome, count in counts.items() if outcome != key), default=len(right)) - counts[key]
+    chosen = sorted(right, key=lambda example: text_digest(example.case.id, example.case.answer))[: max(0, missing)]
     return [*judged, *chosen]
 
 
@@ -144,7 +146,7 @@ def split(examples: Sequence[TrainingExample], share: float, seed: int = 0) -> d
         raise ConfigError(f"share: expected a number from 0 to below 1, got {share!r}")
     parts: dict[str, list[TrainingExample]] = {TRAIN: [], EVAL: []}
     for example in examples:
-        held_out = int(_digest(str(seed), example.group)[:8], 16) < share * 16**8
+        held_out = digest_number(seed, example.group) < share * 2**32
         parts[EVAL if held_out else TRAIN].append(example)
     if not parts[TRAIN] or (share and not parts[EVAL]):
         groups = len({example.group for example in examples})
@@ -159,13 +161,13 @@ def conversation(example: TrainingExample, prompt: JudgePrompt, name: str | None
         name: File of the picture beside the rows; None shows none.
     """
     # A placeholder stands where the picture goes: the trainer puts it in.
-    shown = [None] if name is not None and (example.outcome is None or prompt.images != "never") else []
+    images = [None] if name is not None and (example.outcome is None or prompt.images != "never") else []
     if example.outcome is None:
-        content = [*({"type": "image"} for _ in shown), {"type": "text", "text": example.case.question}]
+        content = [*({"type": "image"} for _ in images), {"type": "text", "text": example.case.question}]
         turns: list[dict[str, Any]] = [{"role": "user", "content": content}]
         reply = example.case.reference
     else:
-        turns = prompt.messages(example.case, shown)
+        turns = prompt.messages(example.case, images)
         for turn in turns:
             turn["content"] = [{"type": "image"} if part["type"] == "image" else part for part in turn["content"]]
         reply = reply_of(prompt, example.outcome)
@@ -175,20 +177,20 @@ def conversation(example: TrainingExample, prompt: JudgePrompt, name: str | None
         "group": example.group,
         "origin": example.origin,
         "outcome": example.outcome,
-        "images": [name] if shown else [],
+        "images": [name] if images else [],
         "prompt": turns,
         "completion": completion,
     }
 
 
 def reply_of(prompt: JudgePrompt, outcome: str) -> str:
-    """The reply that names an outcome and gives no reason: nobody has written one.
+    """The reply that names an outcome and gives no reason: there is none to learn from.
 
     Raises:
         ConfigError: The prompt would not read it so.
     """
     values = {prompt.outcome(value): value for value in prompt.schema["properties"][prompt.answer_field]["enum"]}
-    value = next((value for found, value in values.items() if found is not None and found.key == outcome), outcome)
+    value = next((value for mapped, value in values.items() if mapped is not None and mapped.key == outcome), outcome)
     reply = json.dumps({prompt.answer_field: value}, ensure_ascii=False)
     read, _ = prompt.read(reply)
     if read is None or read.key != outcome:
@@ -200,7 +202,7 @@ def write_examples(
     folder: Path,
     parts: Mapping[str, Sequence[TrainingExample]],
     prompt: JudgePrompt,
-    about: Mapping[str, Any],
+    settings: Mapping[str, Any],
     attacks: Sequence[Attack] = (),
 ) -> dict[str, Any]:
     """Write `train.jsonl` and `eval.jsonl`, the pictures once each, and what they are made of.
@@ -216,8 +218,6 @@ def write_examples(
             written.
     """
     check_floors(attacks)
-    from hedge_tasks.io.files import write_whole
-
     names: dict[Path, str] = {}
     counts: dict[str, dict[str, int]] = {}
     try:
@@ -238,8 +238,8 @@ def write_examples(
             "groups": len({e.group for e in examples}),
             **dict(sorted(tally.items())),
         }
-    facts = {"prompt": prompt.id, "prompt_digest": prompt.digest, **about, "parts": counts}
-    facts["floors"] = {one.stratum or "all": one.to_dict() for one in attacks}
+    facts = {"prompt": prompt.id, "prompt_digest": prompt.digest, **settings, "parts": counts}
+    facts["floors"] = floors_by_stratum(attacks)
     write_whole(folder / "examples.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     return facts
 
@@ -258,7 +258,3 @@ def _keep_image(path: Path, folder: Path) -> str:
     except (OSError, ValueError) as error:
         raise DataError(f"picture {path} cannot be read: {error}") from error
     return name
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

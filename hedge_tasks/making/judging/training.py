@@ -29,7 +29,7 @@ _LANGUAGE = ("language_model", "text_model")
 """Part of the name of every module of a vision-language model's language model, in transformers."""
 
 _CONNECTOR = ("multi_modal_projector", "mm_projector", "connector", "merger", "aligner", "modality_projection")
-"""The same of what stands between picture and language."""
+"""Part of the name of every module between the vision encoder and the language model."""
 
 ADAPTERS, LANGUAGE_MODEL, CONNECTOR = "adapters", "language_model", "connector"
 PARTS = (ADAPTERS, LANGUAGE_MODEL, CONNECTOR)
@@ -44,7 +44,7 @@ Stage = frozenset[str]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a judge is trained; see `recipe.yaml` for what each value means."""
+    """Settings of a training; see `recipe.yaml` for what each value means."""
 
     trained: str
     epochs: float
@@ -88,29 +88,29 @@ def read_recipe(path: Path | None = None, changes: Mapping[str, Any] | None = No
     Raises:
         ConfigError: A key is unknown (names the nearest) or a value makes no sense.
     """
-    own = _packaged("recipe.yaml")
-    given: Any = {}
+    defaults = _packaged("recipe.yaml")
+    own_values: Any = {}
     if path is not None and str(path) in RECIPES:
-        given = _packaged(RECIPES[str(path)])
+        own_values = _packaged(RECIPES[str(path)])
     elif path is not None:
         try:
-            given = yaml.safe_load(read_text(path))
+            own_values = yaml.safe_load(read_text(path))
         except (DataError, yaml.YAMLError) as error:
             raise ConfigError(f"recipe: {error}") from None
-        if not isinstance(given, dict):
+        if not isinstance(own_values, dict):
             raise ConfigError(f"recipe: {path} is no mapping")
-    known = [field.name for field in fields(Recipe)]
-    for key in (*given, *(changes or {})):
-        if key not in known:
-            raise unknown("key of the recipe", str(key), known)
-    return Recipe(**{**own, **given, **(changes or {})})
+    keys = [field.name for field in fields(Recipe)]
+    for key in (*own_values, *(changes or {})):
+        if key not in keys:
+            raise unknown("key of the recipe", str(key), keys)
+    return Recipe(**{**defaults, **own_values, **(changes or {})})
 
 
 def _packaged(name: str) -> Any:
     return yaml.safe_load((resources.files("hedge_tasks.making.judging") / name).read_text("utf-8"))
 
 
-def stages_of(written: Sequence[str]) -> list[Stage]:
+def stages_of(specs: Sequence[str]) -> list[Stage]:
     """Stages as kinds with commas between; everything in one stage where nothing is written.
 
     Raises:
@@ -120,7 +120,7 @@ def stages_of(written: Sequence[str]) -> list[Stage]:
         >>> [sorted(stage) for stage in stages_of(["task,benchmark", "instruction"])]
         [['benchmark', 'task'], ['instruction']]
     """
-    stages = [frozenset(part.strip() for part in one.split(",")) for one in written]
+    stages = [frozenset(part.strip() for part in spec.split(",")) for spec in specs]
     for kind in sorted({kind for stage in stages for kind in stage}):
         if kind not in KINDS:
             raise unknown("kind of conversations", kind, KINDS)
@@ -177,14 +177,14 @@ def train_judge(
         raise ConfigError(f"{_EXTRA} ({error})") from None
     from transformers.trainer_utils import get_last_checkpoint
 
-    about = _about(data, base, revision, recipe, max_steps, stages)
-    _check_place(out, about)
-    if (done := _done(out)) is not None:
+    identity = _identity(data, base, revision, recipe, max_steps, stages)
+    _check_place(out, identity)
+    if (done := _finished(out)) is not None:
         return done
     rows = [_rows(data, TRAIN, stage) for stage in stages]
     held_out = _rows(data, EVAL, frozenset(KINDS))
-    for stage, found in zip(stages, rows, strict=True):
-        if not len(found):
+    for stage, dataset in zip(stages, rows, strict=True):
+        if not len(dataset):
             raise DataError(f"{data}: there is no conversation of kind {' or '.join(sorted(stage))} in {TRAIN}.jsonl")
     model, processor = _load(base, revision, recipe.dtype)
     lora = None
@@ -203,14 +203,14 @@ def train_judge(
         model = _load_ended(model, ended[-1].checkpoint, revision, recipe)
     losses: list[tuple[int, float]] = []
     steps = 0
-    for number, found in enumerate(rows, start=1):
+    for number, dataset in enumerate(rows, start=1):
         folder = out / "checkpoints" / f"stage-{number}"
         state = ended[number - 1].state if number <= len(ended) else None
         if state is None or number == len(rows):
             trainer = SFTTrainer(
                 model=model,
                 args=SFTConfig(output_dir=str(folder), max_steps=max_steps or -1, **_settings(recipe)),
-                train_dataset=found,
+                train_dataset=dataset,
                 eval_dataset=held_out if len(held_out) else None,
                 processing_class=processor,
                 peft_config=lora if number == 1 and state is None else None,
@@ -226,11 +226,11 @@ def train_judge(
     weights = out / ("adapter" if recipe.trained == ADAPTERS else "model")
     trainer.save_model(str(weights))
     if recipe.trained == ADAPTERS:
-        _forget_place(weights, about["base"])
-    given = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+        _forget_place(weights, identity["base"])
+    n_trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
     total = sum(weight.numel() for weight in model.parameters())
-    result = Trained(weights, tuple(losses), eval_loss, steps, (given, total))
-    _write_card(result, about, data)
+    result = Trained(weights, tuple(losses), eval_loss, steps, (n_trained, total))
+    _write_card(result, identity, data)
     write_whole(out / _DONE, json.dumps({**asdict(result), "weights": weights.name}, indent=2) + "\n")
     return result
 
@@ -247,7 +247,7 @@ def _ended_stages(out: Path, count: int) -> list[EndedStage]:
     from transformers import TrainerState
     from transformers.trainer_utils import get_last_checkpoint
 
-    found: list[EndedStage] = []
+    ended: list[EndedStage] = []
     for number in range(1, count + 1):
         folder = out / "checkpoints" / f"stage-{number}"
         last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
@@ -255,8 +255,8 @@ def _ended_stages(out: Path, count: int) -> list[EndedStage]:
         state = TrainerState.load_from_json(str(file)) if last is not None and file.is_file() else None
         if state is None or state.global_step < state.max_steps:
             break
-        found.append(EndedStage(Path(str(last)), state))
-    return found
+        ended.append(EndedStage(Path(str(last)), state))
+    return ended
 
 
 def _load_ended(model: Any, checkpoint: Path, revision: str | None, recipe: Recipe) -> Any:
@@ -323,7 +323,7 @@ def freeze_all_but(model: Any, part: str) -> None:
 
 
 def _check_trained(model: Any, part: str) -> None:
-    """Everything else is frozen."""
+    """Assert that everything else is frozen."""
     sees = _sees(model)
     for name, weight in model.named_parameters():
         if weight.requires_grad:
@@ -397,7 +397,7 @@ def _turns(turns: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _about(
+def _identity(
     data: Path, base: str, revision: str | None, recipe: Recipe, max_steps: int | None, stages: Sequence[Stage]
 ) -> dict[str, Any]:
     """Return what decides the adapter."""
@@ -415,7 +415,7 @@ def _about(
     } | steps
 
 
-def _check_place(out: Path, about: Mapping[str, Any]) -> None:
+def _check_place(out: Path, identity: Mapping[str, Any]) -> None:
     """Note in the folder which training this is.
 
     Raises:
@@ -423,22 +423,22 @@ def _check_place(out: Path, about: Mapping[str, Any]) -> None:
     """
     note = out / "training.json"
     if any((out / "checkpoints").glob("stage-*/checkpoint-*")) or (out / _DONE).is_file():
-        known = json.loads(read_text(note)) if note.is_file() else None
-        if known != json.loads(json.dumps(about)):
+        noted = json.loads(read_text(note)) if note.is_file() else None
+        if noted != json.loads(json.dumps(identity)):
             raise ConfigError(f"{out} holds checkpoints of another training (see {note}); choose another folder")
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(note, json.dumps(about, indent=2) + "\n")
+    write_whole(note, json.dumps(identity, indent=2) + "\n")
 
 
-def _done(out: Path) -> Trained | None:
+def _finished(out: Path) -> Trained | None:
     """Return what a training that came to its end came to."""
     note = out / _DONE
     if not note.is_file():
         return None
     facts = json.loads(read_text(note))
     losses = tuple((step, loss) for step, loss in facts["losses"])
-    given, total = facts["trained"]
-    return Trained(out / facts["weights"], losses, facts["eval_loss"], facts["steps"], (given, total))
+    n_trained, total = facts["trained"]
+    return Trained(out / facts["weights"], losses, facts["eval_loss"], facts["steps"], (n_trained, total))
 
 
 def _forget_place(adapter: Path, base: str) -> None:
@@ -448,24 +448,24 @@ def _forget_place(adapter: Path, base: str) -> None:
     write_whole(path, json.dumps({**config, "base_model_name_or_path": base}, indent=2, sort_keys=True) + "\n")
 
 
-def _write_card(trained: Trained, about: Mapping[str, Any], data: Path) -> None:
+def _write_card(trained: Trained, identity: Mapping[str, Any], data: Path) -> None:
     from huggingface_hub import ModelCard, ModelCardData
 
     facts = data / "examples.json"
     made_of = json.loads(read_text(facts)) if facts.is_file() else {}
     template = resources.files("hedge_tasks.making") / "templates" / "judge_card.md.jinja"
-    library = "peft" if about["recipe"]["trained"] == ADAPTERS else "transformers"
+    library = "peft" if identity["recipe"]["trained"] == ADAPTERS else "transformers"
     card = ModelCard.from_template(
-        ModelCardData(base_model=str(about["base"]), library_name=library, tags=["hallucination", "judge"]),
+        ModelCardData(base_model=str(identity["base"]), library_name=library, tags=["hallucination", "judge"]),
         template_str=template.read_text("utf-8"),
-        base=about["base"],
-        settings=json.dumps(about, indent=2),
+        base=identity["base"],
+        settings=json.dumps(identity, indent=2),
         examples=json.dumps(made_of, indent=2, ensure_ascii=False),
         first=trained.losses[0][1] if trained.losses else None,
         last=trained.losses[-1][1] if trained.losses else None,
         eval_loss=trained.eval_loss,
         steps=trained.steps,
         weights=trained.trained,
-        part=about["recipe"]["trained"],
+        part=identity["recipe"]["trained"],
     )
     write_whole(trained.weights / "README.md", str(card))

@@ -9,10 +9,10 @@ from pathlib import Path
 from hedge_tasks.asking.log import ReplyLog
 from hedge_tasks.asking.models import Model
 from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.gate.passing import control_steps, controls_of
-from hedge_tasks.making.gate.verify import CONTRADICTED, check_controls, findings, outcome
+from hedge_tasks.making.gate.controls import TRUTHS
+from hedge_tasks.making.gate.verify import CONTRADICTED, control_steps, evidence_verdicts, outcome
 from hedge_tasks.making.judging.examples import TrainingExample
-from hedge_tasks.making.production import Made, Production, produce
+from hedge_tasks.making.production import MadeRecord, Production, produce
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class _Source:
 
 
 def contradicted(
-    made: Sequence[TrainingExample], verifiers: Sequence[Model], folder: Path, *, concurrency: int = 16
+    examples: Sequence[TrainingExample], verifiers: Sequence[Model], folder: Path, *, concurrency: int = 16
 ) -> tuple[list[TrainingExample], Production]:
     """The made wrong answers that their references contradict, and what asking for it cost.
 
@@ -39,15 +39,16 @@ def contradicted(
         HedgeError: A server refuses every request, or is gone.
     """
 
-    def check(source: _Source, asking: Asking) -> Made:
+    def check(source: _Source, asking: Asking) -> MadeRecord:
         case = source.example.case
-        found = findings(case.question, case.reference, [], case.answer, verifiers, asking)
-        said = outcome(found)
-        steps = (*control_steps(found), f"verified as {said}")
-        return Made({"id": source.id}, steps) if said == CONTRADICTED else Made(None, steps, f"verified as {said}")
+        verdicts = evidence_verdicts(case.question, case.reference, [], case.answer, verifiers, asking)
+        verdict = outcome(verdicts)
+        step = f"verified as {verdict}"
+        steps = (*control_steps(verdicts), step)
+        return MadeRecord({"id": source.id}, steps) if verdict == CONTRADICTED else MadeRecord(None, steps, step)
 
     with ReplyLog(folder) as log:
-        production = produce([_Source(example) for example in made], check, log, concurrency=concurrency)
-    check_controls(controls_of(production.steps))
-    kept = {row["id"] for row in production.rows}
-    return [example for example in made if example.case.id in kept], production
+        production = produce([_Source(example) for example in examples], check, log, concurrency=concurrency)
+    TRUTHS.check(production.steps)
+    accepted = {row["id"] for row in production.rows}
+    return [example for example in examples if example.case.id in accepted], production

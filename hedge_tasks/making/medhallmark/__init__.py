@@ -3,7 +3,7 @@
     sources     rows of VQA data sets and of reports, as they come in
     reports     cleaning and sampling of reports; `reports.json` has the patterns
     checks      whether a rewritten question is the same one, and whether a counterfactual is one
-    pipeline    what becomes of a row: conventional, confidence-weakening, counterfactual questions, or a report
+    pipeline    the items of a row: conventional, confidence-weakening, counterfactual questions, or a report
     output      the set as `hedge_medhallmark` reads it, with card, report and the queue for people
     command     the command
 

@@ -1,23 +1,17 @@
-"""Checks of made questions: that they are questions, that a rewritten one is the same, that a premise is false."""
+"""Checks of made questions: whether they are questions, whether a rewritten one is the same, and of responses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import Template, load_template
-from hedge_tasks.errors import DataError
 from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.controls import CHANGED_QUESTIONS
 from hedge_tasks.making.gate.refuse import folded, refused
 from hedge_tasks.making.gate.twins import wrong_twin
-from hedge_tasks.making.gate.verify import CONTRADICTED, LEAST_RIGHT, SUPPORTED, EvidenceVerdict
-from hedge_tasks.statistics.base import wilson
 
-TOLD, NOT_TOLD = "changed question told by ", "changed question not told by "
-"""Steps of a making, in front of the name of a verifier."""
-
-_FEWEST_CONTROLS = 10
 _RHETORICAL = re.compile(
     r", (?:right|correct|no|yes|ok|(?:is|are|was|were|do|does|did|has|have|can|could|would|should|wo|ca)(?:n't)? "
     r"(?:it|they|there|he|she|this|that|we|one))\s*\?\s*$",
@@ -72,12 +66,12 @@ def no_response(text: str, question: str, instructions: str) -> str | None:
 
 def gives_away(text: str, question: str, answer: str) -> bool:
     """Whether a question says its answer, where the one that it was made from does not."""
-    said, before, true = (f" {folded(part)} " for part in (text, question, answer))
-    return true.strip() not in ("", "yes", "no") and true in said and true not in before
+    words, source, answer_words = (f" {folded(part)} " for part in (text, question, answer))
+    return answer_words.strip() not in ("", "yes", "no") and answer_words in words and answer_words not in source
 
 
 def same_question(
-    question: str, answer: str, other: str, verifiers: Sequence[Model], asking: Asking
+    question: str, answer: str, candidate: str, verifiers: Sequence[Model], asking: Asking
 ) -> tuple[bool, list[str]]:
     """Whether more than half of the verifiers call a question the same, and how they did on a question that is not.
 
@@ -87,42 +81,18 @@ def same_question(
         Unfinished: A verifier did not reply.
     """
     changed = wrong_twin(question)
-    steps, same = [], 0
+    steps, votes = [], 0
     for verifier in verifiers:
-        said = _same(question, answer, other, verifier, asking, "same")
-        if said and changed is not None:
-            told = _same(question, answer, changed, verifier, asking, "same_control") is False
-            steps.append(f"{TOLD if told else NOT_TOLD}{verifier.name}")
-            said = told
-        same += said is True
-    return 2 * same > len(verifiers), steps
+        verdict = _same(question, answer, candidate, verifier, asking, "same")
+        if verdict and changed is not None:
+            detected = _same(question, answer, changed, verifier, asking, "same_control") is False
+            steps.append(CHANGED_QUESTIONS.step(verifier.name, right=detected))
+            verdict = detected
+        votes += verdict is True
+    return 2 * votes > len(verifiers), steps
 
 
-def _same(question: str, answer: str, other: str, verifier: Model, asking: Asking, stage: str) -> bool | None:
-    fields = {"question": question, "reference": answer, "other": other}
+def _same(question: str, answer: str, candidate: str, verifier: Model, asking: Asking, stage: str) -> bool | None:
+    fields = {"question": question, "reference": answer, "other": candidate}
     reply = asking.ask(stage, verifier, load_template(__package__, "same"), fields)
     return None if reply is None else bool(reply["same"])
-
-
-def confirmed(found: Sequence[EvidenceVerdict]) -> bool:
-    """Whether more than half of the verifiers find a text supported, and none contradicted."""
-    said = [finding.verdict for finding in found]
-    return CONTRADICTED not in said and 2 * said.count(SUPPORTED) > len(said)
-
-
-def check_changed(steps: Mapping[str, int]) -> None:
-    """Refuse verifiers that take another question for the same one.
-
-    Raises:
-        DataError: A verifier is surely below the share of controls that it has to get right.
-    """
-    for name in sorted(
-        {step.removeprefix(TOLD).removeprefix(NOT_TOLD) for step in steps if step.startswith((TOLD, NOT_TOLD))}
-    ):
-        right, wrong = steps.get(TOLD + name, 0), steps.get(NOT_TOLD + name, 0)
-        n = right + wrong
-        if n >= _FEWEST_CONTROLS and wilson(right / n, n, 0.95)[1] < LEAST_RIGHT:
-            raise DataError(
-                f"verifier {name} takes {wrong} of {n} questions with a word turned into its contrary for the same "
-                "question: nothing that it says is worth anything; take another --verifier"
-            )

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import argparse
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_out, command, show
+from hedge_tasks.making.commands import (
+    MODEL,
+    add_floor,
+    add_models,
+    add_people,
+    add_run,
+    check_counts,
+    read_labels,
+    run_pipeline,
+    show_share,
+    summary_text,
+    upload_lines,
+)
 from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
-    from hedge_tasks.making.medhallmark.output import PassedSet
+    from hedge_tasks.asking.account import Account
     from hedge_tasks.making.medhallmark.pipeline import MedHallMark
     from hedge_tasks.making.medhallmark.sources import ReportRow, VqaRow
-    from hedge_tasks.making.production import Production
-
-_MODEL = "model=NAME,url=..."
 
 
 def add(commands: Parser) -> None:
@@ -36,19 +47,17 @@ def add(commands: Parser) -> None:
     parser.add_argument("--images", type=Path, required=True, metavar="DIR", help="the images, searched with folders")
     add_out(parser, "folder that HEDGE_DATA_DIR will name", required=True)
     parser.add_argument(
-        "--writer", metavar=_MODEL, help="rewrites questions and makes them counterfactual; without it neither is made"
+        "--writer", metavar=MODEL, help="rewrites questions and makes them counterfactual; without it neither is made"
     )
-    parser.add_argument(
+    add_models(
+        parser,
         "--verifier",
-        action="append",
-        default=[],
-        metavar=_MODEL,
-        help="says with the reference before it what is right (repeat for several; default: the writer)",
+        "says with the reference before it what is right (repeat for several; default: the writer)",
     )
     parser.add_argument(
-        "--answerer", metavar=_MODEL, help="answers first, with the image: what it gets wrong goes no further"
+        "--answerer", metavar=MODEL, help="answers first, with the image: what it gets wrong goes no further"
     )
-    parser.add_argument("--judge", metavar=_MODEL, help="says of which level a wrong answer is, with the image")
+    parser.add_argument("--judge", metavar=MODEL, help="says of which level a wrong answer is, with the image")
     parser.add_argument("--no-rewrites", action="store_true", help="write no question anew")
     parser.add_argument("--no-counterfactuals", action="store_true", help="make no counterfactual questions")
     parser.add_argument(
@@ -58,77 +67,56 @@ def add(commands: Parser) -> None:
     parser.add_argument(
         "--least-side", type=int, default=1, metavar="PIXELS", help="of a picture that is taken (default: any)"
     )
-    parser.add_argument(
-        "--labels",
-        action="append",
-        default=[],
-        metavar="LABELS",
-        help="labels that people gave: on the pages in review/ (repeat for several people)",
-    )
-    parser.add_argument("--review", type=int, default=100, metavar="N", help="rows that people look at (default: 100)")
-    parser.add_argument(
-        "--floor", type=float, metavar="SHARE", help="of yes-no questions that solvers without skill may get right"
-    )
-    parser.add_argument("--licence", help="of the sources, for the card")
+    add_people(parser)
+    add_floor(parser, "yes-no questions")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
-    parser.add_argument("--worker", metavar="K/N", help="only every Nth row, from the Kth on: one of several workers")
-    parser.add_argument("--seed", type=int, default=0, help="of prefixes, instructions and samples (default: 0)")
-    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="rows under way (default: 16)")
-    parser.add_argument("--dry-run", action="store_true", help="say what it will cost and ask nothing")
-    parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
+    add_run(parser, "row", seed="of prefixes, instructions and samples", licence="of the sources, for the card")
 
 
 def run_medhallmark(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.asking.log import ReplyLog
-    from hedge_tasks.making.gate.people import FOLDER, read_people
     from hedge_tasks.making.medhallmark.output import (
-        passed,
+        passing_items,
         report_of,
         warnings_of_set,
         write_medhallmark,
         write_review_pages,
     )
-    from hedge_tasks.making.output import LEDGER, push_set
-    from hedge_tasks.making.production import produce, share, worker_of
+    from hedge_tasks.making.production import worker_of
 
     worker = worker_of(arguments.worker)
     making = _making(arguments)
-    rows, without = _rows(arguments, making)
+    rows, left_out = _rows(arguments, making)
     if arguments.dry_run:
         return _estimate(arguments, making, rows)
-    with ReplyLog(arguments.out / LEDGER) as log:
-        made = produce(share(rows, worker), making, log, seed=arguments.seed, concurrency=arguments.concurrency)
-    for why, count in without.items():
-        made = made.with_left_out(why, count)
-    code = 0 if made.complete and not without else PROBLEMS_FOUND
+    production = run_pipeline(arguments, rows, making)
+    for why, count in left_out.items():
+        production = production.with_left_out(why, count)
+    code = 0 if production.complete and not left_out else PROBLEMS_FOUND
     if worker is not None:
-        last = "Once all workers are done, the same command without --worker writes the set."
-        show(arguments, made.report(), f"{_text(made, None)}\n{last}")
+        show_share(arguments, production.report(), summary_text(production.report(), production.account, "rows"))
         return code
-    found = passed(made)
-    people = None
-    if arguments.labels:
-        people = read_people(arguments.out / FOLDER, [Path(file) for file in arguments.labels])
-        found = found.without(people.not_wrong)
+    passed_set = passing_items(production)
+    people = read_labels(arguments)
+    if people is not None:
+        passed_set = passed_set.without(people.not_wrong)
     else:
-        write_review_pages(arguments.out, found, n=arguments.review, seed=arguments.seed)
+        write_review_pages(arguments.out, passed_set, n=arguments.review, seed=arguments.seed)
     built = write_medhallmark(
         arguments.out,
         making,
-        made,
-        found,
+        production,
+        passed_set,
         licence=arguments.licence,
         sources=[path.name for path in (*arguments.vqa, *arguments.reports)],
         bound=arguments.floor,
         people=people,
     )
-    warnings = warnings_of_set(found)
+    warnings = warnings_of_set(passed_set)
     files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
-    lines = [_text(made, found), *(f"Warning: {warning}" for warning in warnings)]
-    if arguments.push:
-        lines.append(f"Uploaded: {push_set(arguments.out, arguments.push, files=files)}")
-    lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
-    facts = {**report_of(made, found), "warnings": warnings, "files": files}
+    report = report_of(production, passed_set)
+    lines = [_summary(report, production.account), *(f"Warning: {warning}" for warning in warnings)]
+    lines += [*upload_lines(arguments, files), f"Now set HEDGE_DATA_DIR={arguments.out}"]
+    facts = {**report, "warnings": warnings, "files": files}
     show(arguments, facts, "\n".join(lines))
     return code
 
@@ -138,14 +126,9 @@ def _making(arguments: argparse.Namespace) -> MedHallMark:
     from hedge_tasks.asking.models import model_from
     from hedge_tasks.data.local_data import ImageFolder
     from hedge_tasks.errors import ConfigError
-    from hedge_tasks.io import options
     from hedge_tasks.making.medhallmark.pipeline import MedHallMark
 
-    for name in ("limit", "sample_reports"):
-        if (value := getattr(arguments, name)) is not None:
-            options.count(f"--{name.replace('_', '-')}", value, at_least=1)
-    for name in ("concurrency", "review", "least_side"):
-        options.count(f"--{name.replace('_', '-')}", getattr(arguments, name), at_least=1)
+    check_counts(arguments, "limit", "sample_reports", "concurrency", "review", "least_side")
     if not arguments.vqa and not arguments.reports:
         raise ConfigError("hedge make medhallmark needs VQA rows, --reports, or both")
     if arguments.answerer is not None and arguments.writer is None and not arguments.verifier:
@@ -185,15 +168,18 @@ def _rows(arguments: argparse.Namespace, making: MedHallMark) -> tuple[list[VqaR
             return f"image {why}"
         return "image too small" if _least_side(content) < arguments.least_side else None
 
-    vqa, written = [read_vqa(path) for path in arguments.vqa], [read_reports(path) for path in arguments.reports]
-    questions = [row for one in vqa for row in one.rows]
-    reports = [row for one in written for row in one.rows]
+    vqa_read, reports_read = (
+        [read_vqa(path) for path in arguments.vqa],
+        [read_reports(path) for path in arguments.reports],
+    )
+    questions = [row for source in vqa_read for row in source.rows]
+    reports = [row for source in reports_read for row in source.rows]
     check_ids([*questions, *reports])
     questions, few = with_images(questions[: arguments.limit], fault)
     reports, fewer = with_images(reports, fault)
     if arguments.sample_reports is not None:
         reports = even_sample(reports, arguments.sample_reports, arguments.seed)
-    lacking = sum(len(one.left_out) for one in vqa) + sum(len(one.left_out) for one in written)
+    lacking = sum(len(source.left_out) for source in vqa_read) + sum(len(source.left_out) for source in reports_read)
     without = {why: few.get(why, 0) + fewer.get(why, 0) for why in sorted({*few, *fewer})}
     return [*questions, *reports], {**without, **({"an empty cell in the source": lacking} if lacking else {})}
 
@@ -216,20 +202,11 @@ def _estimate(arguments: argparse.Namespace, making: MedHallMark, rows: list[Vqa
     return 0
 
 
-def _text(made: Production, found: PassedSet | None) -> str:
-    from hedge_tasks.making.medhallmark.output import report_of
-    from hedge_tasks.making.output import asked_lines
-
-    report: dict[str, Any] = made.report() if found is None else report_of(made, found)
-    lines = [f"{report['accepted']} of {report['records']} rows accepted"]
-    if found is not None:
-        lines[0] += ", " + ", ".join(f"{n} {part}" for part, n in report["items"].items())
-    if made.unfinished:
-        lines[0] += f"; PARTIAL: {report['unfinished']} are unfinished, run again"
-    counted = {
+def _summary(report: Mapping[str, Any], account: Account) -> str:
+    steps = {
         **report["steps"],
-        **{f"rejected: {why}": n for why, n in report["rejected"].items()},
-        **{f"refused over the set: {why}": n for why, n in report.get("refused over the set", {}).items()},
+        **{f"rejected: {reason}": n for reason, n in report["rejected"].items()},
+        **{f"refused over the set: {reason}": n for reason, n in report["refused over the set"].items()},
     }
-    steps = Table.of(("step", "times"), [[name, str(n)] for name, n in counted.items()])
-    return "\n".join([*lines, "", str(steps), *asked_lines(made.account)])
+    contents = ", ".join(f"{n} {part}" for part, n in report["items"].items())
+    return summary_text(report, account, "rows", contents=contents, steps=steps)

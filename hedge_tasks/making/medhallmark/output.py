@@ -14,11 +14,9 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark.building import build_items
 from hedge_tasks.evaluations.medhallmark.released import CATEGORIES, PARTS
 from hedge_tasks.making.gate.attack import Attack, AttackedItem, attack, check_floors, floor_rows
-from hedge_tasks.making.gate.passing import controls_of
-from hedge_tasks.making.gate.people import FOLDER, PeopleSaid, ReviewedRow, people_rows, write_queue
+from hedge_tasks.making.gate.controls import CHANGED_QUESTIONS, TRUTHS
+from hedge_tasks.making.gate.people import FOLDER, PeopleVerdicts, ReviewedRow, people_tables, write_queue
 from hedge_tasks.making.gate.refuse import STOCK_PHRASE, Written, repeated
-from hedge_tasks.making.gate.verify import check_controls
-from hedge_tasks.making.medhallmark.checks import check_changed
 from hedge_tasks.making.medhallmark.pipeline import (
     CONVENTIONAL,
     COUNTERFACTUAL,
@@ -57,103 +55,106 @@ class PassedSet:
     refused: Mapping[str, int]
 
     def without(self, ids: frozenset[str]) -> PassedSet:
-        """The same without the items whose premise or answer people call right, and what was made of them."""
-        kept = [one for one in self.items if not any(_is_of(one.item.id, id_) for id_ in ids)]
-        left_out = len(self.items) - len(kept)
-        return PassedSet(kept, {**self.refused, **({"not wrong, people say": left_out} if left_out else {})})
+        """Return the set without the items whose premise or answer people call right, and what was made of them."""
+        remaining = [entry for entry in self.items if not any(_derives_from(entry.item.id, id_) for id_ in ids)]
+        left_out = len(self.items) - len(remaining)
+        return PassedSet(remaining, {**self.refused, **({"not wrong, people say": left_out} if left_out else {})})
 
 
-def _is_of(id_: str, source: str) -> bool:
+def _derives_from(id_: str, source: str) -> bool:
     """Whether an item is this one, or was rewritten from it."""
     return re.fullmatch(rf"{re.escape(source)}(?:-r\d+)?", id_) is not None
 
 
-def passed(made: Production) -> PassedSet:
+def passing_items(production: Production) -> PassedSet:
     """The items of a making without texts that repeat over the set.
 
     Raises:
         DataError: A verifier cannot be believed.
     """
-    check_controls(controls_of(made.steps))
-    check_changed(made.steps)
-    items = [one for row in made.rows for one in row["items"]]
+    TRUTHS.check(production.steps)
+    CHANGED_QUESTIONS.check(production.steps)
+    items = [entry for row in production.rows for entry in row["items"]]
     # The same question about another picture is rewritten alike: a text counts once for what it was made from.
     texts: dict[tuple[str, str, str], Written] = {}
-    for one in items:
-        if _is_written(one):
-            key = (one.origin, one.truth, one.item.question)
-            texts.setdefault(key, Written(one.item.question, f"{one.origin} {one.truth}"))
+    for entry in items:
+        if _is_written(entry):
+            key = (entry.origin, entry.truth, entry.item.question)
+            texts.setdefault(key, Written(entry.item.question, f"{entry.origin} {entry.truth}"))
     # Many questions are put in the same form, which tells nothing of their answers; one text for all is another matter.
-    found = {place for place, why in repeated(list(texts.values())).items() if why == STOCK_PHRASE}
-    reasons = {key: STOCK_PHRASE for place, key in enumerate(texts) if place in found}
+    repeats = {place for place, why in repeated(list(texts.values())).items() if why == STOCK_PHRASE}
+    reasons = {key: STOCK_PHRASE for place, key in enumerate(texts) if place in repeats}
     refused = Counter[str]()
-    kept = []
-    for one in items:
-        why = reasons.get((one.origin, one.truth, one.item.question)) if _is_written(one) else None
+    remaining = []
+    for entry in items:
+        why = reasons.get((entry.origin, entry.truth, entry.item.question)) if _is_written(entry) else None
         if why is None:
-            kept.append(one)
+            remaining.append(entry)
         else:
-            refused[f"{one.part}: {why}"] += 1
-    return PassedSet(kept, dict(refused))
+            refused[f"{entry.part}: {why}"] += 1
+    return PassedSet(remaining, dict(refused))
 
 
-def _is_written(one: MadeItem) -> bool:
+def _is_written(entry: MadeItem) -> bool:
     """Whether a model wrote the question."""
-    return one.part != IRG and one.item.question != one.origin
+    return entry.part != IRG and entry.item.question != entry.origin
 
 
-def attacks_on(found: PassedSet, bound: float | None = None) -> list[Attack]:
+def attacks_on(passed_set: PassedSet, bound: float | None = None) -> list[Attack]:
     """Attack questions that are answered with yes or no, part by part."""
     closed = [
-        AttackedItem(said[1].capitalize(), full_question(one.item), group=one.item.image, stratum=f"yes/no, {one.part}")
-        for one in found.items
-        if one.part not in (COUNTERFACTUAL, IRG) and (said := _CLOSED.match(one.item.reference))
+        AttackedItem(match[1].capitalize(), full_question(item), group=item.image, stratum=f"yes/no, {entry.part}")
+        for entry in passed_set.items
+        for item in [entry.item]
+        if entry.part not in (COUNTERFACTUAL, IRG) and (match := _CLOSED.match(item.reference))
     ]
     return attack(closed, bound=bound)
 
 
-def attacks_on_premises(found: PassedSet) -> list[Attack]:
+def attacks_on_premises(passed_set: PassedSet) -> list[Attack]:
     """Attack the premises: solvers that tell counterfactual questions from the others without a picture.
 
     The paper's construction has no true premise in the form of a false one, so that the wording tells: the card says
     so. Where there are twins, these are what false premises are to be told from.
     """
-    twins = any(one.twin for one in found.items)
+    twins = any(entry.twin for entry in passed_set.items)
     items = [
         AttackedItem(
-            FALSE if one.part == COUNTERFACTUAL and not one.twin else HOLDS, one.item.question, group=one.item.image
+            FALSE if entry.part == COUNTERFACTUAL and not entry.twin else HOLDS,
+            entry.item.question,
+            group=entry.item.image,
         )
-        for one in found.items
-        if (one.part == COUNTERFACTUAL if twins else one.part in (CONVENTIONAL, COUNTERFACTUAL))
+        for entry in passed_set.items
+        if (entry.part == COUNTERFACTUAL if twins else entry.part in (CONVENTIONAL, COUNTERFACTUAL))
     ]
     return attack(items) if any(item.label == FALSE for item in items) else []
 
 
-def reviewed_rows(found: PassedSet) -> list[ReviewedRow]:
+def reviewed_rows(passed_set: PassedSet) -> list[ReviewedRow]:
     """Rows that people look at: premises that are to be false, and answers that are to be wrong, among true ones."""
     rows = []
-    for one in found.items:
-        item = one.item
-        if one.part == COUNTERFACTUAL and not one.rewritten and not one.twin:
-            rows.append(ReviewedRow(item.id, one.origin, one.truth, item.question, one.truth))
+    for entry in passed_set.items:
+        item = entry.item
+        if entry.part == COUNTERFACTUAL and not entry.rewritten and not entry.twin:
+            rows.append(ReviewedRow(item.id, entry.origin, entry.truth, item.question, entry.truth))
         elif item.answer is not None and item.category != "correct":
-            rows.append(ReviewedRow(item.id, item.question, one.truth, item.answer, one.truth))
+            rows.append(ReviewedRow(item.id, item.question, entry.truth, item.answer, entry.truth))
     return rows
 
 
-def write_review_pages(folder: Path, found: PassedSet, *, n: int, seed: int) -> bool:
+def write_review_pages(folder: Path, passed_set: PassedSet, *, n: int, seed: int) -> bool:
     """Write the queue of a made set; whether there is anything to look at."""
-    rows = reviewed_rows(found)
+    rows = reviewed_rows(passed_set)
     if rows:
         write_queue(folder / FOLDER, "Medical questions", rows, n=n, seed=seed)
     return bool(rows)
 
 
-def tables_of_set(found: PassedSet, made: Production) -> dict[str, tuple[Sequence[str], list[list[str]]]]:
+def tables_of_set(passed_set: PassedSet, production: Production) -> dict[str, tuple[Sequence[str], list[list[str]]]]:
     """Return the composition of the set: header and rows by title."""
-    parts = [part for part in PARTS if any(one.part == part for one in found.items)]
+    parts = [part for part in PARTS if any(entry.part == part for entry in passed_set.items)]
     kinds = [*DIMENSIONS, ""]
-    pairs = Counter((one.part, one.dimension) for one in found.items)
+    pairs = Counter((entry.part, entry.dimension) for entry in passed_set.items)
     named = {"": "not said, or a report"}
     by_dimension = [
         [
@@ -164,9 +165,9 @@ def tables_of_set(found: PassedSet, made: Production) -> dict[str, tuple[Sequenc
         ]
         for part in parts
     ]
-    levels = Counter(one.item.category for one in found.items if one.item.answer is not None)
-    prefixes = Counter(one.item.prefix for one in found.items if one.item.prefix)
-    removed = {step: n for step, n in made.steps.items() if step.startswith("sentence removed: ")}
+    levels = Counter(entry.item.category for entry in passed_set.items if entry.item.answer is not None)
+    prefixes = Counter(entry.item.prefix for entry in passed_set.items if entry.item.prefix)
+    removed = {step: n for step, n in production.steps.items() if step.startswith("sentence removed: ")}
     tables: dict[str, tuple[Sequence[str], list[list[str]]]] = {
         "Items by part and dimension": (
             ("part", *(named.get(kind, kind) for kind in kinds), "all", "in the paper"),
@@ -182,21 +183,22 @@ def tables_of_set(found: PassedSet, made: Production) -> dict[str, tuple[Sequenc
             [[step.removeprefix("sentence removed: "), str(n)] for step, n in sorted(removed.items())],
         ),
     }
-    if premises := attacks_on_premises(found):
+    if premises := attacks_on_premises(passed_set):
         tables["What tells a false premise without the picture"] = floor_rows(premises)
     return tables
 
 
-def warnings_of_set(found: PassedSet) -> list[str]:
+def warnings_of_set(passed_set: PassedSet) -> list[str]:
     """Return what a user has to know."""
     warnings = []
-    for one in attacks_on_premises(found):
-        if one.open and one.floor is not None:
+    for result in attacks_on_premises(passed_set):
+        if result.open and result.floor is not None:
             warnings.append(
-                f"the wording alone ({one.floor[0]}) tells counterfactual questions from others: a model that corrects "
-                "whatever is worded like one needs no picture there (--twins adds true premises of the same form)"
+                f"the wording alone ({result.floor[0]}) tells counterfactual questions from others: a model that "
+                "corrects whatever is worded like one needs no picture there (--twins adds true premises of the same "
+                "form)"
             )
-    levels = sum(one.item.answer is not None and one.item.category is None for one in found.items)
+    levels = sum(entry.item.answer is not None and entry.item.category is None for entry in passed_set.items)
     if levels:
         warnings.append(f"{levels} wrong answers have no level: give --judge, or let people say it")
     return warnings
@@ -205,49 +207,51 @@ def warnings_of_set(found: PassedSet) -> list[str]:
 def write_medhallmark(
     folder: Path,
     making: MedHallMark,
-    made: Production,
-    found: PassedSet,
+    production: Production,
+    passed_set: PassedSet,
     *,
     licence: str | None,
     sources: Sequence[str],
     bound: float | None = None,
-    people: PeopleSaid | None = None,
+    people: PeopleVerdicts | None = None,
 ) -> BuiltSet:
     """Write the data set, its card and its report.
 
     Raises:
         DataError: Nothing was accepted, a solver without skill is above its bound, or the folder cannot be written.
     """
-    attacks = attacks_on(found, bound)
+    attacks = attacks_on(passed_set, bound)
     check_floors(attacks)
-    if not found.items:
-        reasons = ", ".join(f"{n} × {why}" for why, n in sorted({**made.rejected, **found.refused}.items()))
+    if not passed_set.items:
+        reasons = ", ".join(f"{n} × {why}" for why, n in sorted({**production.rejected, **passed_set.refused}.items()))
         raise DataError(f"no row was accepted ({reasons or 'there is none'}); nothing is written")
-    by_part = {part: [one.item for one in found.items if one.part == part] for part in PARTS}
+    by_part = {part: [entry.item for entry in passed_set.items if entry.part == part] for part in PARTS}
     built = build_items({part: items for part, items in by_part.items() if items}, making.read_image, folder)
-    files = {name: str(file.relative_to(folder)) for one in built.values() for name, file in one.files.items()}
-    tables = tables_of_set(found, made) | ({} if people is None else {"What people say": people_rows(people)})
+    files = {name: str(file.relative_to(folder)) for part in built.values() for name, file in part.files.items()}
+    tables = tables_of_set(passed_set, production) | people_tables(people)
     settings = {**making.settings(), "sources": list(sources)}
     writers = [] if making.writer is None else [making.writer.name]
-    about = CardText(
-        "Med-HallMark, made again", licence, _SUMMARY, settings, attacks, warnings_of_set(found), tables, writers
+    card = CardText(
+        "Med-HallMark, made again", licence, _SUMMARY, settings, attacks, warnings_of_set(passed_set), tables, writers
     )
-    describe_set(folder, report_of(made, found), about, {name.partition("/")[0]: file for name, file in files.items()})
+    describe_set(
+        folder, report_of(production, passed_set), card, {name.partition("/")[0]: file for name, file in files.items()}
+    )
     return BuiltSet(
         {name: folder / file for name, file in files.items()},
-        {name: n for one in built.values() for name, n in one.rows.items()},
-        len(found.items),
-        sum(one.built for one in built.values()),
+        {name: n for part in built.values() for name, n in part.rows.items()},
+        len(passed_set.items),
+        sum(part.built for part in built.values()),
         (),
         (),
     )
 
 
-def report_of(made: Production, found: PassedSet) -> dict[str, Any]:
+def report_of(production: Production, passed_set: PassedSet) -> dict[str, Any]:
     """The report of a making, with what the gate left out over the whole set."""
-    report = made.report()
-    parts = Counter(one.part for one in found.items)
-    return {**report, "items": {part: parts[part] for part in PARTS}, "refused over the set": dict(found.refused)}
+    report = production.report()
+    parts = Counter(entry.part for entry in passed_set.items)
+    return {**report, "items": {part: parts[part] for part in PARTS}, "refused over the set": dict(passed_set.refused)}
 
 
 def with_images(rows: Sequence[Row], fault: Callable[[str], str | None]) -> tuple[list[Row], dict[str, int]]:

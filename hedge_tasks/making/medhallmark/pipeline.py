@@ -27,26 +27,33 @@ from hedge_tasks.asking.template import load_template
 from hedge_tasks.data.pictures import to_rgb8
 from hedge_tasks.evaluations.medhallmark.released import MedHallMarkItem
 from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.gate.passing import control_steps
+from hedge_tasks.making.digests import choose
 from hedge_tasks.making.gate.refuse import no_answer
-from hedge_tasks.making.gate.verify import CONTRADICTED, SUPPORTED, EvidenceVerdict, findings, outcome
-from hedge_tasks.making.medhallmark.checks import (
+from hedge_tasks.making.gate.verify import (
+    CONTRADICTED,
+    SUPPORTED,
+    EvidenceVerdict,
     confirmed,
+    control_steps,
+    evidence_verdicts,
+    outcome,
+)
+from hedge_tasks.making.medhallmark.checks import (
     gives_away,
     instructions_of,
     no_question,
     no_response,
     same_question,
 )
-from hedge_tasks.making.medhallmark.reports import cleaned, instruction
+from hedge_tasks.making.medhallmark.reports import clean_report, instruction
 from hedge_tasks.making.medhallmark.sources import DIMENSIONS, OTHER, WORDING, ReportRow, VqaRow
-from hedge_tasks.making.production import Made
+from hedge_tasks.making.production import MadeRecord
 from hedge_tasks.perturb.text import QUESTION, load_templates
 
 CONVENTIONAL, CONFIDENCE, COUNTERFACTUAL, IRG = "conventional", "confidence", "counterfactual", "irg"
 
 _TEMPERATURE, _TOP_P = 0.7, 0.95
-"""Of what is written; the paper names none."""
+"""Sampling of what is written; the paper names none."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class MedHallMark:
     seed: int = 0
 
     @property
-    def checking(self) -> Sequence[Model]:
+    def active_verifiers(self) -> Sequence[Model]:
         """The verifiers."""
         return self.verifiers or ([self.writer] if self.writer is not None else [])
 
@@ -110,7 +117,7 @@ class MedHallMark:
         models = {"writer": self.writer, "answerer": self.answerer, "judge": self.judge}
         return {
             **{name: None if model is None else dict(model.identity) for name, model in models.items()},
-            "verifiers": [dict(verifier.identity) for verifier in self.checking],
+            "verifiers": [dict(verifier.identity) for verifier in self.active_verifiers],
             "rewrites": self.rewrites and self.writer is not None,
             "counterfactuals": self.counterfactuals and self.writer is not None,
             "twins": self.twins and self.counterfactuals and self.writer is not None,
@@ -122,11 +129,11 @@ class MedHallMark:
         questions = [row for row in rows if isinstance(row, VqaRow) and row.dimension != OTHER]
         unsorted = sum(row.dimension is None for row in questions) if self.writer is not None else 0
         most, least = len(questions), len(questions) - unsorted
-        v, answers = len(self.checking), self.answerer is not None
+        v, answers = len(self.active_verifiers), self.answerer is not None
         pairs = 2 if self.writer is not None and self.counterfactuals else 0
         twins = pairs if self.twins else 0
         calls = 1 + pairs if self.writer is not None and self.rewrites else 0
-        found = {
+        by_stage = {
             "dimension": (unsorted, unsorted),
             "answer": (least, most) if answers else (0, 0),
             "level": (0, most if self.judge is not None else 0),
@@ -138,58 +145,57 @@ class MedHallMark:
             "verify": (v * least if answers else 0, (answers + 2 * pairs + 2 * twins) * v * most),
             "control": (0, (bool(answers or pairs) + pairs + twins) * v * most),
         }
-        return {stage: counts for stage, counts in found.items() if counts[1]}
+        return {stage: counts for stage, counts in by_stage.items() if counts[1]}
 
-    def __call__(self, row: VqaRow | ReportRow, asking: Asking) -> Made:
-        """Return what becomes of one row."""
+    def __call__(self, row: VqaRow | ReportRow, asking: Asking) -> MadeRecord:
+        """Return the items of one row, or why there are none."""
         if isinstance(row, ReportRow):
-            return self._of_report(row)
+            return self._from_report(row)
         steps: list[str] = []
-        items, reason = self._of_question(row, steps, asking)
-        made = {"Id": row.id, "items": items} if items else None
-        return Made(made, tuple(steps), reason)
+        items, reason = self._from_question(row, steps, asking)
+        return MadeRecord({"Id": row.id, "items": items} if items else None, tuple(steps), reason)
 
     # --- reports ------------------------------------------------------------------------------------------------------
 
-    def _of_report(self, row: ReportRow) -> Made:
-        text, reasons = cleaned(row)
+    def _from_report(self, row: ReportRow) -> MadeRecord:
+        text, reasons = clean_report(row)
         steps = tuple(f"sentence removed: {reason}" for reason in reasons)
         if not text:
-            return Made(None, steps, "nothing is left of the report")
+            return MadeRecord(None, steps, "nothing is left of the report")
         question = instruction(row, self.seed, WORDING["instructions"])
         item = MedHallMarkItem(f"{IRG}-{row.id}", question, text, row.image)
-        return Made({"Id": row.id, "items": [MadeItem(IRG, item)]}, (*steps, "report"))
+        return MadeRecord({"Id": row.id, "items": [MadeItem(IRG, item)]}, (*steps, "report"))
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def _of_question(self, row: VqaRow, steps: list[str], asking: Asking) -> tuple[list[MadeItem], str | None]:
+    def _from_question(self, row: VqaRow, steps: list[str], asking: Asking) -> tuple[list[MadeItem], str | None]:
         dimension = row.dimension or self._dimension(row, asking)
         if dimension not in (*DIMENSIONS, None):
             return [], "about none of the dimensions"
-        about = (dimension or "", row.question, row.answer)
+        source = (dimension or "", row.question, row.answer)
         item = MedHallMarkItem(f"{CONVENTIONAL}-{row.id}", row.question, row.answer, row.image)
         item, goes_on = self._answered(item, row, steps, asking)
-        found = [MadeItem(CONVENTIONAL, item, *about)]
+        items = [MadeItem(CONVENTIONAL, item, *source)]
         bare = replace(item, answer=None, category=None)
-        found += self._rewritten(CONVENTIONAL, bare, about, steps, asking)
+        items += self._rewritten(CONVENTIONAL, bare, source, steps, asking)
         if not goes_on:
-            return found, None
-        right = list(found)
-        found += [self._weakened(one) for one in right]
-        for number, made in enumerate(self._counterfactual(row, steps, asking), start=1):
-            one = replace(bare, id=f"{COUNTERFACTUAL}-{row.id}-{number}", question=made[0], reference=made[1])
-            found.append(MadeItem(COUNTERFACTUAL, one, *about))
-            found += self._rewritten(COUNTERFACTUAL, one, about, steps, asking)
-            if self.twins and (twin := self._twin(row, made[0], steps, asking)) is not None:
-                item = replace(one, id=f"{one.id}-true", question=twin[0], reference=twin[1])
-                found.append(MadeItem(COUNTERFACTUAL, item, *about, twin=True))
-        return found, None
+            return items, None
+        items += [self._weakened(entry) for entry in list(items)]
+        for number, (question, response) in enumerate(self._counterfactual(row, steps, asking), start=1):
+            id_ = f"{COUNTERFACTUAL}-{row.id}-{number}"
+            false_premise = replace(bare, id=id_, question=question, reference=response)
+            items.append(MadeItem(COUNTERFACTUAL, false_premise, *source))
+            items += self._rewritten(COUNTERFACTUAL, false_premise, source, steps, asking)
+            if self.twins and (twin := self._twin(row, question, steps, asking)) is not None:
+                item = replace(bare, id=f"{id_}-true", question=twin[0], reference=twin[1])
+                items.append(MadeItem(COUNTERFACTUAL, item, *source, twin=True))
+        return items, None
 
     def _dimension(self, row: VqaRow, asking: Asking) -> str | None:
         if self.writer is None:
             return None
-        shown = {"question": row.question, "reference": row.answer}
-        reply = asking.ask("dimension", self.writer, load_template(__package__, "dimension"), shown)
+        fields = {"question": row.question, "reference": row.answer}
+        reply = asking.ask("dimension", self.writer, load_template(__package__, "dimension"), fields)
         return OTHER if reply is None else str(reply["dimension"])
 
     def _answered(
@@ -211,15 +217,15 @@ class MedHallMark:
         if not answer or no_answer(answer):
             steps.append("no answer")
             return item, False
-        found = findings(row.question, row.answer, (), answer, self.checking, asking)
-        steps += control_steps(found)
-        said = outcome(found)
-        if said == SUPPORTED and not confirmed(found):
-            said = "supported by some"
-        steps.append(f"answer {said}")
-        if said == SUPPORTED:
+        verdicts = self._verify(row.question, row.answer, answer, asking)
+        steps += control_steps(verdicts)
+        verdict = outcome(verdicts)
+        if verdict == SUPPORTED and not confirmed(verdicts):
+            verdict = "supported by some"
+        steps.append(f"answer {verdict}")
+        if verdict == SUPPORTED:
             return replace(item, answer=answer, category="correct"), True
-        if said != CONTRADICTED:
+        if verdict != CONTRADICTED:
             return item, False
         return replace(item, answer=answer, category=self._level(item, answer, row, asking)), False
 
@@ -227,8 +233,8 @@ class MedHallMark:
         if self.judge is None or self.judge_prompt is None:
             return None
         images, keys = self._picture(row) if self.judge_prompt.images != "never" else ([], [])
-        shown = self.judge_prompt.values(Case(item.id, row.question, row.answer, answer))
-        reply = asking.ask("level", self.judge, self.judge_prompt, shown, images=images, image_keys=keys)
+        fields = self.judge_prompt.values(Case(item.id, row.question, row.answer, answer))
+        reply = asking.ask("level", self.judge, self.judge_prompt, fields, images=images, image_keys=keys)
         level = None if reply is None else self.judge_prompt.outcome(reply[self.judge_prompt.answer_field])
         # What verifiers call contradicted and the judge calls correct is left to people.
         return None if level is None or level.label == 0 else level.key
@@ -241,104 +247,112 @@ class MedHallMark:
         return [picture], [hashlib.sha256(picture.tobytes()).hexdigest()]
 
     def _rewritten(
-        self, part: str, item: MedHallMarkItem, about: tuple[str, str, str], steps: list[str], asking: Asking
+        self, part: str, item: MedHallMarkItem, source: tuple[str, str, str], steps: list[str], asking: Asking
     ) -> list[MadeItem]:
         """A question in other words.
 
         Args:
-            about: Dimension, question and answer of the source.
+            source: Dimension, question and answer of the source.
         """
         if self.writer is None or not self.rewrites:
             return []
-        prompt = load_template(__package__, "rewrite")
-        shown = {"question": item.question}
-        reply = asking.ask(
-            "rewrite", self.writer, prompt, shown, number=item.id, temperature=_TEMPERATURE, top_p=_TOP_P
-        )
-        if reply is None:
-            steps.append("rewrites unreadable")
-            return []
-        found: list[MadeItem] = []
-        for number, text in enumerate(reply["questions"], start=1):
+        reply, instructions = self._ask_writer("rewrite", {"question": item.question}, steps, asking, number=item.id)
+        rewrites: list[MadeItem] = []
+        for number, text in enumerate(reply["questions"] if reply else (), start=1):
             text = text.strip()
-            why = no_question(text, item.question, instructions_of(prompt))
-            if why is None and text in {one.item.question for one in found}:
+            why = no_question(text, item.question, instructions)
+            if why is None and text in {entry.item.question for entry in rewrites}:
                 why = "said twice"
             if why is None and gives_away(text, item.question, item.reference):
                 why = "gives the answer away"
             if why is None:
-                same, said = same_question(item.question, item.reference, text, self.checking, asking)
-                steps += said
+                same, controls = same_question(item.question, item.reference, text, self.active_verifiers, asking)
+                steps += controls
                 why = None if same else "another question"
             steps.append(f"rewrite refused: {why}" if why else f"rewrite of {part}")
             if why is None:
-                made = replace(item, id=f"{item.id}-r{number}", question=text)
-                found.append(MadeItem(part, made, about[0], item.question, about[2], rewritten=True))
-        return found
+                rewritten = replace(item, id=f"{item.id}-r{number}", question=text)
+                rewrites.append(MadeItem(part, rewritten, source[0], item.question, source[2], rewritten=True))
+        return rewrites
 
-    def _weakened(self, made: MadeItem) -> MadeItem:
-        """Behind one of the ten prefixes, by a digest of the question."""
-        templates = load_templates("confidence_weakening")
-        digest = hashlib.sha256(f"{self.seed}\0prefix\0{made.item.id}".encode()).hexdigest()
-        prefix = templates[int(digest[:8], 16) % len(templates)]
-        id_ = made.item.id.replace(CONVENTIONAL, CONFIDENCE, 1)
+    def _weakened(self, entry: MadeItem) -> MadeItem:
+        """The question behind one of the ten prefixes, chosen by a digest of the question."""
+        prefix = choose(load_templates("confidence_weakening"), self.seed, "prefix", entry.item.id)
+        id_ = entry.item.id.replace(CONVENTIONAL, CONFIDENCE, 1)
         return replace(
-            made, part=CONFIDENCE, item=replace(made.item, id=id_, prefix=prefix, answer=None, category=None)
+            entry, part=CONFIDENCE, item=replace(entry.item, id=id_, prefix=prefix, answer=None, category=None)
         )
 
     def _counterfactual(self, row: VqaRow, steps: list[str], asking: Asking) -> list[tuple[str, str]]:
         if self.writer is None or not self.counterfactuals:
             return []
-        prompt = load_template(__package__, "counterfactual")
-        shown = {"question": row.question, "answer": row.answer}
-        reply = asking.ask("counterfactual", self.writer, prompt, shown, temperature=_TEMPERATURE, top_p=_TOP_P)
-        if reply is None:
-            steps.append("counterfactuals unreadable")
-            return []
-        found: list[tuple[str, str]] = []
+        fields = {"question": row.question, "answer": row.answer}
+        reply, instructions = self._ask_writer("counterfactual", fields, steps, asking)
+        accepted: list[tuple[str, str]] = []
         controls: list[EvidenceVerdict] = []
-        told = instructions_of(prompt)
-        for pair in reply["pairs"]:
+        for pair in reply["pairs"] if reply else ():
             question, response = pair["misleading_question"].strip(), pair["ideal_response"].strip()
-            why = no_question(question, row.question, told) or no_response(response, question, told)
-            if why is None and question in {one for one, _ in found}:
+            why = no_question(question, row.question, instructions) or no_response(response, question, instructions)
+            if why is None and question in {earlier for earlier, _ in accepted}:
                 why = "said twice"
-            if why is None:
-                premise = findings(row.question, row.answer, (), question, self.checking, asking)
-                controls += premise
-                why = None if outcome(premise) == CONTRADICTED else f"premise {outcome(premise)}"
-            if why is None:
-                corrected = findings(question, row.answer, (), response, self.checking, asking)
-                controls += corrected
-                why = None if confirmed(corrected) else "response not supported"
+            why = why or self._pair_fault(row, question, response, controls, asking, true_premise=False)
             steps.append(f"counterfactual refused: {why}" if why else "counterfactual")
             if why is None:
-                found.append((question, response))
+                accepted.append((question, response))
         steps += control_steps(controls)
-        return found
+        return accepted
 
     def _twin(self, row: VqaRow, misleading: str, steps: list[str], asking: Asking) -> tuple[str, str] | None:
         """A question of the form of a misleading one whose premise is true, with its response."""
-        assert self.writer is not None
-        prompt = load_template(__package__, "twin")
-        shown = {"question": row.question, "answer": row.answer, "misleading": misleading}
-        reply = asking.ask(
-            "twin", self.writer, prompt, shown, number=misleading, temperature=_TEMPERATURE, top_p=_TOP_P
-        )
+        fields = {"question": row.question, "answer": row.answer, "misleading": misleading}
+        reply, instructions = self._ask_writer("twin", fields, steps, asking, number=misleading)
         if reply is None:
-            steps.append("twins unreadable")
             return None
         question, response = reply["question"].strip(), reply["response"].strip()
-        told = instructions_of(prompt)
-        why = no_question(question, misleading, told) or no_response(response, question, told)
-        if why is None:
-            premise = findings(row.question, row.answer, (), question, self.checking, asking)
-            why = None if confirmed(premise) else "premise not supported"
-        if why is None:
-            responded = findings(question, row.answer, (), response, self.checking, asking)
-            why = None if confirmed(responded) else "response not supported"
+        why = no_question(question, misleading, instructions) or no_response(response, question, instructions)
+        why = why or self._pair_fault(row, question, response, [], asking, true_premise=True)
         steps.append(f"twin refused: {why}" if why else "twin with a true premise")
         return None if why else (question, response)
+
+    def _ask_writer(
+        self, stage: str, fields: dict[str, str], steps: list[str], asking: Asking, *, number: str = ""
+    ) -> tuple[dict[str, Any] | None, str]:
+        """The writer's reply, and the instructions that it was given."""
+        assert self.writer is not None
+        prompt = load_template(__package__, stage)
+        reply = asking.ask(stage, self.writer, prompt, fields, number=number, temperature=_TEMPERATURE, top_p=_TOP_P)
+        if reply is None:
+            steps.append(f"{stage}s unreadable")
+        return reply, instructions_of(prompt)
+
+    def _pair_fault(
+        self,
+        row: VqaRow,
+        question: str,
+        response: str,
+        controls: list[EvidenceVerdict],
+        asking: Asking,
+        *,
+        true_premise: bool,
+    ) -> str | None:
+        """Why verifiers refuse a question with its response; None where they do not.
+
+        Args:
+            controls: All verdicts are added to it.
+            true_premise: Whether the premise of the question has to be true, or false.
+        """
+        premise = self._verify(row.question, row.answer, question, asking)
+        controls += premise
+        if true_premise and not confirmed(premise):
+            return "premise not supported"
+        if not true_premise and (verdict := outcome(premise)) != CONTRADICTED:
+            return f"premise {verdict}"
+        corrected = self._verify(question, row.answer, response, asking)
+        controls += corrected
+        return None if confirmed(corrected) else "response not supported"
+
+    def _verify(self, question: str, answer: str, text: str, asking: Asking) -> tuple[EvidenceVerdict, ...]:
+        return evidence_verdicts(question, answer, (), text, self.active_verifiers, asking)
 
 
 def full_question(item: MedHallMarkItem) -> str:

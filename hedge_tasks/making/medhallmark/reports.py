@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 
 from hedge_tasks.data.sentences import split_sentences
+from hedge_tasks.making.digests import choose, text_digest
 from hedge_tasks.making.medhallmark.sources import RULES, ReportRow
 
-_REMOVED = {reason: re.compile("|".join(found), re.IGNORECASE) for reason, found in RULES["removed"].items()}
+_REMOVED = {reason: re.compile("|".join(patterns), re.IGNORECASE) for reason, patterns in RULES["removed"].items()}
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.)]\s*")
 
 
@@ -23,34 +23,34 @@ def why_removed(sentence: str) -> str | None:
     return next((reason for reason, pattern in _REMOVED.items() if pattern.search(sentence)), None)
 
 
-def cleaned(row: ReportRow) -> tuple[str, list[str]]:
+def clean_report(row: ReportRow) -> tuple[str, list[str]]:
     """The ground truth of a report, empty where nothing is left, and why sentences were removed, one by one."""
     reasons: list[str] = []
-    parts = [_kept(text, reasons) for text in (row.findings, row.impression)]
+    parts = [_clean_text(text, reasons) for text in (row.findings, row.impression)]
     if all(parts):
         return f"{parts[0]} {RULES['joined']} {parts[1]}", reasons
     return parts[0] or parts[1], reasons
 
 
-def _kept(text: str, reasons: list[str]) -> str:
-    kept = []
+def _clean_text(text: str, reasons: list[str]) -> str:
+    sentences = []
     for sentence in split_sentences(" ".join(text.split())):
         why = why_removed(sentence)
         if why is not None:
             reasons.append(why)
         elif bare := _NUMBERED.sub("", sentence).strip():
-            kept.append(bare)
-    return " ".join(kept)
+            sentences.append(bare)
+    return " ".join(sentences)
 
 
 def even_sample(rows: Sequence[ReportRow], n: int, seed: int = 0) -> list[ReportRow]:
-    """So many reports, evenly from the years, and within a year from the patients, by digests: no order matters.
+    """Return n reports, evenly from the years, and within a year from the patients, by digests: no order matters.
 
     Returns:
         In the order of the rows.
     """
     years: dict[str, dict[str, list[ReportRow]]] = {}
-    for row in sorted(rows, key=lambda row: _digest(seed, row.id)):
+    for row in sorted(rows, key=lambda row: text_digest(seed, row.id)):
         years.setdefault(row.year, {}).setdefault(row.patient or row.id, []).append(row)
     queues = [_in_turn(list(patients.values())) for _, patients in sorted(years.items())]
     chosen = {row.id for row in _in_turn(queues)[:n]}
@@ -65,8 +65,4 @@ def _in_turn(queues: Sequence[Sequence[ReportRow]]) -> list[ReportRow]:
 
 def instruction(row: ReportRow, seed: int, instructions: Sequence[str]) -> str:
     """One of the instructions, by a digest of the row."""
-    return instructions[int(_digest(seed, f"instruction/{row.id}")[:8], 16) % len(instructions)]
-
-
-def _digest(seed: int, text: str) -> str:
-    return hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+    return choose(instructions, seed, f"instruction/{row.id}")

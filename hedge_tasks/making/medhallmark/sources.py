@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -18,10 +18,10 @@ from hedge_tasks.errors import DataError
 WORDING: Mapping[str, Any] = json.loads((resources.files(__package__) / "wording.json").read_text("utf-8"))
 DIMENSIONS: tuple[str, ...] = tuple(WORDING["dimensions"])
 OTHER = "other"
-"""Of a question about nothing that the paper asks about, such as colours and counts."""
+"""Dimension of a question about nothing that the paper asks about, such as colours and counts."""
 
 RULES: Mapping[str, Any] = json.loads((resources.files(__package__) / "reports.json").read_text("utf-8"))
-"""Of reports: headings, and what is removed."""
+"""Rules for reports: headings, and what is removed."""
 
 _BY_TYPE = {name: dimension for dimension, names in WORDING["dimensions"].items() for name in names}
 _TYPE = ("dimension", "content_type", "question_type", "qtype")
@@ -90,15 +90,28 @@ def read_vqa(path: Path) -> ReadRows[VqaRow]:
     Raises:
         DataError: A column is not there; names the row.
     """
-    found: list[VqaRow] = []
-    left_out = []
-    for number, (where, row) in enumerate(read_rows(path), start=1):
+
+    def read(id_: str, row: Mapping[str, Any], where: str) -> VqaRow | None:
         question, answer, image = (_cell(row, names, where) for names in (("question",), _ANSWER, _IMAGE))
-        if question and answer and image:
-            found.append(VqaRow(f"{path.stem}-{number}", image, question, answer, _dimension(row)))
-        else:
+        return VqaRow(id_, image, question, answer, _dimension(row)) if question and answer and image else None
+
+    return _read(path, read)
+
+
+def _read(path: Path, read: Callable[[str, Mapping[str, Any], str], Row | None]) -> ReadRows[Row]:
+    """Rows of a file.
+
+    Args:
+        read: Id, cells and place of a row -> the row; None where a cell that is needed is empty.
+    """
+    rows: list[Row] = []
+    left_out: list[str] = []
+    for number, (where, columns) in enumerate(read_rows(path), start=1):
+        if (row := read(f"{path.stem}-{number}", columns, where)) is None:
             left_out.append(where)
-    return ReadRows(found, left_out)
+        else:
+            rows.append(row)
+    return ReadRows(rows, left_out)
 
 
 def _cell(row: Mapping[str, Any], names: Sequence[str], where: str) -> str:
@@ -107,14 +120,14 @@ def _cell(row: Mapping[str, Any], names: Sequence[str], where: str) -> str:
     Raises:
         DataError: None of the columns is there.
     """
-    there = [row[name] for name in names if name in row]
-    if not there:
+    values = [row[name] for name in names if name in row]
+    if not values:
         raise DataError(f"{where}: no column {' or '.join(names)}; there are {', '.join(map(str, row))}")
-    return next((cells.text(value, where) for value in there if not cells.is_missing(value)), "")
+    return next((cells.text(value, where) for value in values if not cells.is_missing(value)), "")
 
 
 def _dimension(row: Mapping[str, Any]) -> str | None:
-    """By the first type that is one of the paper's: VQA-RAD names several, as in "PRES, POS"."""
+    """Dimension by the first type that is one of the paper's: VQA-RAD names several, as in "PRES, POS"."""
     value = next((str(row[name]) for name in _TYPE if not cells.is_missing(row.get(name))), None)
     if value is None:
         return None
@@ -128,20 +141,15 @@ def read_reports(path: Path) -> ReadRows[ReportRow]:
     Raises:
         DataError: A column is not there; names the row.
     """
-    found: list[ReportRow] = []
-    left_out = []
-    for number, (where, row) in enumerate(read_rows(path), start=1):
+
+    def read(id_: str, row: Mapping[str, Any], where: str) -> ReportRow | None:
         image = _cell(row, _IMAGE, where)
-        if any(name in row for name in ("findings", "impression")):
-            parts = {name: cells.text(row.get(name), where) for name in ("findings", "impression")}
-        else:
-            parts = sections(_cell(row, _REPORT, where))
-        about = {name: cells.text(row.get(name), where) for name in ("patient", "year")}
-        if image and any(parts.values()):
-            found.append(ReportRow(f"{path.stem}-{number}", image, parts["findings"], parts["impression"], **about))
-        else:
-            left_out.append(where)
-    return ReadRows(found, left_out)
+        texts = {name: cells.text(row.get(name), where) for name in ("findings", "impression", "patient", "year")}
+        if not any(name in row for name in ("findings", "impression")):
+            texts |= sections(_cell(row, _REPORT, where))
+        return ReportRow(id_, image, **texts) if image and (texts["findings"] or texts["impression"]) else None
+
+    return _read(path, read)
 
 
 def sections(report: str) -> dict[str, str]:
@@ -151,15 +159,15 @@ def sections(report: str) -> dict[str, str]:
         >>> sections("INDICATION: Cough. FINDINGS: Clear lungs. IMPRESSION: Normal.")
         {'findings': 'Clear lungs.', 'impression': 'Normal.'}
     """
-    found = {"findings": "", "impression": "", "other": ""}
+    texts = {"findings": "", "impression": "", "other": ""}
     places = list(_HEADING.finditer(report))
     if not places:
         return {"findings": report.strip(), "impression": ""}
     ends = [*(place.start() for place in places[1:]), len(report)]
     for place, end in zip(places, ends, strict=True):
         section = _SECTION[place[1].casefold()]
-        found[section] = " ".join(filter(None, (found[section], report[place.end() : end].strip())))
-    return {name: found[name] for name in ("findings", "impression")}
+        texts[section] = " ".join(filter(None, (texts[section], report[place.end() : end].strip())))
+    return {name: texts[name] for name in ("findings", "impression")}
 
 
 def check_ids(rows: Sequence[VqaRow | ReportRow]) -> None:

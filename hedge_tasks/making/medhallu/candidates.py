@@ -24,18 +24,13 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.medhallmark.wording import NotHere, rouge
 from hedge_tasks.io.json_lines import read_objects
 from hedge_tasks.io.records import Items, Name, Record
+from hedge_tasks.making.medhallu.checks import NLI_MODEL, SAME_MEANING
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.serving.encoders import Encoder, unit_vectors
 from hedge_tasks.statistics.means import estimate_mean
 from hedge_tasks.statistics.rates import estimate_rate
 from hedge_tasks.statistics.sums import estimate_of_sums, ratio
-
-NLI_MODEL = "microsoft/deberta-large-mnli"
-"""Of the paper (section 4)."""
-
-THRESHOLD = 0.75
-"""Of the entailment in both directions (section 4.3)."""
 
 FILE = "candidates.jsonl"
 """Name of the file in the folder of a making."""
@@ -48,7 +43,7 @@ class WrittenCandidate(Record):
 
     Attributes:
         answer: Its text.
-        fooled: Whether it was taken for the more accurate answer by those who were to tell; None where nobody said.
+        fooled: Whether a judge took it for the more accurate answer; None where that is not known.
         category: Its kind of hallucination.
         check: The first check that it fails; None where it fails none, or none was made.
     """
@@ -86,7 +81,7 @@ def read_candidates(path: Path) -> list[CandidateQuestion]:
     return questions
 
 
-def nli_backend(model: str = NLI_MODEL, threshold: float = THRESHOLD) -> NliClustering:
+def nli_backend(model: str = NLI_MODEL, threshold: float = SAME_MEANING) -> NliClustering:
     """The clustering of the paper: both directions entail with at least this probability."""
     return NliClustering(model, rule="strict", classifier=_entails(NliClustering(model), threshold))
 
@@ -108,7 +103,7 @@ class ClusteredQuestion:
         n_written: Candidates as they were written, copies included.
         fooled: Of each distinct candidate; None where it is not known.
         clusters: Of each distinct candidate.
-        of_truth: The cluster of the truth.
+        truth_cluster: The cluster of the truth.
         closeness: By metric, of each distinct candidate to the truth; empty where the metric cannot be had.
     """
 
@@ -116,7 +111,7 @@ class ClusteredQuestion:
     n_written: int
     fooled: tuple[bool | None, ...]
     clusters: tuple[int, ...]
-    of_truth: int
+    truth_cluster: int
     closeness: Mapping[str, tuple[float, ...]]
 
     @property
@@ -132,7 +127,7 @@ class ClusteredQuestion:
     @property
     def n_clusters(self) -> int:
         """Clusters, the truth's among them."""
-        return len({*self.clusters, self.of_truth})
+        return len({*self.clusters, self.truth_cluster})
 
     def members(self) -> dict[int, list[int]]:
         """Places of the distinct candidates of each cluster."""
@@ -149,7 +144,7 @@ METRICS = {
     "rouge2": "ROUGE-2",
     "rougeL": "ROUGE-L",
 }
-"""Of a candidate and the truth, and their names in the table: distances first, likenesses after them."""
+"""Metrics of a candidate and the truth, with their names in the table: distances first, likenesses after them."""
 
 
 def cluster_candidates(
@@ -253,7 +248,7 @@ _COMPARED = ("fooling", "others", "difference")
 
 @dataclass(frozen=True)
 class Proximity:
-    """How close to the truth what deceives is, and what does not, in the mean of questions that have both.
+    """Closeness to the truth of what deceives and of what does not, in the mean of questions that have both.
 
     Attributes:
         unit: "candidates", or "clusters": the mean of their candidates, counted as deceiving where more than half do.
@@ -349,9 +344,9 @@ def analyse(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
     # Known exactly: labels and sizes are given, and only which label stands where is chance.
     expected = math.fsum(c.chance for c in mixed) / len(mixed) if mixed else None
     chance = Number(expected, n=uniform.n, n_groups=uniform.n_groups, reason=uniform.reason if not mixed else None)
-    together = [(question.id, cluster == question.of_truth) for question in questions for cluster in question.clusters]
+    together = [(q.id, cluster == q.truth_cluster) for q in questions for cluster in q.clusters]
     deceiving = [
-        (question.id, cluster == question.of_truth)
+        (question.id, cluster == question.truth_cluster)
         for question in questions
         for cluster, label in zip(question.clusters, question.fooled, strict=True)
         if label
@@ -376,7 +371,7 @@ def analyse(questions: Sequence[ClusteredQuestion]) -> SemanticAnalysis:
         proximity=proximity(questions),
         isolation={
             ALONE: estimate_rate(
-                [question.of_truth not in question.clusters for question in questions],
+                [question.truth_cluster not in question.clusters for question in questions],
                 groups=[question.id for question in questions],
             ),
             "candidates in the truth's cluster": _rate(together, "no candidate"),

@@ -31,15 +31,16 @@ def _semantic_analysis(arguments: argparse.Namespace) -> int:
     from hedge_tasks.io import options
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.making.medhallu import candidates
+    from hedge_tasks.making.medhallu.checks import NLI_MODEL, SAME_MEANING
     from hedge_tasks.serving.encoders import DEFAULT_MODEL, load_encoder
     from hedge_tasks.serving.loading import default_device
 
-    threshold = candidates.THRESHOLD
+    threshold = SAME_MEANING
     if arguments.threshold is not None:
         threshold = options.share("--threshold", arguments.threshold)
     questions = candidates.read_candidates(arguments.candidates)
     embedding = arguments.embedding_model or DEFAULT_MODEL
-    backend = candidates.nli_backend(arguments.nli_model or candidates.NLI_MODEL, threshold)
+    backend = candidates.nli_backend(arguments.nli_model or NLI_MODEL, threshold)
     clustered = candidates.cluster_candidates(questions, backend, load_encoder(embedding, None, default_device(None)))
     analysis = candidates.analyse(clustered)
     if arguments.out:

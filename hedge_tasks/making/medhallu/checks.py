@@ -8,24 +8,27 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
+from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.medhallu.questions import SourceQuestion
 
 NLI_MODEL = "microsoft/deberta-large-mnli"
-"""Of the paper (section 4)."""
+"""The paper's NLI model (section 4)."""
 
 TOLERANCE = 0.1
-"""By how much of the true answer's length a wrong one may be shorter or longer (section 4)."""
+"""Share of the true answer's length by which a wrong one may be shorter or longer (section 4)."""
 
 SAME_MEANING = 0.75
-"""From this entailment in both directions on, two answers mean the same (section 4)."""
+"""Entailment in both directions from which on two answers mean the same (sections 4 and 4.3)."""
 
+LEAST_JUDGES = 3
 _ROOM = "hedge_tasks.making.medhallu"
 
 
@@ -39,15 +42,40 @@ def allowed_length(answer: str) -> tuple[int, int]:
     return math.ceil(len(answer) * (1 - TOLERANCE)), math.floor(len(answer) * (1 + TOLERANCE))
 
 
+class TextFault(NamedTuple):
+    """A fault of a wrong answer that no model is needed for.
+
+    Attributes:
+        step: In two words, for counting.
+        sentence: For people and for the critic.
+    """
+
+    step: str
+    sentence: str
+
+
+def text_fault(question: SourceQuestion, answer: str) -> TextFault | None:
+    """Return why a text is no wrong answer, or has the wrong length; None where neither."""
+    instructions = load_template(_ROOM, "candidate").system
+    if reason := refused(answer, question.answer, question.question, instructions):
+        return TextFault(reason, f"It is no wrong answer: {reason}.")
+    least, most = allowed_length(question.answer)
+    length = len(answer)
+    if least <= length <= most:
+        return None
+    step = "too short" if length < least else "too long"
+    return TextFault(step, f"It has {length} characters; it must have between {least} and {most}.")
+
+
 class MutualEntailment(Protocol):
-    """How strongly texts entail each other."""
+    """Entailment between texts."""
 
     def both_ways(self, first: str, second: str) -> tuple[float, float]:
         """Probability that the first entails the second, and that the second entails the first."""
 
 
 class NliMutualEntailment:
-    """By an NLI model of transformers, asked once a pair: what it says is kept in the cache of NLI clustering.
+    """Entailment by an NLI model of transformers, computed once a pair: it is kept in the cache of NLI clustering.
 
     Args:
         model, revision, device, dtype: As `NliClustering` takes them.
@@ -69,7 +97,7 @@ class NliMutualEntailment:
 
 
 class TextSimilarity(Protocol):
-    """How alike texts are."""
+    """Similarity of texts."""
 
     def cosine(self, first: str, second: str) -> float:
         """Between -1 and 1."""
@@ -99,8 +127,8 @@ class EmbeddingSimilarity:
     def cosine(self, first: str, second: str) -> float:
         from hedge_tasks.serving.encoders import unit_vectors
 
-        one, other = unit_vectors(self.embed([first, second]))
-        return float(one @ other)
+        vector_1, vector_2 = unit_vectors(self.embed([first, second]))
+        return float(vector_1 @ vector_2)
 
 
 @dataclass(frozen=True)
@@ -118,7 +146,7 @@ class Vote:
 
     @property
     def fooled(self) -> bool:
-        """In both orders: a judge that goes by the place of an answer is not deceived by what it says."""
+        """Whether it was deceived in both orders: a judge that goes by the place of an answer does not count."""
         return self.picked == (True, True)
 
     @property
@@ -131,8 +159,18 @@ class Vote:
         return {"judge": self.judge, "picked_first": first, "picked_second": second, "fooled": self.fooled}
 
 
+def check_judges(judges: Sequence[Model]) -> None:
+    """Refuse too few judges.
+
+    Raises:
+        ConfigError: There are fewer than `LEAST_JUDGES`.
+    """
+    if len(judges) < LEAST_JUDGES:
+        raise ConfigError(f"judges: expected at least {LEAST_JUDGES} models, got {len(judges)}")
+
+
 def votes_on(question: SourceQuestion, wrong: str, judges: Sequence[Model], asking: Asking) -> tuple[Vote, ...]:
-    """Which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
+    """Votes: which answer each judge takes for the more accurate one, asked in both orders and without the knowledge.
 
     Raises:
         Unfinished: A judge did not reply.

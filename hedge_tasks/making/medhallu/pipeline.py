@@ -17,27 +17,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.gate.passing import control_steps
-from hedge_tasks.making.gate.refuse import refused
-from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, findings, outcome
+from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, control_steps, evidence_verdicts, outcome
 from hedge_tasks.making.medhallu.checks import (
     SAME_MEANING,
     MutualEntailment,
     TextSimilarity,
     Vote,
-    allowed_length,
+    check_judges,
     difficulty,
+    text_fault,
     votes_on,
 )
 from hedge_tasks.making.medhallu.questions import SourceQuestion
-from hedge_tasks.making.medhallu.refining import REFINERS, Refiner, WrongAnswer, generate
-from hedge_tasks.making.production import Made
+from hedge_tasks.making.medhallu.refining import REFINERS, Attempt, Refiner, WrongAnswer, generate
+from hedge_tasks.making.production import MadeRecord
 
 ATTEMPTS = 5
-LEAST_JUDGES = 3
 COOLEST, HOTTEST = 0.3, 0.7
 """Temperatures of the first attempt and the fifth; the others lie evenly between (paper: "between 0.3 and 0.7")."""
 
@@ -47,7 +44,7 @@ class Checked:
     """A candidate with what the checks said; those after the first that failed were not made.
 
     Attributes:
-        found: Findings of the verifiers.
+        verdicts: Those of the verifiers.
         faults: What it failed, for people and for the critic.
         step: The same in two words, for counting.
     """
@@ -57,7 +54,7 @@ class Checked:
     votes: tuple[Vote, ...] = ()
     faults: tuple[str, ...] = ()
     step: str = ""
-    found: tuple[EvidenceVerdict, ...] = ()
+    verdicts: tuple[EvidenceVerdict, ...] = ()
 
     @property
     def is_wrong(self) -> bool:
@@ -95,23 +92,22 @@ class MedHallu:
     _refine: Refiner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.judges) < LEAST_JUDGES:
-            raise ConfigError(f"judges: expected at least {LEAST_JUDGES} models, got {len(self.judges)}")
-        known = [dict(judge.identity) for judge in self.judges]
-        if any(one in known[:place] for place, one in enumerate(known)):
+        check_judges(self.judges)
+        identities = [dict(judge.identity) for judge in self.judges]
+        if any(identity in identities[:place] for place, identity in enumerate(identities)):
             raise ConfigError("judges: two of them are the same model; its vote would count twice")
         if self.attempts < 1:
             raise ConfigError(f"attempts: expected at least 1, got {self.attempts}")
         object.__setattr__(self, "_refine", REFINERS.build(self.refiner, critic=self.critic, generator=self.generator))
 
-    def __call__(self, question: SourceQuestion, asking: Asking) -> Made:
-        """Return what becomes of one question."""
+    def __call__(self, question: SourceQuestion, asking: Asking) -> MadeRecord:
+        """Return the row of one question, or why there is none."""
         tried: list[Checked] = []
-        made = self._made(question, tried, asking)
-        controls = control_steps(found for checked in tried for found in checked.found)
-        return replace(made, steps=(*made.steps, *controls))
+        record = self._first_passing(question, tried, asking)
+        controls = control_steps(verdict for checked in tried for verdict in checked.verdicts)
+        return replace(record, steps=(*record.steps, *controls))
 
-    def _made(self, question: SourceQuestion, tried: list[Checked], asking: Asking) -> Made:
+    def _first_passing(self, question: SourceQuestion, tried: list[Checked], asking: Asking) -> MadeRecord:
         steps: list[str] = []
         for attempt in range(self.attempts):
             candidate = self._next(question, tried, attempt, asking)
@@ -124,7 +120,7 @@ class MedHallu:
             tried.append(checked)
             if not checked.faults:
                 steps.append(f"accepted at attempt {attempt + 1}")
-                return Made(self._row(question, checked, attempt + 1), tuple(steps))
+                return MadeRecord(self._row(question, checked, attempt + 1), tuple(steps))
             steps.append(checked.step)
         return self._nearest(question, tried, steps)
 
@@ -142,7 +138,7 @@ class MedHallu:
         return {
             "generator": dict(self.generator.identity),
             "judges": [dict(judge.identity) for judge in self.judges],
-            "verifiers": [dict(verifier.identity) for verifier in self.checking],
+            "verifiers": [dict(verifier.identity) for verifier in self.active_verifiers],
             "critic": dict(self.critic.identity),
             "refiner": self.refiner,
             "attempts": self.attempts,
@@ -155,73 +151,65 @@ class MedHallu:
 
         Fewest: every first candidate is accepted. Most: every candidate gets as far as the judges and deceives none.
         """
-        votes, again = 2 * len(self.judges), self.attempts - 1
+        votes, retries = 2 * len(self.judges), self.attempts - 1
         if self.refiner == "critique":
-            rewritten = {"critique": (0, again * n_questions), "rewrite": (0, again * n_questions)}
-            written = (n_questions, n_questions)
+            rewritten = {"critique": (0, retries * n_questions), "rewrite": (0, retries * n_questions)}
+            candidates = (n_questions, n_questions)
         else:
-            rewritten, written = {}, (n_questions, self.attempts * n_questions)
+            rewritten, candidates = {}, (n_questions, self.attempts * n_questions)
         judged = (votes * n_questions, votes * self.attempts * n_questions)
-        once = len(self.checking) * n_questions  # the truth is shown once a question: the same words are asked once
+        # The truth is shown once a question: the same words are asked once.
+        once = len(self.active_verifiers) * n_questions
         verified = {"verify": (once, once * self.attempts), "control": (once, once)}
-        return {"candidate": written, **verified, "judge": judged, **rewritten}
+        return {"candidate": candidates, **verified, "judge": judged, **rewritten}
 
     @property
-    def checking(self) -> Sequence[Model]:
+    def active_verifiers(self) -> Sequence[Model]:
         """The verifiers."""
         return self.verifiers or self.judges
 
     def _next(
-        self, question: SourceQuestion, tried: Sequence[Checked], attempt: int, asking: Asking
+        self, question: SourceQuestion, tried: Sequence[Checked], number: int, asking: Asking
     ) -> WrongAnswer | None:
         step = (HOTTEST - COOLEST) / max(1, ATTEMPTS - 1)
-        number, temperature = str(attempt), round(min(COOLEST + attempt * step, HOTTEST), 6)
+        attempt = Attempt(question, str(number), round(min(COOLEST + number * step, HOTTEST), 6), asking)
         if not tried:
-            return generate(question, self.generator, number=number, temperature=temperature, asking=asking)
-        last = tried[-1]
-        return self._refine.refine(
-            question, last.candidate, last.faults, number=number, temperature=temperature, asking=asking
-        )
+            return generate(attempt, self.generator)
+        return self._refine.refine(attempt, tried[-1].candidate, tried[-1].faults)
 
     def _check(self, question: SourceQuestion, candidate: WrongAnswer, asking: Asking) -> Checked:
-        least, most = allowed_length(question.answer)
-        length = len(candidate.answer)
-        instructions = load_template(__package__, "candidate").system
-        if why := refused(candidate.answer, question.answer, question.question, instructions):
-            return Checked(candidate, faults=(f"It is no wrong answer: {why}.",), step=why)
-        if not least <= length <= most:
-            fault = f"It has {length} characters; it must have between {least} and {most}."
-            return Checked(candidate, faults=(fault,), step="too short" if length < least else "too long")
+        if fault := text_fault(question, candidate.answer):
+            return Checked(candidate, faults=(fault.sentence,), step=fault.step)
         entailment = self.entailment.both_ways(candidate.answer, question.answer)
         if min(entailment) >= SAME_MEANING:
-            fault = "It means the same as the true answer: each entails the other."
-            return Checked(candidate, entailment, faults=(fault,), step="same meaning")
-        found = findings(
-            question.question, question.answer, question.knowledge, candidate.answer, self.checking, asking
+            equal = "It means the same as the true answer: each entails the other."
+            return Checked(candidate, entailment, faults=(equal,), step="same meaning")
+        verdicts = evidence_verdicts(
+            question.question, question.answer, question.knowledge, candidate.answer, self.active_verifiers, asking
         )
-        if (said := outcome(found)) != CONTRADICTED:
-            fault = f"Nothing in the knowledge contradicts it: by those who read both it is {said}."
-            return Checked(candidate, entailment, faults=(fault,), step=f"verified as {said}", found=found)
+        if (verdict := outcome(verdicts)) != CONTRADICTED:
+            undecided = f"Nothing in the knowledge contradicts it: by those who read both it is {verdict}."
+            return Checked(candidate, entailment, faults=(undecided,), step=f"verified as {verdict}", verdicts=verdicts)
         votes = votes_on(question, candidate.answer, self.judges, asking)
         if not any(vote.fooled for vote in votes):
-            fault = "Every expert who saw it beside the true answer found it to be the wrong one."
-            return Checked(candidate, entailment, votes, (fault,), "deceives nobody", found)
-        return Checked(candidate, entailment, votes, found=found)
+            seen_through = "Every expert who saw it beside the true answer found it to be the wrong one."
+            return Checked(candidate, entailment, votes, (seen_through,), "deceives nobody", verdicts)
+        return Checked(candidate, entailment, votes, verdicts=verdicts)
 
-    def _nearest(self, question: SourceQuestion, tried: Sequence[Checked], steps: list[str]) -> Made:
+    def _nearest(self, question: SourceQuestion, tried: Sequence[Checked], steps: list[str]) -> MadeRecord:
         usable = [checked for checked in tried if checked.is_wrong]
         if not usable or not self.fallback:
             reason = "nothing that could be read" if not tried else f"every candidate fails: {tried[-1].step}"
-            return Made(None, tuple(steps), reason)
+            return MadeRecord(None, tuple(steps), reason)
         similar = [self.similarity.cosine(checked.candidate.answer, question.answer) for checked in usable]
         best = max(range(len(usable)), key=lambda place: similar[place])  # the first of equals
         steps.append("fallback")
-        return Made(self._row(question, usable[best], self.attempts, similar[best]), tuple(steps))
+        return MadeRecord(self._row(question, usable[best], self.attempts, similar[best]), tuple(steps))
 
     def _row(
         self, question: SourceQuestion, checked: Checked, attempts: int, similarity: float | None = None
     ) -> Mapping[str, Any]:
-        """In the columns of the released set, with votes and provenance after them."""
+        """The row in the columns of the released set, with votes and provenance after them."""
         assert checked.entailment is not None
         forth, back = checked.entailment
         return {
@@ -240,7 +228,7 @@ class MedHallu:
             "Refined": checked.candidate.refined,
             "Error": checked.candidate.error,
             "Entailment": {"hallucinated_to_true": forth, "true_to_hallucinated": back},
-            "Findings": [finding.to_dict() for finding in checked.found],
+            "Findings": [finding.to_dict() for finding in checked.verdicts],
             "Votes": [vote.to_dict() for vote in checked.votes],
             "Generator": self.generator.name,
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from loguru import logger
 
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError
+from hedge_tasks.making.digests import text_digest
 
 PUBMEDQA = "qiaojin/PubMedQA"
 _LICENCES = {PUBMEDQA: "MIT (PubMedQA)"}
@@ -90,26 +90,26 @@ def _rows_of(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
 
 def _questions(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, licence: str | None) -> SourceQuestions:
     source = f"{name}, {licence}" if licence else name
-    found: list[SourceQuestion] = []
+    questions: list[SourceQuestion] = []
     left_out: list[str] = []
     for where, row in rows:
         try:
-            found.append(_question(row, where, source))
+            questions.append(_question(row, where, source))
         except DataError as error:
             left_out.append(str(error))
-    if len(left_out) > len(found):
+    if len(left_out) > len(questions):
         raise DataError(left_out[0])
-    if not found:
+    if not questions:
         raise DataError(f"{name}: there is no question in it")
     if left_out:
-        logger.warning("{} of {} rows are left out: {}", len(left_out), len(left_out) + len(found), left_out[0])
-    return SourceQuestions(found, tuple(left_out))
+        logger.warning("{} of {} rows are left out: {}", len(left_out), len(left_out) + len(questions), left_out[0])
+    return SourceQuestions(questions, tuple(left_out))
 
 
 def _question(row: Mapping[str, Any], where: str, source: str) -> SourceQuestion:
     question, answer = _text(row, _QUESTION, where), _text(row, _ANSWER, where)
-    given = next((str(row[key]) for key in _ID if row.get(key) is not None), None)
-    number = given or hashlib.sha256(f"{question}\0{answer}".encode()).hexdigest()[:16]
+    source_id = next((str(row[key]) for key in _ID if row.get(key) is not None), None)
+    number = source_id or text_digest(question, answer)[:16]
     return SourceQuestion(number, question, answer, _knowledge(row, where), source, _mesh(row))
 
 

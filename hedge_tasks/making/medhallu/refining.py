@@ -1,10 +1,10 @@
-"""From a wrong answer that failed to a better one."""
+"""Refiners: from a wrong answer that failed to a better one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 from hedge_tasks.asking.models import Model
 from hedge_tasks.asking.template import load_template
@@ -16,7 +16,7 @@ from hedge_tasks.registry import Registry
 _ROOM = "hedge_tasks.making.medhallu"
 
 TOP_P = 0.95
-"""Of the paper (section 4)."""
+"""Nucleus of the sampling (paper: section 4)."""
 
 
 @dataclass(frozen=True)
@@ -29,24 +29,32 @@ class WrongAnswer:
     refined: bool = False
 
 
+class Attempt(NamedTuple):
+    """An attempt at a wrong answer.
+
+    Attributes:
+        question: To be answered wrongly.
+        number: Tells apart the attempts at one question.
+        temperature: Of the generator.
+        asking: Asks the models.
+    """
+
+    question: SourceQuestion
+    number: str
+    temperature: float
+    asking: Asking
+
+
 class Refiner(Protocol):
     """Writes the next wrong answer to a question."""
 
-    def refine(
-        self,
-        question: SourceQuestion,
-        failed: WrongAnswer,
-        faults: Sequence[str],
-        *,
-        number: str,
-        temperature: float,
-        asking: Asking,
-    ) -> WrongAnswer | None:
+    def refine(self, attempt: Attempt, failed: WrongAnswer, faults: Sequence[str]) -> WrongAnswer | None:
         """A better answer; None where the models said nothing that could be read.
 
         Args:
+            attempt: The one that the better answer is.
+            failed: The answer before.
             faults: What it failed, in sentences.
-            number: Tells apart the attempts at one question.
         """
 
 
@@ -61,25 +69,19 @@ class CritiqueAndRewrite:
     def __init__(self, critic: Model, generator: Model) -> None:
         self._critic, self._generator = critic, generator
 
-    def refine(
-        self,
-        question: SourceQuestion,
-        failed: WrongAnswer,
-        faults: Sequence[str],
-        *,
-        number: str,
-        temperature: float,
-        asking: Asking,
-    ) -> WrongAnswer | None:
-        shown = {"question": question.question, "true_answer": question.answer}
-        fields = {**shown, "wrong_answer": failed.answer, "failed_checks": list(faults)}
-        said = asking.ask("critique", self._critic, load_template(_ROOM, "critique"), fields, number=number)
-        if said is None:
+    def refine(self, attempt: Attempt, failed: WrongAnswer, faults: Sequence[str]) -> WrongAnswer | None:
+        fields = {
+            "question": attempt.question.question,
+            "true_answer": attempt.question.answer,
+            "wrong_answer": failed.answer,
+            "failed_checks": list(faults),
+        }
+        prompt = load_template(_ROOM, "critique")
+        critique = attempt.asking.ask("critique", self._critic, prompt, fields, number=attempt.number)
+        if critique is None:
             return None
-        fields = {**told(question), "earlier_answer": failed.answer, "feedback": said["feedback"]}
-        prompt = load_template(_ROOM, "rewrite")
-        sampling: dict[str, Any] = {"number": number, "temperature": temperature, "top_p": TOP_P}
-        return candidate_of(asking.ask("rewrite", self._generator, prompt, fields, **sampling), refined=True)
+        revision = {"earlier_answer": failed.answer, "feedback": critique["feedback"]}
+        return _write("rewrite", attempt, self._generator, revision)
 
 
 class Regenerate:
@@ -88,17 +90,8 @@ class Regenerate:
     def __init__(self, critic: Model, generator: Model) -> None:
         self._generator = generator
 
-    def refine(
-        self,
-        question: SourceQuestion,
-        failed: WrongAnswer,
-        faults: Sequence[str],
-        *,
-        number: str,
-        temperature: float,
-        asking: Asking,
-    ) -> WrongAnswer | None:
-        return generate(question, self._generator, number=number, temperature=temperature, asking=asking)
+    def refine(self, attempt: Attempt, failed: WrongAnswer, faults: Sequence[str]) -> WrongAnswer | None:
+        return generate(attempt, self._generator)
 
 
 REFINERS: Registry[Refiner] = Registry(
@@ -108,31 +101,40 @@ REFINERS: Registry[Refiner] = Registry(
 )
 
 
-def generate(
-    question: SourceQuestion, generator: Model, *, number: str, temperature: float, asking: Asking
-) -> WrongAnswer | None:
+def generate(attempt: Attempt, generator: Model) -> WrongAnswer | None:
     """A first wrong answer; None where nothing that was said could be read.
 
     Raises:
         Unfinished: The generator did not reply.
     """
-    prompt = load_template(_ROOM, "candidate")
-    sampling: dict[str, Any] = {"number": number, "temperature": temperature, "top_p": TOP_P}
-    return candidate_of(asking.ask("candidate", generator, prompt, told(question), **sampling))
+    return _write("candidate", attempt, generator)
 
 
-def told(question: SourceQuestion) -> dict[str, Any]:
-    """Return what whoever writes a wrong answer is told of its question."""
+def _write(stage: str, attempt: Attempt, generator: Model, revision: Mapping[str, str] = {}) -> WrongAnswer | None:
+    """Ask for a wrong answer; None where the reply cannot be read.
+
+    Args:
+        stage: Also the name of the prompt.
+        revision: By the prompt's fields what a rewrite starts from.
+    """
+    question = attempt.question
     least, most = allowed_length(question.answer)
-    return {
+    fields = {
         "question": question.question,
         "true_answer": question.answer,
         "knowledge": list(question.knowledge) or None,
         "length": {"least": least, "most": most},
+        **revision,
     }
-
-
-def candidate_of(reply: dict[str, Any] | None, *, refined: bool = False) -> WrongAnswer | None:
+    reply = attempt.asking.ask(
+        stage,
+        generator,
+        load_template(_ROOM, stage),
+        fields,
+        number=attempt.number,
+        temperature=attempt.temperature,
+        top_p=TOP_P,
+    )
     if reply is None:
         return None
-    return WrongAnswer(reply["hallucinated_answer"].strip(), reply["category"], reply["error"], refined)
+    return WrongAnswer(reply["hallucinated_answer"].strip(), reply["category"], reply["error"], bool(revision))

@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.asking.models import Model
-from hedge_tasks.asking.template import load_template
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.gate.refuse import refused
 from hedge_tasks.making.medhallu.candidates import FILE
-from hedge_tasks.making.medhallu.checks import allowed_length, votes_on
-from hedge_tasks.making.medhallu.pipeline import COOLEST, HOTTEST, LEAST_JUDGES
+from hedge_tasks.making.medhallu.checks import check_judges, text_fault, votes_on
+from hedge_tasks.making.medhallu.pipeline import COOLEST, HOTTEST
 from hedge_tasks.making.medhallu.questions import SourceQuestion
-from hedge_tasks.making.medhallu.refining import generate
-from hedge_tasks.making.production import Made
+from hedge_tasks.making.medhallu.refining import Attempt, generate
+from hedge_tasks.making.production import MadeRecord
 
 
 @dataclass(frozen=True)
@@ -40,47 +37,39 @@ class CandidateSampling:
     count: int
 
     def __post_init__(self) -> None:
-        if len(self.judges) < LEAST_JUDGES:
-            raise ConfigError(f"judges: expected at least {LEAST_JUDGES} models, got {len(self.judges)}")
+        check_judges(self.judges)
 
-    def __call__(self, question: SourceQuestion, asking: Asking) -> Made:
-        """Return what becomes of one question."""
-        found: list[dict[str, Any]] = []
+    def __call__(self, question: SourceQuestion, asking: Asking) -> MadeRecord:
+        """Return the candidates of one question."""
+        candidates: list[dict[str, Any]] = []
         steps: list[str] = []
         for number in range(self.count):
             temperature = COOLEST + (HOTTEST - COOLEST) * number / max(1, self.count - 1)
-            written = generate(
-                question, self.generator, number=f"of {number}", temperature=round(temperature, 6), asking=asking
-            )
-            if written is None or not written.answer:
+            attempt = Attempt(question, f"of {number}", round(temperature, 6), asking)
+            candidate = generate(attempt, self.generator)
+            if candidate is None or not candidate.answer:
                 steps.append("unreadable")
                 continue
-            votes = votes_on(question, written.answer, self.judges, asking)
-            read = [vote for vote in votes if None not in vote.picked]
-            fooled = any(vote.fooled for vote in read) if read else None
-            check = self._check(question, written.answer)
+            votes = votes_on(question, candidate.answer, self.judges, asking)
+            readable = [vote for vote in votes if None not in vote.picked]
+            fooled = any(vote.fooled for vote in readable) if readable else None
+            fault = text_fault(question, candidate.answer)
+            check = fault.step if fault else None
             steps.append(check or "passes the checks without a model")
             steps.append({True: "deceives", False: "deceives nobody", None: "no vote could be read"}[fooled])
-            found.append(
-                {"answer": written.answer, "fooled": fooled, "category": written.category, "check": check or None}
+            candidates.append(
+                {"answer": candidate.answer, "fooled": fooled, "category": candidate.category, "check": check}
             )
-        if not found:
-            return Made(None, tuple(steps), "nothing that could be read")
-        about = {"id": question.id, "question": question.question, "truth": question.answer}
-        return Made({**about, "candidates": found}, tuple(steps))
+        if not candidates:
+            return MadeRecord(None, tuple(steps), "nothing that could be read")
+        source = {"id": question.id, "question": question.question, "truth": question.answer}
+        return MadeRecord({**source, "candidates": candidates}, tuple(steps))
 
     def requests(self, n_questions: int) -> dict[str, tuple[int, int]]:
         """Fewest and most requests by stage, where every reply can be read; fewest: all candidates are the same."""
         n = self.count * n_questions
         votes = 2 * len(self.judges)
         return {"candidate": (n, n), "judge": (votes * n_questions, votes * n)}
-
-    def _check(self, question: SourceQuestion, answer: str) -> str | None:
-        instructions = load_template("hedge_tasks.making.medhallu", "candidate").system
-        if why := refused(answer, question.answer, question.question, instructions):
-            return why
-        least, most = allowed_length(question.answer)
-        return "too short" if len(answer) < least else "too long" if len(answer) > most else None
 
 
 def write_candidates(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:

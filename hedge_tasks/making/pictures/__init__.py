@@ -1,1 +1,1 @@
-"""Pictures of a made data set: painted from orders, checked against what they have to show, kept by what they are."""
+"""Pictures of a made data set: generated from orders, checked against what they have to show, and stored by key."""

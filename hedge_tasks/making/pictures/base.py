@@ -28,13 +28,13 @@ class Order:
         id: Unique in the set; it shapes no picture.
         prompt: What the picture shows, in words; a style is in the prompt.
         seed: Of this picture, from 0 to 2^63 - 1.
-        about: JSON values that a generator that draws by code needs (aspect, values, ...).
+        details: JSON values that a generator that draws by code needs (aspect, values, ...).
     """
 
     id: str
     prompt: str
     seed: int
-    about: Mapping[str, Any]
+    details: Mapping[str, Any]
 
 
 class ImageGenerator(Protocol):
@@ -86,7 +86,7 @@ class Checker(Protocol):
         A text in place of a score says why asking failed: nothing is kept, and the next time it is asked again.
 
         Args:
-            pictures: 8-bit RGB, painted or noisy.
+            pictures: 8-bit RGB, generated or noisy.
             questions: One for each picture.
 
         Raises:
@@ -102,7 +102,7 @@ class PictureVerdict:
         scores: By checker; None where it could not say.
         mean, variance: Of the scores; None without any. The variance is that of the scores themselves (divided by
             their number).
-        outcome: What becomes of the picture; `review` is for people.
+        outcome: `accepted`, `rejected`, or `review`, which leaves it to people.
         reason: Why it is not accepted; empty where it is.
     """
 
@@ -113,7 +113,7 @@ class PictureVerdict:
     reason: str = ""
 
 
-def judged(
+def verdict_of(
     scores: Mapping[str, float | None], *, alpha: float = ALPHA, beta: float = BETA, floor: float = 0.0
 ) -> PictureVerdict:
     """Return what scores come to: accepted with a mean of at least α and a variance of at most β (SHALE, section 3.2).
@@ -132,19 +132,19 @@ def judged(
         ConfigError: A threshold or a score is not from 0 to 1.
 
     Example:
-        >>> judged({"a": 0.9, "b": 0.8}).outcome, judged({"a": 0.9, "b": 0.7}).outcome, judged({"a": None}).outcome
-        ('accepted', 'review', 'review')
+        >>> [verdict_of({"a": 0.9, "b": score}).outcome for score in (0.8, 0.7)], verdict_of({"a": None}).outcome
+        (['accepted', 'review'], 'review')
     """
     for name, value in (("alpha", alpha), ("beta", beta), ("floor", floor)):
         options.share(name, value)
-    found = [score for score in scores.values() if score is not None]
+    known_scores = [score for score in scores.values() if score is not None]
     for name, score in scores.items():
         if score is not None and not 0 <= score <= 1:
             raise ConfigError(f"checker {name}: a score of {score}, which is not from 0 to 1")
-    if not found:
+    if not known_scores:
         return PictureVerdict(dict(scores), None, None, "review", "no checker can say")
-    mean = math.fsum(found) / len(found)
-    variance = math.fsum((score - mean) ** 2 for score in found) / len(found)
+    mean = math.fsum(known_scores) / len(known_scores)
+    variance = math.fsum((score - mean) ** 2 for score in known_scores) / len(known_scores)
     outcome: Outcome = "accepted"
     reason = ""
     if mean < floor:

@@ -1,4 +1,4 @@
-"""From checks to verdicts, from verdicts in doubt to people, and back."""
+"""Verdicts on pictures from the scores of checkers, and from people where these leave a doubt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hedge_tasks.audit.review import ReviewItem
-from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, PictureQuestion, PictureVerdict, judged
+from hedge_tasks.making.pictures.base import ALPHA, BETA, Checker, PictureQuestion, PictureVerdict, verdict_of
 from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.numbers import format_value
 
@@ -26,13 +26,13 @@ def inspect(
     floor: float = 0.0,
     batch: int = BATCH,
 ) -> list[PictureVerdict]:
-    """Return what becomes of pictures, painted or noisy. One checker after the other goes over all of them.
+    """Return the verdicts on pictures, generated or noisy. One checker after the other goes over all of them.
 
     Args:
         store: Where scores are kept.
-        pictures: Painted, or any others (`StoredPicture.of`).
+        pictures: Generated, or any others (`StoredPicture.of`).
         questions: What is asked about each of them; the scores of all its questions make one mean.
-        alpha, beta, floor: As `judged`.
+        alpha, beta, floor: As `verdict_of`.
         batch: Pictures that a checker is given at a time.
 
     Returns:
@@ -41,16 +41,18 @@ def inspect(
     Raises:
         HedgeError: A checker failed; what it said before is kept.
     """
-    rows = [(i, question) for i, (_, asked) in enumerate(zip(pictures, questions, strict=True)) for question in asked]
+    pairs = list(zip(pictures, questions, strict=True))
+    places = [i for i, (_, own) in enumerate(pairs) for _ in own]
+    repeated_pictures = [picture for picture, own in pairs for _ in own]
+    all_questions = [question for _, own in pairs for question in own]
     scores: list[dict[str, float | None]] = [{} for _ in pictures]
     for checker in checkers:
-        shown, asked = [pictures[i] for i, _ in rows], [question for _, question in rows]
-        said = store.check(checker, shown, asked, batch=batch)
-        for (i, question), score in zip(rows, said, strict=True):
+        checker_scores = store.check(checker, repeated_pictures, all_questions, batch=batch)
+        for i, question, score in zip(places, all_questions, checker_scores, strict=True):
             several = len(questions[i]) > 1
             name = f"{checker.name} [{question.kind}: {question.statement}]" if several else checker.name
             scores[i][name] = score
-    return [judged(found, alpha=alpha, beta=beta, floor=floor) for found in scores]
+    return [verdict_of(picture_scores, alpha=alpha, beta=beta, floor=floor) for picture_scores in scores]
 
 
 def review_items(
@@ -64,16 +66,16 @@ def review_items(
     """
     for name, picture, statement, verdict in zip(ids, pictures, statements, verdicts, strict=True):
         if verdict.outcome == "review":
-            shown = "\n".join(f"{checker}: {_number(score)}" for checker, score in verdict.scores.items())
-            texts = {"Has to show": statement, "In doubt because": verdict.reason, "Scores": shown}
+            score_lines = "\n".join(f"{checker}: {_number(score)}" for checker, score in verdict.scores.items())
+            texts = {"Has to show": statement, "In doubt because": verdict.reason, "Scores": score_lines}
             yield ReviewItem(name, texts, CLAIM, [picture.open()])
 
 
-def heard(verdict: PictureVerdict, label: int | None) -> PictureVerdict:
-    """A verdict with what people said of it, if it was left to them.
+def with_label(verdict: PictureVerdict, label: int | None) -> PictureVerdict:
+    """A verdict with the label of people, if it was left to them.
 
     Args:
-        label: 1 rejects, 0 accepts; None where nobody said anything.
+        label: 1 rejects, 0 accepts; None without a label.
     """
     if verdict.outcome != "review" or label is None:
         return verdict

@@ -12,42 +12,42 @@ from hedge_tasks.serving.fingerprints import fingerprint
 from hedge_tasks.serving.loading import resolve_model
 
 
-def parsed(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
+def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
     """The name and the settings of a specification. What stands first without a key is the model.
 
     Raises:
         ConfigError: It has no name, or a part is no `key=value`.
 
     Example:
-        >>> parsed("generator", "diffusers:org/model,steps=4")
+        >>> parse_spec("generator", "diffusers:org/model,steps=4")
         ('diffusers', {'model': 'org/model', 'steps': 4})
     """
-    name, _, rest = spec.partition(":")
+    name, _, arguments = spec.partition(":")
     if not name.strip():
         raise ConfigError(f"{kind}: expected NAME:MODEL,key=value,..., got {spec[:40]!r}")
-    first, _, more = rest.partition(",")
+    first, _, other_arguments = arguments.partition(",")
     if first.strip() and "=" not in first:
-        model, rest = {"model": first.strip()}, more
+        model, arguments = {"model": first.strip()}, other_arguments
     else:
         model = {}
-    settings = options.pairs(f"{kind} {name.strip()}", rest)
+    settings = options.pairs(f"{kind} {name.strip()}", arguments)
     if model and "model" in settings:
         raise ConfigError(f"{kind} {name.strip()}: the model is given twice")
     return name.strip(), {**model, **settings}
 
 
-def named(kind: str, model: str, **settings: object) -> str:
+def spec_name(kind: str, model: str, **settings: object) -> str:
     """The name of an image generator or checker, which is part of its keys: a folder counts by its name and content.
 
     Args:
         settings: What else shapes its work; None is left out.
     """
     return ",".join(
-        [f"{kind}:{model_named(model)}", *(f"{key}={value}" for key, value in settings.items() if value is not None)]
+        [f"{kind}:{model_name(model)}", *(f"{key}={value}" for key, value in settings.items() if value is not None)]
     )
 
 
-def model_named(model: str) -> str:
+def model_name(model: str) -> str:
     """A hub id as it is; a folder by its name, and its content with that of its subfolders (pipelines have them)."""
     place = Path(resolve_model(model))
     if not place.is_dir():

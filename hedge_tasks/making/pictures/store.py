@@ -1,7 +1,7 @@
 """Made pictures and their scores on disk: found again by what made them, whenever the process was killed.
 
     painted/ab/<key>.png    a picture, under the digest of its generator and order; what it came from stands in the file
-    painted/ab/<key>.lock   it is being painted, while a worker holds a lock on this; the lock ends with the process
+    painted/ab/<key>.lock   it is being generated, while a worker holds a lock on this; the lock ends with the process
     scores-*.jsonl          what checkers said, under the digest of checker, pixels and question
 
 A picture appears as a whole or not at all. Workers may share the folder: none makes what another one is at.
@@ -78,14 +78,14 @@ class PictureStore:
         folder: Where they are; made when the first is kept.
 
     Attributes:
-        made, known: How many pictures were painted now, and found.
-        asked, remembered: How many scores were asked for now, and found.
+        generated, reused: How many pictures were made now, and how many were there already.
+        scored, scores_reused: How many scores were asked for now, and how many were there already.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._scores: KeyedLog[float | None] = KeyedLog(folder, SCORES, "scores", _read_score)
-        self.made = self.known = self.asked = self.remembered = 0
+        self.generated = self.reused = self.scored = self.scores_reused = 0
 
     def __enter__(self) -> Self:
         return self
@@ -103,7 +103,7 @@ class PictureStore:
         """
         self._scores.close()
 
-    # --- painting -----------------------------------------------------------------------------------------------------
+    # --- generating ---------------------------------------------------------------------------------------------------
 
     def generate(
         self, generator: ImageGenerator, orders: Sequence[Order], *, batch: int = BATCH
@@ -121,54 +121,54 @@ class PictureStore:
             HedgeError: The generator failed, or the folder cannot be written; what was made before is kept.
         """
         keys = [_order_key(generator.name, order) for order in orders]
-        found: dict[str, StoredPicture | str] = {}
+        pictures: dict[str, StoredPicture | str] = {}
         todo: dict[str, Order] = {}
         for key, order in zip(keys, orders, strict=True):
-            if key not in found and (there := self._painted(key)):
-                found[key] = there
-            elif key not in found:
+            if key not in pictures and (stored := self._stored(key)):
+                pictures[key] = stored
+            elif key not in pictures:
                 todo.setdefault(key, order)
-        self.known += len(found)
-        with progress(total=len(todo), name="Painting", unit="picture") as bar:
+        self.reused += len(pictures)
+        with progress(total=len(todo), name="Generating", unit="picture") as bar:
             for wait in (False, True):  # first what nobody is at, then what others left
-                for part in _batches([key for key in todo if key not in found], 1 if wait else batch):
+                for part in _batches([key for key in todo if key not in pictures], 1 if wait else batch):
                     new = self._generate_some(generator, {key: todo[key] for key in part}, wait=wait)
-                    found |= new
+                    pictures |= new
                     bar.update(len(new))
-        return [found[key] for key in keys]
+        return [pictures[key] for key in keys]
 
     def _generate_some(
         self, generator: ImageGenerator, orders: Mapping[str, Order], *, wait: bool
     ) -> dict[str, StoredPicture | str]:
-        """The pictures of some orders, without those that another worker is painting."""
-        found: dict[str, StoredPicture | str] = {}
+        """The pictures of some orders, without those that another worker is generating."""
+        pictures: dict[str, StoredPicture | str] = {}
         with ExitStack() as stack:
             claimed: list[str] = []
             for key in orders:
                 ours = stack.enter_context(_claim(self._place(key).with_suffix(".lock"), wait=wait))
-                if there := self._painted(key):  # by somebody else meanwhile
-                    found[key] = there
-                    self.known += 1
+                if stored := self._stored(key):  # by somebody else meanwhile
+                    pictures[key] = stored
+                    self.reused += 1
                 elif ours:
                     claimed.append(key)
             if not claimed:
-                return found
+                return pictures
             images = generator.generate([orders[key] for key in claimed])
             if len(images) != len(claimed):
                 raise HedgeError(f"generator {generator.name}: {len(images)} pictures for {len(claimed)} orders")
             for key, image in zip(claimed, images, strict=True):
                 if isinstance(image, str):
-                    found[key] = image
+                    pictures[key] = image
                     continue
-                found[key] = self._keep(key, to_rgb8(image), generator.name, orders[key])
-                self.made += 1
-        return found
+                pictures[key] = self._keep(key, to_rgb8(image), generator.name, orders[key])
+                self.generated += 1
+        return pictures
 
     def _place(self, key: str) -> Path:
         return self.folder / PAINTED / key[:2] / f"{key}.png"
 
-    def _painted(self, key: str) -> StoredPicture | None:
-        """Return what is there; a damaged file is set aside, and painted again."""
+    def _stored(self, key: str) -> StoredPicture | None:
+        """Return the picture under a key; a damaged file is removed, and generated again."""
         path = self._place(key)
         try:
             content = path.read_bytes()
@@ -178,7 +178,7 @@ class PictureStore:
             raise DataError(f"cannot read {path}: {error.strerror or error}") from error
         named = None if image_file_fault(content, decode=False, formats=("PNG",)) else _digest_in(content)
         if named is None:
-            logger.warning("{} is damaged and is painted again", path)
+            logger.warning("{} is damaged and is generated again", path)
             path.unlink(missing_ok=True)
             return None
         return StoredPicture(named, lambda: _load(path), path)
@@ -186,7 +186,7 @@ class PictureStore:
     def _keep(self, key: str, image: Image.Image, generator: str, order: Order) -> StoredPicture:
         path = self._place(key)
         named = pixel_digest(image)
-        origin = {"generator": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)}
+        origin = {"generator": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.details)}
         text = PngImagePlugin.PngInfo()
         text.add_text(_ORIGIN, json.dumps({**origin, "pixels": named}, sort_keys=True, ensure_ascii=True))
         content = io.BytesIO()
@@ -208,7 +208,7 @@ class PictureStore:
         is None.
 
         Args:
-            pictures: Painted, or any others (`StoredPicture.of`).
+            pictures: Generated, or any others (`StoredPicture.of`).
             questions: One for each.
             batch: Pictures that the checker is given at a time.
 
@@ -216,14 +216,14 @@ class PictureStore:
             HedgeError: The checker failed or said what is no score, or the folder cannot be written.
         """
         keys = [_score_key(checker.name, p, q) for p, q in zip(pictures, questions, strict=True)]
-        known = {key for key in keys if key in self._scores}
-        todo = {key: at for at, key in enumerate(keys) if key not in known}
-        self.remembered += len(known)
+        cached = {key for key in keys if key in self._scores}
+        todo = {key: at for at, key in enumerate(keys) if key not in cached}
+        self.scores_reused += len(cached)
         with progress(total=len(todo), name=f"Checking by {checker.name}", unit="picture") as bar:
             for part in _batches(list(todo), batch):
                 places = [todo[key] for key in part]
-                said = checker.check([pictures[i].open() for i in places], [questions[i] for i in places])
-                self._keep_scores(checker.name, part, said, [questions[i] for i in places])
+                scores = checker.check([pictures[i].open() for i in places], [questions[i] for i in places])
+                self._keep_scores(checker.name, part, scores, [questions[i] for i in places])
                 bar.update(len(part))
         return [self._scores.get(key) for key in keys]
 
@@ -231,14 +231,14 @@ class PictureStore:
         self,
         checker: str,
         keys: Sequence[str],
-        said: Sequence[float | str | None],
+        results: Sequence[float | str | None],
         questions: Sequence[PictureQuestion],
     ) -> None:
-        if len(said) != len(keys):
-            raise HedgeError(f"checker {checker}: {len(said)} scores for {len(keys)} pictures")
-        scores = [(i, score) for i, score in enumerate(said) if not isinstance(score, str)]
-        if failed := [score for score in said if isinstance(score, str)]:
-            logger.warning("{}: {} of {} scores failed, first: {}", checker, len(failed), len(said), failed[0])
+        if len(results) != len(keys):
+            raise HedgeError(f"checker {checker}: {len(results)} scores for {len(keys)} pictures")
+        scores = [(i, score) for i, score in enumerate(results) if not isinstance(score, str)]
+        if failed := [score for score in results if isinstance(score, str)]:
+            logger.warning("{}: {} of {} scores failed, first: {}", checker, len(failed), len(results), failed[0])
         for _, score in scores:
             if score is not None and not 0 <= score <= 1:
                 raise HedgeError(f"checker {checker}: a score of {score}, which is not from 0 to 1")
@@ -248,7 +248,7 @@ class PictureStore:
             (keys[i], score, {"score": score, "checker": checker, "question": asdict(questions[i])})
             for i, score in rounded
         )
-        self.asked += len(keys)
+        self.scored += len(keys)
 
 
 def _batches(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
@@ -256,8 +256,7 @@ def _batches(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 
 
 def _order_key(generator: str, order: Order) -> str:
-    # "painter" is what generators were called first: pictures made then are found again
-    return digest({"painter": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.about)})
+    return digest({"generator": generator, "prompt": order.prompt, "seed": order.seed, "about": dict(order.details)})
 
 
 def _score_key(checker: str, picture: StoredPicture, question: PictureQuestion) -> str:
@@ -268,10 +267,10 @@ def _read_score(record: Mapping[str, Any]) -> float | None:
     score = record.get("score")
     if score is None and "score" in record:
         return None
-    found = outside.number(score, "score")
-    if not 0 <= found <= 1:
-        raise DataError(f"a score of {found}")
-    return found
+    value = outside.number(score, "score")
+    if not 0 <= value <= 1:
+        raise DataError(f"a score of {value}")
+    return value
 
 
 def _digest_in(content: bytes) -> str | None:
@@ -281,10 +280,10 @@ def _digest_in(content: bytes) -> str | None:
             text = image.info.get(_ORIGIN)
         if not isinstance(text, str) or len(text) > _MOST_ORIGIN:
             return None
-        said = outside.parse_json(text, "a picture's origin")
+        origin = outside.parse_json(text, "a picture's origin")
     except (*UNREADABLE_ERRORS, DataError):
         return None
-    named = said.get("pixels") if isinstance(said, Mapping) else None
+    named = origin.get("pixels") if isinstance(origin, Mapping) else None
     return named if isinstance(named, str) and len(named) == 64 else None
 
 

@@ -4,7 +4,7 @@
     scenes      records out of pools
     drawing     pictures of scenes by code, and whether a noisy one still shows its scene
     proposing   fact records that a language model proposes
-    pictures    painting, inducing, checking; what is accepted, rejected, or left to people
+    pictures    generating, inducing, checking; what is accepted, rejected, or left to people
     blind       which questions a model answers without the picture
     items       the questions of accepted scenes, with answers and letters balanced
     report      what was made, as tables, with a card and a queue for people

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.adjudication.designed import PlannedItem
-from hedge_tasks.audit.review import ReviewItem, ReviewKey, write_review
+from hedge_tasks.audit.review import ReviewKey
 from hedge_tasks.errors import DataError, unknown
 from hedge_tasks.evaluations.shale.items import ShaleItem
 from hedge_tasks.io import outside
-from hedge_tasks.io.files import write_whole
-from hedge_tasks.making.gate.people import LEAST_RIGHT, QUEUE, RATERS, ReviewQueue, label_noise
-from hedge_tasks.making.shale.items import image_name
+from hedge_tasks.making.gate.controls import surely_below
+from hedge_tasks.making.gate.people import label_noise
+from hedge_tasks.making.gate.queue import LEAST_RIGHT, QueueEntry, read_queue, write_pages
+from hedge_tasks.making.shale.items import pictures_by_name
 from hedge_tasks.making.shale.making import MadeSet
 from hedge_tasks.numbers import Column, Number, Table
 from hedge_tasks.numbers.table import Cell
-from hedge_tasks.statistics.base import wilson
 
 FOLDER = "audit"
 SAMPLE = 500
-"""Of the paper."""
+"""Pictures that the paper looks at."""
 
 FITS, MINOR, MISFIT = "fits", "minor", "misfit"
 KEYS = (
@@ -40,7 +40,7 @@ KEYS = (
 CLAIM = "Does the picture fit its prompt, and are these answers right for it?"
 
 
-def write_audit(folder: Path, made: MadeSet, *, n: int = SAMPLE, seed: int = 0) -> list[Path]:
+def write_audit(folder: Path, made_set: MadeSet, *, n: int = SAMPLE, seed: int = 0) -> list[Path]:
     """Draw pictures of the set, a fifth as many controls among them, and write a page for each of two people.
 
     Args:
@@ -52,63 +52,42 @@ def write_audit(folder: Path, made: MadeSet, *, n: int = SAMPLE, seed: int = 0) 
     Raises:
         DataError: The set has fewer than two scenes, or a file cannot be written.
     """
-    asked: dict[str, list[ShaleItem]] = {}
-    for item in made.items:
-        asked.setdefault(item.image, []).append(item)
-    places = {
-        image_name(number, scenario): (number, scenario)
-        for number, one in enumerate(made.shown)
-        for scenario in one.pictures
-    }
-    names = sorted(name for name in asked if name in places)
+    by_image: dict[str, list[ShaleItem]] = {}
+    for item in made_set.items:
+        by_image.setdefault(item.image, []).append(item)
+    pictures = pictures_by_name(made_set.scenes)
+    names = sorted(name for name in by_image if name in pictures)
     chance = random.Random(f"{seed}/{len(names)}")
-    drawn = chance.sample(names, min(n, len(names)))
-    shown = [(name, name) for name in drawn]
-    for name in chance.sample(drawn, max(1, len(drawn) // 5)) if drawn else ():
-        if others := _other_scenes(name, names, asked):
-            shown.append((name, chance.choice(others)))
-    if len(shown) == len(drawn):
+    sampled = chance.sample(names, min(n, len(names)))
+    pairs = [(name, name) for name in sampled]
+    for name in chance.sample(sampled, max(1, len(sampled) // 5)) if sampled else ():
+        if others := _other_scenes(name, names, by_image):
+            pairs.append((name, chance.choice(others)))
+    if len(pairs) == len(sampled):
         raise DataError("an audit needs scenes with different answers: there is no control among these")
-    chance.shuffle(shown)
-    width = len(str(len(shown)))
-    codes = [f"p{number:0{width}d}" for number in range(1, len(shown) + 1)]
-    items = tuple(
-        PlannedItem(
-            code=code,
-            id=picture if picture == told else None,
-            label=None if picture == told else 1,
-            raters=tuple(range(RATERS)),
-        )
-        for code, (picture, told) in zip(codes, shown, strict=True)
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / QUEUE]
-    queue = ReviewQueue(hedge_review=1, size=len(names), items=items)
-    write_whole(files[0], queue.model_dump_json(indent=1) + "\n")
-    pages = []
-    for code, (picture, told) in zip(codes, shown, strict=True):
-        number, scenario = places[picture]
-        scene = made.shown[places[told][0]].scene
-        questions = "\n\n".join(f"{item.question}\nRight answer: {item.answer}" for item in asked[told])
-        image = made.shown[number].pictures[scenario].open()
-        pages.append(ReviewItem(code, {"Prompt": scene.prompt, "Questions": questions}, CLAIM, [image]))
-    for rater in range(RATERS):
-        order = list(pages)
-        random.Random(f"{seed}/{rater}").shuffle(order)
-        path = folder / f"page-{rater + 1}.html"
-        write_review(
-            path, f"SHALE: do these fit?, {rater + 1}", order, KEYS, labels=f"labels-{rater + 1}.csv", code="code"
-        )
-        files.append(path)
-    return files
+    chance.shuffle(pairs)
+    entries = []
+    for image, described in pairs:
+        scene_pictures, scenario = pictures[image]
+        scene = pictures[described][0].scene
+        questions = "\n\n".join(f"{item.question}\nRight answer: {item.answer}" for item in by_image[described])
+        id_, label = (image, None) if image == described else (None, 1)
+        texts = {"Prompt": scene.prompt, "Questions": questions}
+        entries.append(QueueEntry(id_, label, texts, [scene_pictures.pictures[scenario].open()]))
+    title = "SHALE: do these fit?"
+    return write_pages(folder, title, entries, CLAIM, KEYS, prefix="p", size=len(names), seed=seed)
 
 
-def _other_scenes(name: str, names: Sequence[str], asked: Mapping[str, Sequence[ShaleItem]]) -> list[str]:
+def _other_scenes(name: str, names: Sequence[str], by_image: Mapping[str, Sequence[ShaleItem]]) -> list[str]:
     """Pictures of other aspects with other right answers; of the same aspect where there is none."""
-    mine, aspect = {item.answer for item in asked[name]}, asked[name][0].aspect
-    others = [other for other in names if not mine & {i.answer for i in asked[other] if i.task not in ("ynq", "mcq")}]
-    others = [other for other in others if {i.question for i in asked[other]} != {i.question for i in asked[name]}]
-    return [other for other in others if asked[other][0].aspect != aspect] or others
+    mine, aspect = {item.answer for item in by_image[name]}, by_image[name][0].aspect
+    others = [
+        image for image in names if not mine & {i.answer for i in by_image[image] if i.task not in ("ynq", "mcq")}
+    ]
+    others = [
+        image for image in others if {i.question for i in by_image[image]} != {i.question for i in by_image[name]}
+    ]
+    return [image for image in others if by_image[image][0].aspect != aspect] or others
 
 
 @dataclass(frozen=True)
@@ -147,56 +126,53 @@ def read_audit(folder: Path, files: Sequence[Path]) -> PictureAudit:
         DataError: There is no queue, a code or a label is unknown, or a person is surely below `LEAST_RIGHT` of the
             controls.
     """
-    path = folder / QUEUE
-    if not path.is_file():
-        raise DataError(f"there is no queue {path}: write it with --audit")
-    queue = ReviewQueue.read(outside.parse_json(outside.read_text(path), str(path)), str(path))
+    queue = read_queue(folder, "write it with --audit")
     by_code = {item.code: item for item in queue.items}
-    of_picture: dict[str, list[str]] = {}
+    by_picture: dict[str, list[str]] = {}
     controls: dict[str, tuple[int, int]] = {}
     for file in files:
         right = n = 0
         for code, label in _labels(file, by_code):
             if (name := by_code[code].id) is not None:
-                of_picture.setdefault(name, []).append(label)
+                by_picture.setdefault(name, []).append(label)
             else:
                 right, n = right + (label == MISFIT), n + 1
-        if n and wilson(right / n, n, 0.95)[1] < LEAST_RIGHT:
+        if surely_below(right, n, LEAST_RIGHT):
             raise DataError(f"{file}: {right} of {n} hidden controls are seen: these labels cannot be used")
         controls[file.name] = (right, n)
-    misfit, minor = (_share(of_picture, bad, queue.size) for bad in ({MISFIT}, {MISFIT, MINOR}))
-    misfits = frozenset(name for name, said in of_picture.items() if set(said) == {MISFIT})
-    return PictureAudit(misfit, minor, controls, len(of_picture), misfits)
+    misfit, minor = (_share(by_picture, bad, queue.size) for bad in ({MISFIT}, {MISFIT, MINOR}))
+    misfits = frozenset(name for name, labels in by_picture.items() if set(labels) == {MISFIT})
+    return PictureAudit(misfit, minor, controls, len(by_picture), misfits)
 
 
-def _labels(file: Path, known: Mapping[str, PlannedItem]) -> list[tuple[str, str]]:
-    found: dict[str, str] = {}
+def _labels(file: Path, by_code: Mapping[str, PlannedItem]) -> list[tuple[str, str]]:
+    labels: dict[str, str] = {}
     for number, row in enumerate(csv.DictReader(outside.read_text(file).splitlines()), start=2):
         code, label = str(row.get("code") or ""), str(row.get("label") or "")
-        if code not in known:
+        if code not in by_code:
             raise DataError(f"{file}:{number}: {code!r} is no picture of this audit")
-        if code in found:
+        if code in labels:
             raise DataError(f"{file}:{number}: {code!r} is labelled twice")
         if label and label not in (FITS, MINOR, MISFIT):
             raise DataError(f"{file}:{number}: {unknown('label', label, (FITS, MINOR, MISFIT))}")
         if label:
-            found[code] = label
-    return list(found.items())
+            labels[code] = label
+    return list(labels.items())
 
 
-def _share(said: Mapping[str, Sequence[str]], bad: set[str], size: int) -> Number:
+def _share(by_picture: Mapping[str, Sequence[str]], bad: set[str], size: int) -> Number:
     """Pictures that all who looked call bad, and half of those about which they disagree."""
-    agreed = sum(set(labels) <= bad for labels in said.values())
-    disputed = sum(bool(set(labels) & bad) and not set(labels) <= bad for labels in said.values())
-    return label_noise(agreed, disputed, len(said), size)
+    agreed = sum(set(labels) <= bad for labels in by_picture.values())
+    disputed = sum(bool(set(labels) & bad) and not set(labels) <= bad for labels in by_picture.values())
+    return label_noise(agreed, disputed, len(by_picture), size)
 
 
-def audit_table(found: PictureAudit) -> Table:
+def audit_table(audit: PictureAudit) -> Table:
     """The audit beside what the paper says of its own."""
     columns = [Column("what", " "), Column("value", interval=True), Column("n", show="n", of="value"), Column("paper")]
     rows: list[dict[str, Cell]] = [
-        {"what": "pictures that do not fit", "value": found.misfit, "paper": "nearly all fit"},
-        {"what": "with minor issues, or not fitting", "value": found.minor, "paper": "fewer than 5 % minor issues"},
+        {"what": "pictures that do not fit", "value": audit.misfit, "paper": "nearly all fit"},
+        {"what": "with minor issues, or not fitting", "value": audit.minor, "paper": "fewer than 5 % minor issues"},
     ]
-    notes = [f"{name}: {right} of {n} controls seen" for name, (right, n) in sorted(found.controls.items())]
+    notes = [f"{name}: {right} of {n} controls seen" for name, (right, n) in sorted(audit.controls.items())]
     return Table(columns, rows, title="Pictures of the set, as people see them", notes=notes)

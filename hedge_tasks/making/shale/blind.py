@@ -1,4 +1,4 @@
-"""Which questions a model answers that does not see the picture (of a whole set: the paper, section 4.2).
+"""Questions that a model answers without the picture (of a whole set: the paper, section 4.2).
 
 Guessing is no knowing: a yes-or-no question is put about the right answer and about the wrong one and takes a yes and a
 no, a choice is put with the right option in each of its places and takes it in all. So a model that guesses passes a
@@ -16,16 +16,16 @@ from hedge_tasks.asking.template import load_template
 from hedge_tasks.evaluations.shale.items import options_of
 from hedge_tasks.evaluations.shale.judge import read
 from hedge_tasks.making.asking import Asking
-from hedge_tasks.making.production import Made
-from hedge_tasks.making.shale.items import LETTERS, listed, wrong_options
+from hedge_tasks.making.production import MadeRecord
+from hedge_tasks.making.shale.items import LETTERS, with_options, wrong_options
 from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.replies.parsing import HEDGE
 from hedge_tasks.replies.text import normalise
 
-ASKED = {"ynq": 2, "mcq": len(LETTERS), "ffq": 1}
+REQUESTS = {"ynq": 2, "mcq": len(LETTERS), "ffq": 1}
 """Requests a scene and model by type of question; captions need the picture."""
 
-Answered = Mapping[str, Mapping[str, tuple[str, ...]]]
+BlindAnswers = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Id of a scene -> type of question -> models that answer it blindly."""
 
 
@@ -39,22 +39,22 @@ class BlindFilter:
 
     models: Sequence[Model]
 
-    def __call__(self, scene: Scene, asking: Asking) -> Made:
+    def __call__(self, scene: Scene, asking: Asking) -> MadeRecord:
         """The row `{"scene": id, "answered": {type: [models]}}`."""
         answered: dict[str, list[str]] = {}
         for place, model in enumerate(self.models):
-            for task in ASKED:
+            for task in REQUESTS:
                 if self._answers(scene, task, model, str(place), asking):
                     answered.setdefault(task, []).append(model.name)
         steps = tuple(f"answered blindly: {task}" for task in answered)
-        return Made({"scene": scene.id, "answered": answered}, steps)
+        return MadeRecord({"scene": scene.id, "answered": answered}, steps)
 
     def _answers(self, scene: Scene, task: str, model: Model, place: str, asking: Asking) -> bool:
         prompt = load_template(__package__, "blind")
         for form, (question, right) in enumerate(_forms(scene, task)):
             number = f"{place}/{task}/{form}"
-            said = asking.ask("blind", model, prompt, {"question": question}, number=number)
-            if said is None or not _is_right(said["answer"], question, right, task):
+            reply = asking.ask("blind", model, prompt, {"question": question}, number=number)
+            if reply is None or not _is_right(reply["answer"], question, right, task):
                 return False  # the other forms need not be asked
         return True
 
@@ -67,16 +67,16 @@ def _forms(scene: Scene, task: str) -> list[tuple[str, str]]:
         return [(scene.ffq, scene.answer)]
     wrong = wrong_options(scene)
     return [
-        (listed(scene.ffq, [*wrong[:place], scene.answer, *wrong[place:]]), LETTERS[place])
+        (with_options(scene.ffq, [*wrong[:place], scene.answer, *wrong[place:]]), LETTERS[place])
         for place in range(len(LETTERS))
     ]
 
 
-def _is_right(said: str, question: str, right: str, task: str) -> bool:
+def _is_right(reply: str, question: str, right: str, task: str) -> bool:
     if task == "ffq":
-        return _bare(said) == _bare(right)
+        return _bare(reply) == _bare(right)
     assert bool(options_of(question)) == (task == "mcq")
-    return read(HEDGE, said, question).value == right
+    return read(HEDGE, reply, question).value == right
 
 
 def _bare(text: str) -> str:

@@ -8,6 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedge_tasks.io.commands import PROBLEMS_FOUND, Parser, add_labels, add_out, command, show
+from hedge_tasks.making.commands import (
+    MODEL,
+    add_floor,
+    add_models,
+    add_run,
+    estimate_tokens,
+    show_share,
+    stage_template,
+    summary_text,
+    upload_lines,
+)
 from hedge_tasks.numbers import Table
 
 if TYPE_CHECKING:
@@ -15,10 +26,8 @@ if TYPE_CHECKING:
     from hedge_tasks.making.knowledge import Fact
     from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 
-_MODEL = "model=NAME,url=..."
-_CHARACTERS_A_TOKEN = 4
-_PROMPTS = dict.fromkeys(("verify", "control"), ("hedge_tasks.making.gate", "verify"))
-"""Of the stages whose prompt is not SHALE's own."""
+_CHARACTERS_FILLED_IN = 400
+"""Characters that fill a prompt of SHALE, roughly."""
 
 
 def add(commands: Parser) -> None:
@@ -30,7 +39,6 @@ def add(commands: Parser) -> None:
     )
     parser.add_argument("--aspect", action="append", metavar="NAME", help="only this aspect (repeat for several)")
     parser.add_argument("--scenario", action="append", metavar="NAME", help="only this and clean (repeat for several)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed is another set (default: 0)")
     parser.add_argument(
         "--generator",
         default="drawn",
@@ -62,17 +70,10 @@ def add(commands: Parser) -> None:
         metavar="DUMP",
         help="facts: DBpedia's N-Triples or Wikidata's JSON, also .gz and .bz2 (repeat for several files)",
     )
-    parser.add_argument("--writer", metavar=_MODEL, help="proposes the scenes, in place of the element pools")
-    parser.add_argument(
-        "--verifier",
-        action="append",
-        default=[],
-        metavar=_MODEL,
-        help="says whether the writer's wrong answers contradict its records (repeat for several)",
-    )
-    parser.add_argument(
-        "--blind", action="append", default=[], metavar=_MODEL, help="is asked without pictures (repeat for several)"
-    )
+    parser.add_argument("--writer", metavar=MODEL, help="proposes the scenes, in place of the element pools")
+    text = "says whether the writer's wrong answers contradict its records (repeat for several)"
+    add_models(parser, "--verifier", text)
+    add_models(parser, "--blind", "is asked without pictures (repeat for several)")
     parser.add_argument("--blind-items", default="drop", metavar="WAY", help="drop (default) or mark what they answer")
     parser.add_argument(
         "--encoder",
@@ -80,9 +81,7 @@ def add(commands: Parser) -> None:
         metavar="MODEL",
         help="vision encoder that ADV attacks; repeat to attack several at once (default: the embedded model's)",
     )
-    parser.add_argument(
-        "--floor", type=float, metavar="SHARE", help="of a scenario that solvers without skill may get right; 1 for any"
-    )
+    add_floor(parser, "a scenario")
     parser.add_argument(
         "--audit", type=int, metavar="N", help="write pages on which two people look at N pictures (the paper: 500)"
     )
@@ -95,12 +94,9 @@ def add(commands: Parser) -> None:
         help="labels of the pages in audit/ (repeat for several people)",
     )
     parser.add_argument("--released", type=Path, metavar="DIR", help="also write it as SHALE is handed out")
-    parser.add_argument("--licence", help="of the set, for its card (drawn: apache-2.0)")
-    parser.add_argument("--worker", metavar="K/N", help="only every Nth part, from the Kth on: one of several workers")
     parser.add_argument("--batch", type=int, default=8, metavar="N", help="pictures at a time (default: 8)")
-    parser.add_argument("--concurrency", type=int, default=16, metavar="N", help="requests under way (default: 16)")
-    parser.add_argument("--dry-run", action="store_true", help="say what it will cost and make nothing")
-    parser.add_argument("--push", metavar="OWNER/NAME", help="upload the set to the Hugging Face hub in the end")
+    licence = "of the set, for its card (drawn: apache-2.0)"
+    add_run(parser, "scene", seed="another seed is another set", licence=licence)
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,6 @@ class _Planned:
 
 
 def run_shale(arguments: argparse.Namespace) -> int:
-    from hedge_tasks.making.output import push_set
     from hedge_tasks.making.production import worker_of
     from hedge_tasks.making.shale.released import write_released
     from hedge_tasks.making.shale.report import as_text, distributions, warnings_of, write
@@ -120,46 +115,43 @@ def run_shale(arguments: argparse.Namespace) -> int:
     making = _making(arguments)
     if arguments.dry_run:
         return _estimate(arguments, making)
-    made = making.run(arguments.out, worker=worker)
-    facts = {**made.report(), "items": len(made.items), "short": dict(made.short)}
-    code = PROBLEMS_FOUND if made.unfinished else 0
+    made_set = making.run(arguments.out, worker=worker)
+    facts = {**made_set.report(), "items": len(made_set.items), "short": dict(made_set.short)}
+    code = PROBLEMS_FOUND if made_set.unfinished else 0
     if worker is not None:
-        last = "Once all workers are done, the same command without --worker writes the set."
-        show(arguments, facts, f"{_text(made)}\n{last}")
+        show_share(arguments, facts, _summary(made_set))
         return code
     licence = arguments.licence or ("apache-2.0" if making.draws else None)  # drawings and pools are ours
-    built = write(arguments.out, making, made, licence=licence, bound=arguments.floor)
+    built = write(arguments.out, making, made_set, licence=licence, bound=arguments.floor)
     files = [str(file.relative_to(arguments.out)) for file in built.files.values()]
-    tables = distributions(made)
-    lines = [_text(made), as_text(tables), *(f"Warning: {warning}" for warning in warnings_of(made))]
+    tables = distributions(made_set)
+    lines = [_summary(made_set), as_text(tables), *(f"Warning: {warning}" for warning in warnings_of(made_set))]
     if arguments.released is not None:
-        write_released(made, arguments.released)
+        write_released(made_set, arguments.released)
         lines.append(f"Query files and images are in {arguments.released}")
-    audit = _audit(arguments, made, lines)
-    if arguments.push:
-        lines.append(f"Uploaded: {push_set(arguments.out, arguments.push, files=files)}")
-    lines.append(f"Now set HEDGE_DATA_DIR={arguments.out}")
+    audit = _audit(arguments, made_set, lines)
+    lines += [*upload_lines(arguments, files), f"Now set HEDGE_DATA_DIR={arguments.out}"]
     as_json = {title: [list(header), *map(list, rows)] for title, (header, rows) in tables.items()}
     show(
         arguments,
-        {**facts, **audit, "tables": as_json, "files": files, "warnings": warnings_of(made)},
+        {**facts, **audit, "tables": as_json, "files": files, "warnings": warnings_of(made_set)},
         "\n\n".join(lines),
     )
     return code
 
 
-def _audit(arguments: argparse.Namespace, made: MadeSet, lines: list[str]) -> dict[str, object]:
+def _audit(arguments: argparse.Namespace, made_set: MadeSet, lines: list[str]) -> dict[str, object]:
     """Write the pages of an audit, or read what came back."""
     from hedge_tasks.io import options
     from hedge_tasks.making.shale.audit import FOLDER, audit_table, read_audit, write_audit
 
     if arguments.audit_labels:
-        found = read_audit(arguments.out / FOLDER, arguments.audit_labels)
-        lines.append(str(audit_table(found)))
-        return {"audit": found.to_dict()}
+        audit = read_audit(arguments.out / FOLDER, arguments.audit_labels)
+        lines.append(str(audit_table(audit)))
+        return {"audit": audit.to_dict()}
     if arguments.audit is not None:
         n = options.count("--audit", arguments.audit, at_least=1)
-        queue, *pages = write_audit(arguments.out / FOLDER, made, n=n, seed=arguments.seed)
+        queue, *pages = write_audit(arguments.out / FOLDER, made_set, n=n, seed=arguments.seed)
         lines.append(f"Pages of the audit: {', '.join(map(str, pages))}; keep {queue} away from who labels")
     return {}
 
@@ -169,15 +161,15 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
     from hedge_tasks.evaluations.shale.items import ASPECTS, SCENARIOS
     from hedge_tasks.making.pictures.checkers import CHECKERS, checker_from
     from hedge_tasks.making.pictures.generators import GENERATORS, generator_from
-    from hedge_tasks.making.pictures.specs import parsed
+    from hedge_tasks.making.pictures.specs import parse_spec
     from hedge_tasks.making.shale.drawn import drawn_generator
     from hedge_tasks.making.shale.making import ShaleMaking
-    from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter
+    from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureFilter
 
-    name, settings = parsed("generator", arguments.generator)
+    name, settings = parse_spec("generator", arguments.generator)
     if arguments.dry_run:  # no model is loaded for it
         for spec in arguments.checker:
-            CHECKERS.get(parsed("checker", spec)[0])
+            CHECKERS.get(parse_spec("checker", spec)[0])
         checker_from = generator_from = model_from = _Planned  # type: ignore[assignment]
         if name != "drawn":
             GENERATORS.get(name)
@@ -195,7 +187,7 @@ def _making(arguments: argparse.Namespace) -> ShaleMaking:
         blind=[model_from(spec) for spec in arguments.blind],
         blind_items=arguments.blind_items,
         encoders=arguments.encoder or (TINY_ENCODER,),
-        held_to=Filter(arguments.alpha, arguments.beta, labels=_labels(arguments.labels)),
+        picture_filter=PictureFilter(arguments.alpha, arguments.beta, labels=_labels(arguments.labels)),
         batch=arguments.batch,
         concurrency=arguments.concurrency,
     )
@@ -208,23 +200,23 @@ def _elements(arguments: argparse.Namespace) -> list[Element] | None:
     if not arguments.elements:
         return None
     roots = wordnet_roots()
-    found = [
+    pools = [
         wordnet_elements(roots) if source == "wordnet" else label_elements(source, roots)
         for source in arguments.elements
     ]
     own = with_kin(own_elements(), roots) if "wordnet" in arguments.elements else own_elements()
-    return merged(own, *found)
+    return merged(own, *pools)
 
 
 def _facts(arguments: argparse.Namespace) -> list[Fact]:
-    from hedge_tasks.making.knowledge import kept_facts
+    from hedge_tasks.making.knowledge import cached_facts
     from hedge_tasks.making.shale.records import relations_of
 
     if not arguments.knowledge:
         return []
     triples = any({".nt", ".ttl"} & {suffix.lower() for suffix in path.suffixes} for path in arguments.knowledge)
     relations = relations_of("dbpedia" if triples else "wikidata")
-    return kept_facts(arguments.knowledge, relations, arguments.out / "knowledge")
+    return cached_facts(arguments.knowledge, relations, arguments.out / "knowledge")
 
 
 def _labels(path: str | None) -> dict[str, int]:
@@ -232,41 +224,33 @@ def _labels(path: str | None) -> dict[str, int]:
 
     if path is None:
         return {}
-    said = by_id(label_rows(Path(path)), "id", "label", None)
-    return {name: found.label for name, found in said.items() if found.label is not None}
+    labels = by_id(label_rows(Path(path)), "id", "label", None)
+    return {name: label.label for name, label in labels.items() if label.label is not None}
 
 
 def _estimate(arguments: argparse.Namespace, making: ShaleMaking) -> int:
-    from hedge_tasks.asking.template import load_template
-
-    found = making.estimate()
+    estimate = making.estimate()
     rows, tokens = [], {}
-    for what, counts in found.items():
+    for what, counts in estimate.items():
         rows += [[what, name, f"{least:,}", f"{most:,}"] for name, (least, most) in counts.items()]
-    for stage, (least, most) in found["requests"].items():
-        prompt = load_template(*_PROMPTS.get(stage, ("hedge_tasks.making.shale", stage)))
-        shown = len(prompt.system) / _CHARACTERS_A_TOKEN + 100
-        tokens[stage] = [round(least * shown), round(most * shown), round(most * prompt.decoding["max_tokens"])]
-        rows.append(["prompt tokens", stage, *(f"{count:,}" for count in tokens[stage][:2])])
-        rows.append(["completion tokens", stage, "0", f"{tokens[stage][2]:,}"])
-    total = sum(most for _, most in found["items"].values())
+    for stage, requests in estimate["requests"].items():
+        template = stage_template("hedge_tasks.making.shale", stage)
+        prompt_tokens, completion = estimate_tokens(template, _CHARACTERS_FILLED_IN, requests)
+        tokens[stage] = [*prompt_tokens, completion]
+        rows.append(["prompt tokens", stage, *(f"{count:,}" for count in prompt_tokens)])
+        rows.append(["completion tokens", stage, "0", f"{completion:,}"])
+    total = sum(most for _, most in estimate["items"].values())
     rows.append(["items", "all", "0", f"{total:,}"])
     note = (
         "Tokens at four characters each. To: every picture is accepted; every question is answered blindly so far that "
         "all its forms are asked; replies are as long as they may be."
     )
-    facts = {**found, "tokens": tokens, "most_items": total}
+    facts = {**estimate, "tokens": tokens, "most_items": total}
     show(arguments, facts, Table.of(["", "of", "from", "to"], rows, notes=[note]))
     return 0
 
 
-def _text(made: MadeSet) -> str:
-    from hedge_tasks.making.output import asked_lines
-
-    report = made.report()
-    lines = [f"{report['accepted']} of {report['records']} scenes accepted, {len(made.items)} items"]
-    if made.unfinished:
-        first = next(iter(made.unfinished.values()))
-        lines[0] += f"; PARTIAL: {report['unfinished']} requests are unfinished ({first}), run again"
-    steps = Table.of(["step", "times"], list(report["steps"].items()))
-    return "\n".join([*lines, "", str(steps), *asked_lines(made.account)])
+def _summary(made_set: MadeSet) -> str:
+    report = made_set.report()
+    contents = f"{len(made_set.items)} items"
+    return summary_text(report, made_set.account, "scenes", contents=contents, steps=report["steps"])

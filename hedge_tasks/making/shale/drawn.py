@@ -39,12 +39,13 @@ class DrawnGenerator:
 
     def generate(self, orders: Sequence[Order]) -> list[Image.Image]:
         return [
-            draw(order.about["figure"], order.about["values"], ground=order.seed, size=self._size) for order in orders
+            draw(order.details["figure"], order.details["values"], ground=order.seed, size=self._size)
+            for order in orders
         ]
 
 
 def drawn_generator(settings: Mapping[str, Any]) -> DrawnGenerator:
-    """From the settings of `drawn:size=256`.
+    """Return a generator from the settings of `drawn:size=256`.
 
     Raises:
         ConfigError: A setting is unknown or makes no sense.
@@ -65,7 +66,7 @@ class DrawnChecker:
     name = f"drawn:side={_SMALL},alike={_ALIKE},edition=1"
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
-        return [_told(picture, question) for picture, question in zip(pictures, questions, strict=True)]
+        return [_score(picture, question) for picture, question in zip(pictures, questions, strict=True)]
 
 
 def question_of(scene: Scene, seed: int) -> PictureQuestion:
@@ -73,15 +74,15 @@ def question_of(scene: Scene, seed: int) -> PictureQuestion:
     return PictureQuestion(scene.prompt, "statement", {"aspect": scene.aspect, **scene.drawing, "ground": seed})
 
 
-def _told(picture: Image.Image, question: PictureQuestion) -> float | None:
+def _score(picture: Image.Image, question: PictureQuestion) -> float | None:
     expected = question.expected
     if "figure" not in expected:
         return None
     seen = _vector(picture)
     values = expected["values"]
 
-    def alike(shown: Mapping[str, str]) -> float:
-        drawing = draw(expected["figure"], shown, ground=expected["ground"], size=_SMALL)
+    def alike(alternative: Mapping[str, str]) -> float:
+        drawing = draw(expected["figure"], alternative, ground=expected["ground"], size=_SMALL)
         return float(seen @ _vector(drawing))
 
     own = alike(values)

@@ -20,14 +20,14 @@ from hedge_tasks.evaluations.shale.items import (
     controls_of,
     options_of,
 )
-from hedge_tasks.making.shale.pictures import ScenePictures, seed_of
+from hedge_tasks.making.shale.pictures import ScenePictures, picture_scenario, seed_of
 from hedge_tasks.making.shale.records import Scene, templates
 from hedge_tasks.perturb import Noise, Wording, build_noise
 
 LETTERS = "ABCD"
 
 
-def listed(question: str, options: Sequence[str]) -> str:
+def with_options(question: str, options: Sequence[str]) -> str:
     """A question with its options."""
     texts = " ".join(f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=True))
     return f"{question} {texts}"
@@ -39,13 +39,22 @@ def wrong_options(scene: Scene) -> Sequence[str]:
 
 
 def image_name(number: int, scenario: str) -> str:
-    """Of the picture of the scene of this number, from 0."""
+    """Name of the picture of a scene, by its number from 0."""
     ending = "" if scenario == CLEAN else f"-{scenario}"
     return f"Image/{number + 1}{ending}.png"
 
 
+def pictures_by_name(scenes: Sequence[ScenePictures]) -> dict[str, tuple[ScenePictures, str]]:
+    """All pictures of some scenes by the name of their image: the scene's pictures, and the scenario."""
+    return {
+        image_name(number, scenario): (scene_pictures, scenario)
+        for number, scene_pictures in enumerate(scenes)
+        for scenario in scene_pictures.pictures
+    }
+
+
 def clean_items(
-    shown: Sequence[ScenePictures], *, seed: int = 0, left_out: Mapping[str, Sequence[str]] | None = None
+    scenes: Sequence[ScenePictures], *, seed: int = 0, left_out: Mapping[str, Sequence[str]] | None = None
 ) -> list[tuple[int, ShaleItem]]:
     """The clean questions of accepted scenes, with the place of their scene.
 
@@ -57,17 +66,18 @@ def clean_items(
     """
     left_out = left_out or {}
     answers, letters = _Balance(("Yes", "No")), _Balance(LETTERS)
-    found = []
-    for place, one in enumerate(shown):
-        if not one.accepted:
+    items = []
+    for place, scene_pictures in enumerate(scenes):
+        scene = scene_pictures.scene
+        if not scene_pictures.accepted:
             continue
-        asked = [task for task in TASKS if task not in left_out.get(one.scene.id, ())]
-        rng = random.Random(f"{seed}/{one.scene.id}/items")
-        answer = answers.next(one.scene.aspect, rng) if "ynq" in asked else "Yes"
-        letter = letters.next(one.scene.aspect, rng) if "mcq" in asked else LETTERS[0]
-        made = _clean(one.scene, place, positive=answer == "Yes", right=LETTERS.index(letter), rng=rng)
-        found += [(place, made[task]) for task in asked]
-    return found
+        tasks = [task for task in TASKS if task not in left_out.get(scene.id, ())]
+        rng = random.Random(f"{seed}/{scene.id}/items")
+        answer = answers.next(scene.aspect, rng) if "ynq" in tasks else "Yes"
+        letter = letters.next(scene.aspect, rng) if "mcq" in tasks else LETTERS[0]
+        by_task = _clean(scene, place, positive=answer == "Yes", right=LETTERS.index(letter), rng=rng)
+        items += [(place, by_task[task]) for task in tasks]
+    return items
 
 
 class _Balance:
@@ -89,7 +99,7 @@ class _Balance:
 
 def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.Random) -> dict[str, ShaleItem]:
     wrong = rng.sample(wrong_options(scene), len(LETTERS) - 1)
-    question = listed(scene.ffq, [*wrong[:right], scene.answer, *wrong[right:]])
+    question = with_options(scene.ffq, [*wrong[:right], scene.answer, *wrong[right:]])
     texts = {
         "ynq": (scene.asking(scene.answer if positive else scene.wrong[0]), "Yes" if positive else "No"),
         "mcq": (question, f"({LETTERS[right]}) {scene.answer}"),
@@ -116,9 +126,9 @@ def _clean(scene: Scene, place: int, *, positive: bool, right: int, rng: random.
 
 
 def noisy_items(
-    one: ScenePictures,
+    scene: Scene,
     place: int,
-    asked: Sequence[ShaleItem],
+    clean: Sequence[ShaleItem],
     scenario: str,
     noises: Mapping[str, Noise],
     *,
@@ -130,27 +140,27 @@ def noisy_items(
     choices, and those yes-or-no questions that are answered by no: others have nothing wrong that could be replaced,
     and are its control. The controls of prefixes are the same questions behind one that is true or says nothing.
     """
-    of = CONTROLS.get(scenario, scenario)
-    base = of.removesuffix("_p")
-    image = image_name(place, base if base in IMAGE_SCENARIOS else CLEAN)
-    for item in asked:
+    controlled = CONTROLS.get(scenario, scenario)
+    base = controlled.removesuffix("_p")
+    image = image_name(place, picture_scenario(controlled))
+    for item in clean:
         question, distractor = item.question, item.distractor
         if item.task not in DISCRIMINATIVE and scenario not in IMAGE_SCENARIOS:
             continue
-        if of == "syn" and (scenario == SYN_RIGHT) != (item.task == "ynq" and item.answer == "Yes"):
+        if controlled == "syn" and (scenario == SYN_RIGHT) != (item.task == "ynq" and item.answer == "Yes"):
             continue
         if scenario == "syn":
-            question, distractor = _with_synonyms(one.scene, item, noises["syn"], seed_of(seed, one.scene, scenario))
+            question, distractor = _with_synonyms(scene, item, noises["syn"], seed_of(seed, scene, scenario))
             if question == item.question:
                 continue  # nothing of its type is nearer, so there is no harder form of it
-        elif of != base or of == "pfx":
-            statement = Wording(question, distractor=_stated(one.scene, scenario, seed))
-            prefixed = noises["pfx"].perturb_wording(statement, seed=seed_of(seed, one.scene, of))
+        elif controlled != base or controlled == "pfx":
+            statement = Wording(question, distractor=_prefix(scene, scenario, seed))
+            prefixed = noises["pfx"].perturb_wording(statement, seed=seed_of(seed, scene, controlled))
             question = prefixed.question
         yield replace(item, scenario=scenario, image=image, question=question, distractor=distractor)
 
 
-def _stated(scene: Scene, scenario: str, seed: int) -> str:
+def _prefix(scene: Scene, scenario: str, seed: int) -> str:
     """The prefix: wrong, as in the paper; in the controls true, or about nothing that is asked."""
     if scenario == PFX_NEUTRAL:
         return random.Random(f"{seed}/{scene.id}/neutral").choice(templates()["neutral"])
@@ -172,7 +182,7 @@ def _with_synonyms(scene: Scene, item: ShaleItem, noise: Noise, seed: int) -> tu
 
 
 def all_items(
-    shown: Sequence[ScenePictures],
+    scenes: Sequence[ScenePictures],
     scenarios: Sequence[str],
     noises: Mapping[str, Noise],
     *,
@@ -186,8 +196,8 @@ def all_items(
     seen: set[tuple[str, ...]] = set()
     doubles = 0
     clean: list[tuple[int, ShaleItem]] = []
-    for place, item in clean_items(shown, seed=seed, left_out=left_out):
-        key = _content(shown[place].pictures[CLEAN].digest, item)
+    for place, item in clean_items(scenes, seed=seed, left_out=left_out):
+        key = _content(scenes[place].pictures[CLEAN].digest, item)
         if key in seen:
             doubles += 1
         else:
@@ -196,25 +206,24 @@ def all_items(
     of_scene: dict[int, list[ShaleItem]] = {}
     for place, item in clean:
         of_scene.setdefault(place, []).append(item)
-    found = [item for _, item in clean]
-    wanted = [name for name in SCENARIOS if name in scenarios and name != CLEAN]
-    for scenario in (form for name in wanted for form in (name, *controls_of(name))):
-        of = CONTROLS.get(scenario, scenario)
-        base = of.removesuffix("_p")
-        for place, asked in of_scene.items():
-            if not shown[place].has(of):
+    items = [item for _, item in clean]
+    noisy = [name for name in SCENARIOS if name in scenarios and name != CLEAN]
+    for scenario in (form for name in noisy for form in (name, *controls_of(name))):
+        controlled = CONTROLS.get(scenario, scenario)
+        for place, scene_items in of_scene.items():
+            if not scenes[place].has(controlled):
                 continue
-            picture = shown[place].pictures[base if base in IMAGE_SCENARIOS else CLEAN]
-            for item in noisy_items(shown[place], place, asked, scenario, noises, seed=seed):
+            picture = scenes[place].pictures[picture_scenario(controlled)]
+            for item in noisy_items(scenes[place].scene, place, scene_items, scenario, noises, seed=seed):
                 key = _content(picture.digest, item)
                 if scenario == SYN_RIGHT:
-                    found.append(item)  # the clean question on purpose
+                    items.append(item)  # the clean question on purpose
                 elif key in seen:
                     doubles += 1
                 else:
                     seen.add(key)
-                    found.append(item)
-    return found, doubles
+                    items.append(item)
+    return items, doubles
 
 
 def _content(digest: str, item: ShaleItem) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hedge_tasks.asking.account import Account, account_of
 from hedge_tasks.asking.log import ReplyLog
@@ -26,23 +26,24 @@ from hedge_tasks.evaluations.shale.items import (
 )
 from hedge_tasks.io import options
 from hedge_tasks.making.elements import Element
-from hedge_tasks.making.gate.passing import controls_of as controls_of_verifiers
-from hedge_tasks.making.gate.verify import check_controls
+from hedge_tasks.making.gate.controls import TRUTHS
 from hedge_tasks.making.knowledge import Fact
 from hedge_tasks.making.output import LEDGER
 from hedge_tasks.making.pictures.base import Checker, ImageGenerator
 from hedge_tasks.making.pictures.store import BATCH, PictureStore
 from hedge_tasks.making.production import Production, produce, share
-from hedge_tasks.making.shale.blind import ASKED, Answered, BlindFilter
+from hedge_tasks.making.shale.blind import REQUESTS, BlindAnswers, BlindFilter
 from hedge_tasks.making.shale.drawn import DrawnChecker, DrawnGenerator
 from hedge_tasks.making.shale.items import all_items
-from hedge_tasks.making.shale.pictures import TINY_ENCODER, Filter, ScenePictures, noises_of, show
+from hedge_tasks.making.shale.pictures import TINY_ENCODER, PictureFilter, ScenePictures, make_pictures, noises_of
 from hedge_tasks.making.shale.proposing import MOST_WRONG, RECORDS, Proposal, proposals, propose
 from hedge_tasks.making.shale.records import Scene
-from hedge_tasks.making.shale.scenes import drawn_scenes, painted_scenes
+from hedge_tasks.making.shale.scenes import drawn_scenes, prompted_scenes
+
+T = TypeVar("T")
 
 PICTURES = "pictures"
-"""Folder of a making with everything that was painted and checked."""
+"""Folder of a making with everything that was generated and checked."""
 
 DROP, MARK = "drop", "mark"
 
@@ -52,18 +53,18 @@ class MadeSet:
     """Result of a making.
 
     Attributes:
-        shown: Every scene with its pictures and verdicts, in the order of the aspects.
+        scenes: Every scene with its pictures and verdicts, in the order of the aspects.
         items: The questions.
-        answered: Which questions models answer without the picture.
+        blind_answers: Which questions models answer without the picture.
         steps: How often what happened.
         short: Aspects with fewer scenes than wanted, and how many they have.
         unfinished: What requests failed for, with the reason; run again to finish.
         account: What the asking cost.
     """
 
-    shown: Sequence[ScenePictures]
+    scenes: Sequence[ScenePictures]
     items: Sequence[ShaleItem]
-    answered: Answered
+    blind_answers: BlindAnswers
     steps: Mapping[str, int]
     short: Mapping[str, int]
     unfinished: Mapping[str, str]
@@ -71,10 +72,10 @@ class MadeSet:
 
     def report(self) -> dict[str, Any]:
         """As `Production.report`, where a record is a scene."""
-        left = Counter(f"clean picture: {s.verdicts[CLEAN].outcome}" for s in self.shown if not s.accepted)
+        left = Counter(f"clean picture: {s.verdicts[CLEAN].outcome}" for s in self.scenes if not s.accepted)
         return {
-            "records": len(self.shown),
-            "accepted": sum(one.accepted for one in self.shown),
+            "records": len(self.scenes),
+            "accepted": sum(scene.accepted for scene in self.scenes),
             "rejected": dict(sorted(left.items())),
             "unfinished": len(self.unfinished),
             "steps": dict(self.steps),
@@ -99,7 +100,7 @@ class ShaleMaking:
         blind: Models that are asked without the picture.
         blind_items: "drop" leaves out what one of them answers, "mark" says so in a column.
         encoders: What ADV attacks, all at a time.
-        held_to: What pictures are held to.
+        picture_filter: What pictures are held to.
         batch: Pictures that generator and checkers are given at a time.
         concurrency: Requests under way.
 
@@ -120,7 +121,7 @@ class ShaleMaking:
     blind: Sequence[Model] = ()
     blind_items: str = DROP
     encoders: Sequence[str] = (TINY_ENCODER,)
-    held_to: Filter = field(default_factory=Filter)
+    picture_filter: PictureFilter = field(default_factory=PictureFilter)
     batch: int = BATCH
     concurrency: int = 16
 
@@ -128,12 +129,12 @@ class ShaleMaking:
         options.count("images of an aspect", self.per_aspect, at_least=1)
         options.count("batch", self.batch, at_least=1)
         options.count("concurrency", self.concurrency, at_least=1)
-        for kind, given, valid in (
+        for kind, names, valid in (
             ("aspect of SHALE", self.aspects, ASPECTS),
             ("scenario of SHALE", self.scenarios, SCENARIOS),
             ("way with blind items", (self.blind_items,), (DROP, MARK)),
         ):
-            for name in given:
+            for name in names:
                 if name not in valid:
                     raise unknown(kind, name, valid)
         if not self.encoders:
@@ -146,7 +147,7 @@ class ShaleMaking:
             raise ConfigError("a writer needs a verifier: nobody would see that what it calls wrong is right as well")
         if not self.draws and not self.checkers:
             raise ConfigError(
-                "painted pictures need a checker: nobody would see that one does not show what is asked about it"
+                "generated pictures need a checker: nobody would see that one does not show what is asked about it"
             )
 
     @property
@@ -167,15 +168,18 @@ class ShaleMaking:
             return {}
         if self.draws:
             return {a: drawn_scenes(a, self.per_aspect, seed=self.seed) for a in self.wanted_aspects}
-        more = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
-        return {a: painted_scenes(a, self.per_aspect, **more) for a in self.wanted_aspects}  # type: ignore[arg-type]
+        return self._by_aspect(prompted_scenes)
 
     def proposals(self) -> list[Proposal]:
         """Return what the writer is asked for; nothing without one."""
         if self.writer is None:
             return []
-        more = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
-        return [p for a in self.wanted_aspects for p in proposals(a, self.per_aspect, **more)]  # type: ignore[arg-type]
+        return [proposal for requests in self._by_aspect(proposals).values() for proposal in requests]
+
+    def _by_aspect(self, make: Callable[..., list[T]]) -> dict[str, list[T]]:
+        """Return what `make` makes of the words and facts, by aspect."""
+        sources = {"seed": self.seed, "elements": self.elements, "facts": self.facts}
+        return {aspect: make(aspect, self.per_aspect, **sources) for aspect in self.wanted_aspects}
 
     def run(self, folder: Path, *, worker: tuple[int, int] | None = None) -> MadeSet:
         """Make the set, or one worker's share of its pictures and replies.
@@ -192,51 +196,51 @@ class ShaleMaking:
             proposed = self._proposed(log, worker)
             scenes, short = self._scenes(proposed, worker)
             noises = noises_of(self.scenarios, self.encoders)
-            shown = show(
+            scene_pictures = make_pictures(
                 scenes, self.generator, self.all_checkers, noises, store,
-                held_to=self.held_to, seed=self.seed, batch=self.batch,
+                picture_filter=self.picture_filter, seed=self.seed, batch=self.batch,
             )  # fmt: skip
-            asked = self._blind(shown, log)
-        answered = {row["scene"]: row["answered"] for row in asked.rows}
-        shown = [one for one in shown if one.scene.id not in asked.unfinished]
+            blind = self._blind(scene_pictures, log)
+        answered = {row["scene"]: row["answered"] for row in blind.rows}
+        scene_pictures = [pictures for pictures in scene_pictures if pictures.scene.id not in blind.unfinished]
         dropped = {scene: list(tasks) for scene, tasks in answered.items()} if self.blind_items == DROP else {}
-        items, doubles = all_items(shown, self.scenarios, noises, seed=self.seed, left_out=dropped)
-        steps = {**proposed.steps, **_outcomes(shown), **asked.steps}
+        items, doubles = all_items(scene_pictures, self.scenarios, noises, seed=self.seed, left_out=dropped)
+        steps = {**proposed.steps, **_outcomes(scene_pictures), **blind.steps}
         steps |= {"question left out: asked about the same pixels": doubles} if doubles else {}
-        unfinished = {**proposed.unfinished, **asked.unfinished}
-        account = account_of(proposed.account, asked.account, *self.checkers)
-        return MadeSet(shown, items, answered, steps, short, unfinished, account)
+        unfinished = {**proposed.unfinished, **blind.unfinished}
+        account = account_of(proposed.account, blind.account, *self.checkers)
+        return MadeSet(scene_pictures, items, answered, steps, short, unfinished, account)
 
     def _proposed(self, log: ReplyLog, worker: tuple[int, int] | None) -> Production:
         writer = self.writer
-        wanted = share(self.proposals(), worker) if writer is not None else []
-        made = produce(
-            wanted,
+        requests = share(self.proposals(), worker) if writer is not None else []
+        production = produce(
+            requests,
             lambda proposal, asking: propose(proposal, asking, writer, self.verifiers),  # type: ignore[arg-type]
             log, seed=self.seed, concurrency=self.concurrency,
         )  # fmt: skip
-        check_controls(controls_of_verifiers(made.steps))
-        return made
+        TRUTHS.check(production.steps)
+        return production
 
     def _scenes(self, proposed: Production, worker: tuple[int, int] | None) -> tuple[list[Scene], dict[str, int]]:
         """Distinct scenes, at most as many of an aspect as are wanted, and the aspects that have too few."""
         if self.writer is None:
             pools = self.pool_scenes()
-            short = {a: len(found) for a, found in pools.items() if len(found) < self.per_aspect}
-            return share([scene for found in pools.values() for scene in found], worker), short
+            short = {a: len(scenes) for a, scenes in pools.items() if len(scenes) < self.per_aspect}
+            return share([scene for scenes in pools.values() for scene in scenes], worker), short
         by_aspect: dict[str, dict[str, Scene]] = {aspect: {} for aspect in self.wanted_aspects}
         for row in proposed.rows:
             for scene in row["scenes"]:
                 mine = by_aspect[scene.aspect]
                 if len(mine) < self.per_aspect:
                     mine.setdefault(scene.prompt.casefold(), scene)
-        short = {a: len(found) for a, found in by_aspect.items() if len(found) < self.per_aspect}
-        return [scene for found in by_aspect.values() for scene in found.values()], short
+        short = {a: len(scenes) for a, scenes in by_aspect.items() if len(scenes) < self.per_aspect}
+        return [scene for scenes in by_aspect.values() for scene in scenes.values()], short
 
-    def _blind(self, shown: Sequence[ScenePictures], log: ReplyLog) -> Production:
-        asked = [one.scene for one in shown if one.accepted] if self.blind else []
+    def _blind(self, scene_pictures: Sequence[ScenePictures], log: ReplyLog) -> Production:
+        scenes = [pictures.scene for pictures in scene_pictures if pictures.accepted] if self.blind else []
         return produce(
-            asked,
+            scenes,
             BlindFilter(self.blind),
             log, seed=self.seed, concurrency=self.concurrency,
         )  # fmt: skip
@@ -250,24 +254,24 @@ class ShaleMaking:
         """
         n = len(self.wanted_aspects) * self.per_aspect
         if self.writer is None:
-            scenes = [scene for found in self.pool_scenes().values() for scene in found]
+            scenes = [scene for pool in self.pool_scenes().values() for scene in pool]
             n = len(scenes)
             questions = sum(len(scene.checks) for scene in scenes)
         else:
             questions = 4 * n  # at most: a relation, two things, and the whole
         noisy = [name for name in IMAGE_SCENARIOS if name in noises_of(self.scenarios, self.encoders)]
-        painted = n * (1 + ("sty" in noisy and not self.draws))
-        induced = n * len(noisy) - (painted - n)
+        generated = n * (1 + ("sty" in noisy and not self.draws))
+        induced = n * len(noisy) - (generated - n)
         requests = {"propose": (len(self.proposals()), len(self.proposals()))} if self.writer else {}
         if self.writer:
             records = len(self.proposals()) * RECORDS
             requests["verify"] = (0, records * MOST_WRONG * len(self.verifiers))
             requests["control"] = (0, records * len(self.verifiers))
         if self.blind:
-            requests["blind"] = (0, n * sum(ASKED.values()) * len(self.blind))
+            requests["blind"] = (0, n * sum(REQUESTS.values()) * len(self.blind))
         return {
             "requests": requests,
-            "pictures": {"painted": (n, painted), "induced": (0, induced)},
+            "pictures": {"generated": (n, generated), "induced": (0, induced)},
             "scores": {c.name: (questions, questions * (1 + len(noisy))) for c in self.all_checkers},
             "items": {s: (0, count) for s, count in _most_items(n, self.scenarios).items()},
         }
@@ -278,9 +282,9 @@ class ShaleMaking:
         return {
             "generator": self.generator.name,
             "checkers": [checker.name for checker in self.all_checkers],
-            "alpha": self.held_to.alpha,
-            "beta": self.held_to.beta,
-            "labelled by people": len(self.held_to.labels),
+            "alpha": self.picture_filter.alpha,
+            "beta": self.picture_filter.beta,
+            "labelled by people": len(self.picture_filter.labels),
             "per_aspect": self.per_aspect,
             "aspects": self.wanted_aspects,
             "scenarios": [s for s in SCENARIOS if s == CLEAN or s in self.scenarios],
@@ -299,16 +303,16 @@ def _most_items(n: int, scenarios: Sequence[str]) -> dict[str, int]:
     """Items by scenario where every picture is accepted."""
     counts = {CLEAN: n * len(TASKS)}
     for name in (name for name in NOISY_SCENARIOS if name in scenarios):
-        asked = len(TASKS) if name in IMAGE_SCENARIOS else len(DISCRIMINATIVE)
+        tasks = len(TASKS) if name in IMAGE_SCENARIOS else len(DISCRIMINATIVE)
         # A yes-or-no question is in SYN or in its control.
-        counts |= {form: n * (1 if form == SYN_RIGHT else asked) for form in (name, *controls_of(name))}
+        counts |= {form: n * (1 if form == SYN_RIGHT else tasks) for form in (name, *controls_of(name))}
     return counts
 
 
-def _outcomes(shown: Sequence[ScenePictures]) -> dict[str, int]:
-    found = Counter(
-        f"{scenario} picture {verdict.outcome}" for one in shown for scenario, verdict in one.verdicts.items()
+def _outcomes(scenes: Sequence[ScenePictures]) -> dict[str, int]:
+    counts = Counter(
+        f"{scenario} picture {verdict.outcome}" for scene in scenes for scenario, verdict in scene.verdicts.items()
     )
     order = (CLEAN, *IMAGE_SCENARIOS)
     names = [f"{s} picture {outcome}" for s in order for outcome in ("accepted", "review", "rejected")]
-    return {name: found[name] for name in names if found[name]}
+    return {name: counts[name] for name in names if counts[name]}

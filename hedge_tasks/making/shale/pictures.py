@@ -1,4 +1,4 @@
-"""Pictures of scenes, clean and noisy: painted, induced, and checked for whether they still show their scene.
+"""Pictures of scenes, clean and noisy: generated, induced, and checked for whether they still show their scene.
 
 A noisy picture is held to what its clean one is held to: the right answer must be recoverable from it (the paper
 checks clean pictures only). A combined scenario (`sty_p`) has the picture of the one without the prefix.
@@ -25,7 +25,7 @@ from hedge_tasks.making.pictures.base import (
     PictureQuestion,
     PictureVerdict,
 )
-from hedge_tasks.making.pictures.inspection import heard, inspect
+from hedge_tasks.making.pictures.inspection import inspect, with_label
 from hedge_tasks.making.pictures.store import BATCH, PictureStore, StoredPicture
 from hedge_tasks.making.shale.drawn import question_of
 from hedge_tasks.making.shale.records import Scene
@@ -36,8 +36,8 @@ TINY_ENCODER = "package://hedge_tasks.models.tiny/vlm"
 
 
 @dataclass(frozen=True)
-class Filter:
-    """Thresholds for pictures; see `hedge_tasks.making.pictures.base.judged`.
+class PictureFilter:
+    """Thresholds for pictures; see `hedge_tasks.making.pictures.base.verdict_of`.
 
     Attributes:
         labels: What people said of pictures in doubt, by `picture_id`: 1 rejects, 0 accepts.
@@ -55,7 +55,7 @@ class ScenePictures:
 
     Attributes:
         pictures: By scenario: clean, and those image scenarios that were made.
-        verdicts: What became of each of them, and why others could not be painted.
+        verdicts: The verdict on each of them, and why others could not be generated.
     """
 
     scene: Scene
@@ -68,38 +68,45 @@ class ScenePictures:
 
     def has(self, scenario: str) -> bool:
         """Whether a scenario can be asked about: its picture and the clean one are accepted."""
-        base = scenario.removesuffix("_p")
-        shown = base if base in IMAGE_SCENARIOS else CLEAN
-        return self.accepted and shown in self.verdicts and self.verdicts[shown].outcome == "accepted"
+        verdict = self.verdicts.get(picture_scenario(scenario))
+        return self.accepted and verdict is not None and verdict.outcome == "accepted"
+
+
+def picture_scenario(scenario: str) -> str:
+    """Return the scenario whose picture is shown in one: with a prefix that without it, else the clean one."""
+    base = scenario.removesuffix("_p")
+    return base if base in IMAGE_SCENARIOS else CLEAN
 
 
 def picture_id(scene: Scene, scenario: str) -> str:
-    """Under which people label a picture."""
+    """The id under which people label a picture."""
     return f"{scene.id}-{scenario}"
 
 
-def noises_of(wanted: Sequence[str], encoders: Sequence[str] = (TINY_ENCODER,)) -> dict[str, Noise]:
+def noises_of(scenarios: Sequence[str], encoders: Sequence[str] = (TINY_ENCODER,)) -> dict[str, Noise]:
     """The inductions of some scenarios, by the name without prefix; the prefix itself is `pfx`."""
-    wanted = [name for name in NOISY_SCENARIOS if name in wanted]
-    names = {part for name in wanted for part in (name.removesuffix("_p"), *(("pfx",) if name.endswith("_p") else ()))}
+    scenarios = [name for name in NOISY_SCENARIOS if name in scenarios]
+    names = {
+        part for name in scenarios for part in (name.removesuffix("_p"), *(("pfx",) if name.endswith("_p") else ()))
+    }
     own: dict[str, dict[str, Any]] = {"adv": {"encoder": encoders[0] if len(encoders) == 1 else list(encoders)}}
     return {
         name: build_noise({"kind": "induction", "name": f"shale_{name}", **own.get(name, {})}) for name in sorted(names)
     }
 
 
-def show(
+def make_pictures(
     scenes: Sequence[Scene],
     generator: ImageGenerator,
     checkers: Sequence[Checker],
     noises: Mapping[str, Noise],
     store: PictureStore,
     *,
-    held_to: Filter,
+    picture_filter: PictureFilter,
     seed: int = 0,
     batch: int = BATCH,
 ) -> list[ScenePictures]:
-    """Paint and check scenes; noisy pictures are made of those whose clean one is accepted.
+    """Generate and check pictures of scenes; noisy pictures are made of those whose clean one is accepted.
 
     Args:
         noises: By scenario without prefix (`noises_of`); image scenarios that are none of them are left out. With a
@@ -112,30 +119,31 @@ def show(
     pictures: list[dict[str, StoredPicture]] = [{} for _ in scenes]
     verdicts: list[dict[str, PictureVerdict]] = [{} for _ in scenes]
 
-    def take(scenario: str, places: Sequence[int], made: Sequence[StoredPicture | str]) -> None:
-        """Check what was painted of some scenes."""
-        there = [(i, picture) for i, picture in zip(places, made, strict=True) if not isinstance(picture, str)]
-        said = inspect(
-            store, checkers, [picture for _, picture in there], [_questions(scenes[i], orders[i]) for i, _ in there],
-            alpha=held_to.alpha, beta=held_to.beta, floor=held_to.floor, batch=batch,
+    def check_results(scenario: str, places: Sequence[int], outcomes: Sequence[StoredPicture | str]) -> None:
+        """Check what was generated for some scenes."""
+        existing = [(i, picture) for i, picture in zip(places, outcomes, strict=True) if not isinstance(picture, str)]
+        picture_verdicts = inspect(
+            store, checkers,
+            [picture for _, picture in existing], [_questions(scenes[i], orders[i]) for i, _ in existing],
+            alpha=picture_filter.alpha, beta=picture_filter.beta, floor=picture_filter.floor, batch=batch,
         )  # fmt: skip
-        for i, reason in zip(places, made, strict=True):
+        for i, reason in zip(places, outcomes, strict=True):
             if isinstance(reason, str):
-                verdicts[i][scenario] = PictureVerdict({}, None, None, "rejected", f"not painted: {reason}")
-        for (i, picture), verdict in zip(there, said, strict=True):
+                verdicts[i][scenario] = PictureVerdict({}, None, None, "rejected", f"not generated: {reason}")
+        for (i, picture), verdict in zip(existing, picture_verdicts, strict=True):
             pictures[i][scenario] = picture
-            verdicts[i][scenario] = heard(verdict, held_to.labels.get(picture_id(scenes[i], scenario)))
+            verdicts[i][scenario] = with_label(verdict, picture_filter.labels.get(picture_id(scenes[i], scenario)))
 
-    take(CLEAN, range(len(scenes)), store.generate(generator, orders, batch=batch))
+    check_results(CLEAN, range(len(scenes)), store.generate(generator, orders, batch=batch))
     for scenario in (name for name in IMAGE_SCENARIOS if name in noises):
-        mine = [i for i, found in enumerate(verdicts) if found[CLEAN].outcome == "accepted"]
+        mine = [i for i, scene_verdicts in enumerate(verdicts) if scene_verdicts[CLEAN].outcome == "accepted"]
         if not mine:
             break
         chosen = [scenes[i] for i in mine]
         noise = noises[scenario]
         if scenario == "sty" and not any(scene.drawing for scene in chosen):
             styled = [_styled(orders[i], noise, seed_of(seed, scenes[i], scenario)) for i in mine]
-            made = store.generate(generator, styled, batch=batch)
+            results = store.generate(generator, styled, batch=batch)
         else:
             clean = [pictures[i][CLEAN] for i in mine]
             inducing = _Inducing(noise, {picture.digest: picture for picture in clean})
@@ -143,13 +151,13 @@ def show(
                 _induced(scene, picture, seed_of(seed, scene, scenario), scenario)
                 for scene, picture in zip(chosen, clean, strict=True)
             ]
-            made = store.generate(inducing, induced, batch=batch)
-        take(scenario, mine, made)
+            results = store.generate(inducing, induced, batch=batch)
+        check_results(scenario, mine, results)
     return [ScenePictures(*parts) for parts in zip(scenes, pictures, verdicts, strict=True)]
 
 
 def seed_of(seed: int, scene: Scene, scenario: str) -> int:
-    """Of one scene in one scenario, on any machine, whatever else is made."""
+    """Seed of one scene in one scenario: the same on any machine, whatever else is made."""
     text = f"shale\0{seed}\0{scene.id}\0{scenario.removesuffix('_p')}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
@@ -161,12 +169,12 @@ def _order(scene: Scene, seed: int) -> Order:
 def _styled(order: Order, noise: Noise, seed: int) -> Order:
     """The same picture in a style, from the same noise of the generator."""
     style = random.Random(seed).choice(noise.settings()["styles"])
-    return Order(order.id, f"{order.prompt}, in the style of a {style}", order.seed, order.about)
+    return Order(order.id, f"{order.prompt}, in the style of a {style}", order.seed, order.details)
 
 
 def _induced(scene: Scene, clean: StoredPicture, seed: int, scenario: str) -> Order:
-    about = {"picture": clean.digest, "distractor": scene.wrong[0]}
-    return Order(picture_id(scene, scenario), scene.prompt, seed, about)
+    details = {"picture": clean.digest, "distractor": scene.wrong[0]}
+    return Order(picture_id(scene, scenario), scene.prompt, seed, details)
 
 
 def _questions(scene: Scene, order: Order) -> list[PictureQuestion]:
@@ -191,6 +199,6 @@ class _Inducing:
 
     def _perturbed(self, orders: Sequence[Order]) -> Iterator[Image.Image]:
         for order in orders:
-            picture = self._clean[order.about["picture"]].open()
-            wording = Wording("", distractor=order.about["distractor"])
+            picture = self._clean[order.details["picture"]].open()
+            wording = Wording("", distractor=order.details["distractor"])
             yield from self._noise.perturb_images([picture], wording, seed=order.seed)

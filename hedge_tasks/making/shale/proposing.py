@@ -17,12 +17,11 @@ from hedge_tasks.asking.template import load_template
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
 from hedge_tasks.making.asking import Asking
 from hedge_tasks.making.elements import Element
-from hedge_tasks.making.gate.passing import control_steps
 from hedge_tasks.making.gate.refuse import refused
-from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, findings, outcome
-from hedge_tasks.making.gate.wording import form_of, is_plural, nested, told, unfit, unlike, unquoted
+from hedge_tasks.making.gate.verify import CONTRADICTED, EvidenceVerdict, control_steps, evidence_verdicts, outcome
+from hedge_tasks.making.gate.wording import entity_fault, form_of, is_plural, nested, unfit, unlike, unquoted
 from hedge_tasks.making.knowledge import Fact, usable_label
-from hedge_tasks.making.production import Made
+from hedge_tasks.making.production import MadeRecord
 from hedge_tasks.making.shale.records import PictureRecord, Scene, own_elements, scene_of, templates
 from hedge_tasks.making.shale.scenes import WRONG_OPTIONS
 from hedge_tasks.replies.text import normalise
@@ -46,26 +45,26 @@ class Proposal:
         id: Aspect and number.
         aspect: One of `ASPECTS`.
         start_from: Words to begin with, so that requests do not all come to the same.
-        known: Facts to use, with their sources.
+        facts: Facts to use, with their sources.
     """
 
     id: str
     aspect: str
     start_from: tuple[str, ...]
-    known: tuple[Fact, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
 
 def proposals(
-    aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
+    aspect: str, count: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
 ) -> list[Proposal]:
     """As many requests as so many scenes of an aspect take where every record is usable."""
-    found = []
+    requests = []
     mine = _facts_of(aspect, facts)
-    for number in range(-(-wanted // RECORDS)):
+    for number in range(-(-count // RECORDS)):
         rng = random.Random(f"{seed}/{aspect}/proposal {number}")
-        given = mine[number * RECORDS : (number + 1) * RECORDS]
-        found.append(Proposal(f"{aspect}/{number}", aspect, _starts(aspect, elements, rng), tuple(given)))
-    return found
+        request_facts = mine[number * RECORDS : (number + 1) * RECORDS]
+        requests.append(Proposal(f"{aspect}/{number}", aspect, _starts(aspect, elements, rng), tuple(request_facts)))
+    return requests
 
 
 def _facts_of(aspect: str, facts: Sequence[Fact]) -> list[Fact]:
@@ -81,7 +80,7 @@ def _starts(aspect: str, elements: Sequence[Element] | None, rng: random.Random)
     return tuple(rng.sample(pool, min(_STARTS, len(pool))))
 
 
-def propose(proposal: Proposal, asking: Asking, writer: Model, verifiers: Sequence[Model]) -> Made:
+def propose(proposal: Proposal, asking: Asking, writer: Model, verifiers: Sequence[Model]) -> MadeRecord:
     """The scenes of one request, as the row `{"scenes": [...]}`; why records were dropped is in the steps.
 
     Args:
@@ -90,21 +89,21 @@ def propose(proposal: Proposal, asking: Asking, writer: Model, verifiers: Sequen
     prompt = load_template(__package__, "propose")
     knows = proposal.aspect in KNOWLEDGE
     template = templates()["knowledge"] if knows else templates()["aspects"][proposal.aspect]
-    known = [f"{f.entity}: {f.value} ({f.relation}; {f.source})" for f in proposal.known]
+    fact_lines = [f"{f.entity}: {f.value} ({f.relation}; {f.source})" for f in proposal.facts]
     fields = {
         "aspect": proposal.aspect.replace("_", " "),
         "guide": template["guide"],
         "number": RECORDS,
         "start_from": list(proposal.start_from) or None,
-        "known": known or None,
+        "known": fact_lines or None,
     }
     reply = asking.ask("propose", writer, prompt, fields, temperature=TEMPERATURE)
     if reply is None:
-        return Made(None, ("proposal unreadable",), "proposal unreadable")
+        return MadeRecord(None, ("proposal unreadable",), "proposal unreadable")
     scenes: list[Scene] = []
     steps: Counter[str] = Counter()
-    for said in reply["records"]:
-        record = _record(proposal, said, writer.name)
+    for reply_record in reply["records"]:
+        record = _record(proposal, reply_record, writer.name)
         if not isinstance(record, str):
             steps["record proposed"] += 1
             record = _verified(record, verifiers, asking, steps)
@@ -112,7 +111,7 @@ def propose(proposal: Proposal, asking: Asking, writer: Model, verifiers: Sequen
             steps[f"record dropped: {record}"] += 1
         else:
             scenes.append(scene_of(record))
-    return Made({"scenes": scenes}, tuple(steps.elements()))
+    return MadeRecord({"scenes": scenes}, tuple(steps.elements()))
 
 
 def _verified(
@@ -124,40 +123,44 @@ def _verified(
         Unfinished: A verifier did not reply.
     """
     scene = scene_of(record)
-    known = [f"The image shows {scene.prompt}.", *filter(None, [scene.facts])]
+    knowledge = [f"The image shows {scene.prompt}.", *filter(None, [scene.facts])]
     wrong: list[str] = []
-    said: list[EvidenceVerdict] = []
+    all_verdicts: list[EvidenceVerdict] = []
     for text in (*record.wrong, *record.near):
-        found = findings(scene.ffq, scene.stating(scene.answer), known, scene.stating(text), verifiers, asking)
-        said += found
-        if (verdict := outcome(found)) == CONTRADICTED:
+        verdicts = evidence_verdicts(
+            scene.ffq, scene.stating(scene.answer), knowledge, scene.stating(text), verifiers, asking
+        )
+        all_verdicts += verdicts
+        if (verdict := outcome(verdicts)) == CONTRADICTED:
             wrong.append(text)
         else:
             steps[f"wrong answer verified as {verdict}"] += 1
-    steps.update(control_steps(said))
+    steps.update(control_steps(all_verdicts))
     if len(wrong) < WRONG_OPTIONS:
         return f"{_TOO_FEW} that it contradicts"
     return replace(record, wrong=tuple(wrong[:WRONG_OPTIONS]), near=tuple(wrong[WRONG_OPTIONS:]))
 
 
-def _record(proposal: Proposal, said: Mapping[str, Any], writer: str) -> PictureRecord | str:
+def _record(proposal: Proposal, reply_record: Mapping[str, Any], writer: str) -> PictureRecord | str:
     """A record of a reply, or why it is none."""
-    entity, attribute = (_label(said[name]) for name in ("entity", "attribute"))
-    relation = _label(said["relation"]) if said["relation"].strip() else ""
+    entity, attribute = (_label(reply_record[name]) for name in ("entity", "attribute"))
+    relation = _label(reply_record["relation"]) if reply_record["relation"].strip() else ""
     if entity is None or attribute is None or relation is None:
         return "a value that no question can quote"
     values = {"entity": entity, "attribute": attribute, "relation": relation}
-    if why := _misworded(proposal.aspect, values) or ("an instruction" if unfit(said["facts"], quoted=True) else None):
+    if why := _misworded(proposal.aspect, values) or (
+        "an instruction" if unfit(reply_record["facts"], quoted=True) else None
+    ):
         return why
-    distinct = _wrong_ones(proposal.aspect, attribute, [_label(text) for text in said["counterfactual"]])
+    distinct = _wrong_ones(proposal.aspect, attribute, [_label(text) for text in reply_record["counterfactual"]])
     if len(distinct) < WRONG_OPTIONS:
         return _TOO_FEW
-    if proposal.aspect in KNOWLEDGE and not said["facts"].strip():
+    if proposal.aspect in KNOWLEDGE and not reply_record["facts"].strip():
         return "no facts"
     if not relation:
         return "no relation"
     source, licence = _source(proposal, entity, attribute, writer)
-    if proposal.known and source == writer:
+    if proposal.facts and source == writer:
         return "a fact that is none of those given"
     return PictureRecord(
         aspect=proposal.aspect,
@@ -166,7 +169,7 @@ def _record(proposal: Proposal, said: Mapping[str, Any], writer: str) -> Picture
         relation=relation,
         wrong=distinct[:WRONG_OPTIONS],
         near=distinct[WRONG_OPTIONS:],
-        facts=" ".join(said["facts"].split()) if proposal.aspect in KNOWLEDGE else "",
+        facts=" ".join(reply_record["facts"].split()) if proposal.aspect in KNOWLEDGE else "",
         source=source,
         licence=licence,
     )
@@ -189,20 +192,20 @@ def _misworded(aspect: str, values: Mapping[str, str]) -> str | None:
     several = aspect != "interaction_relation" or " and " in entity or form_of(entity) != "with an article"
     if (aspect == "count" and not is_plural(entity)) or not several:
         return "entity of another form"
-    return told(entity, values["attribute"])
+    return entity_fault(entity, values["attribute"])
 
 
-def _wrong_ones(aspect: str, attribute: str, said: Sequence[str | None]) -> tuple[str, ...]:
+def _wrong_ones(aspect: str, attribute: str, counterfactuals: Sequence[str | None]) -> tuple[str, ...]:
     """The counterfactuals that may stand beside an answer: wrong by their words, told by none of them, each once."""
-    found: list[str] = []
+    accepted: list[str] = []
     quoted = _is_quoted(aspect, "attribute")
-    for text in said:
+    for text in counterfactuals:
         if text is None or unfit(text, quoted=quoted) or unlike(text, attribute):
             continue
         # "PLEASE CLOSE THE GATE" is no refusal on a sign.
-        if (quoted or not refused(text, attribute)) and not nested(text, attribute, found):
-            found.append(text)
-    return tuple(found)
+        if (quoted or not refused(text, attribute)) and not nested(text, attribute, accepted):
+            accepted.append(text)
+    return tuple(accepted)
 
 
 def _is_quoted(aspect: str, name: str) -> bool:
@@ -211,7 +214,7 @@ def _is_quoted(aspect: str, name: str) -> bool:
 
 def _source(proposal: Proposal, entity: str, attribute: str, writer: str) -> tuple[str, str]:
     """The fact that a record uses, else the model that wrote it."""
-    for fact in proposal.known:
+    for fact in proposal.facts:
         if normalise(fact.entity) in normalise(entity) and normalise(fact.value) == normalise(attribute):
             return fact.source, fact.licence
     return writer, "unknown"

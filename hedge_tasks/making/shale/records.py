@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from hedge_tasks.evaluations.shale.items import KNOWLEDGE
+from hedge_tasks.making.digests import text_digest
 from hedge_tasks.making.elements import Element, read_own
 from hedge_tasks.making.knowledge import RelationQuery
 from hedge_tasks.making.pictures.base import PictureQuestion
@@ -112,12 +112,12 @@ def _data(name: str) -> dict[str, Any]:
 
 
 def templates() -> dict[str, Any]:
-    """For image generators that take prompts."""
+    """Templates for image generators that take prompts."""
     return _data("templates.json")
 
 
 def pools() -> dict[str, Any]:
-    """Of what can be drawn by code."""
+    """Pools of what can be drawn by code."""
     return _data("pools.json")
 
 
@@ -197,19 +197,19 @@ def filled(template: str, words: Mapping[str, str]) -> str:
 
 def _pieces(template: str) -> Iterator[str]:
     while template:
-        before, brace, rest = template.partition("{")
+        before, brace, remainder = template.partition("{")
         if before:
             yield before
-        name, _, template = rest.partition("}")
+        name, _, template = remainder.partition("}")
         if brace:
             yield f"{{{name}}}"
 
 
-def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[PictureQuestion]:
+def checks_of(checks: Sequence[Mapping[str, Any]], words: Mapping[str, str], answer: str) -> Iterator[PictureQuestion]:
     """Return the questions to a checker besides the whole, by a template's `checks`; a count that is no number is left
     out.
     """
-    for check in wanted:
+    for check in checks:
         expected: dict[str, Any] = {
             key: filled(value, words).replace("{answer}", answer) for key, value in check["expected"].items()
         }
@@ -223,19 +223,18 @@ def checks_of(wanted: Sequence[Mapping[str, Any]], words: Mapping[str, str], ans
 
 def definite(noun: str) -> str:
     """ "a house" -> "the house"."""
-    article, _, rest = noun.partition(" ")
-    return f"the {rest}" if article in ("a", "an") else noun if article in ("the", "two") else f"the {noun}"
+    article, _, remainder = noun.partition(" ")
+    return f"the {remainder}" if article in ("a", "an") else noun if article in ("the", "two") else f"the {noun}"
 
 
 def capital(text: str) -> str:
-    """With a capital first letter."""
+    """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def scene_id(aspect: str, prompt: str, answer: str) -> str:
-    """The same for the same content, on any machine."""
-    content = f"{prompt}\0{answer}".encode()
-    return f"{aspect}-{hashlib.sha256(content).hexdigest()[:12]}"
+    """An id that is the same for the same content, on any machine."""
+    return f"{aspect}-{text_digest(prompt, answer)[:12]}"
 
 
 def noun(text: str) -> str:

@@ -11,7 +11,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.evaluations.shale.items import ALL_SCENARIOS, CONTROLS, SCENARIOS, ShaleItem
 from hedge_tasks.evaluations.shale.released import QUERIES
 from hedge_tasks.io.files import write_whole
-from hedge_tasks.making.shale.items import image_name
+from hedge_tasks.making.shale.items import pictures_by_name
 from hedge_tasks.making.shale.making import MadeSet
 from hedge_tasks.making.shale.report import png
 
@@ -20,10 +20,12 @@ _WORDS = {"clean": "Clean", "sty": "Style", "crp": "Corruption", "adv": "Adversa
 _WORDS |= {"syn": "Synonyms", "pfx": "Prefix"}
 FILE_NAMES = {name: _WORDS[name.removesuffix("_p")] + ("-P" if name.endswith("_p") else "") for name in SCENARIOS}
 """Names of query files by scenario: those of SHALE's code, and our guess for the others."""
-FILE_NAMES |= {name: f"{FILE_NAMES[of]}-{name.removeprefix(f'{of}_').capitalize()}" for name, of in CONTROLS.items()}
+FILE_NAMES |= {
+    name: f"{FILE_NAMES[base]}-{name.removeprefix(f'{base}_').capitalize()}" for name, base in CONTROLS.items()
+}
 
 
-def write_released(made: MadeSet, folder: Path) -> list[Path]:
+def write_released(made_set: MadeSet, folder: Path) -> list[Path]:
     """Write a set the way SHALE is handed out: `query_json/<Scenario>.json` and `Image/<name>.png`.
 
     Returns:
@@ -32,18 +34,14 @@ def write_released(made: MadeSet, folder: Path) -> list[Path]:
     Raises:
         DataError: The folder cannot be written.
     """
-    return write_queries(made.items, images_of(made), folder)
+    return write_queries(made_set.items, images_of(made_set), folder)
 
 
-def images_of(made: MadeSet) -> dict[str, bytes]:
+def images_of(made_set: MadeSet) -> dict[str, bytes]:
     """The pictures that the items show, as PNG files by name."""
-    asked = {item.image for item in made.items}
-    return {
-        name: png(picture)
-        for place, one in enumerate(made.shown)
-        for scenario, picture in one.pictures.items()
-        if (name := image_name(place, scenario)) in asked
-    }
+    names = {item.image for item in made_set.items}
+    pictures = pictures_by_name(made_set.scenes)
+    return {name: png(scene.pictures[scenario]) for name, (scene, scenario) in pictures.items() if name in names}
 
 
 def write_queries(items: Sequence[ShaleItem], images: Mapping[str, bytes], folder: Path) -> list[Path]:

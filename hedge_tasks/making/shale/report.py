@@ -18,9 +18,10 @@ from hedge_tasks.making.gate.sets import shale_items
 from hedge_tasks.making.output import REVIEW, CardText, describe_set
 from hedge_tasks.making.pictures.inspection import KEYS, review_items
 from hedge_tasks.making.pictures.store import StoredPicture
-from hedge_tasks.making.shale.items import LETTERS, image_name
+from hedge_tasks.making.shale.items import LETTERS, pictures_by_name
 from hedge_tasks.making.shale.making import MadeSet, ShaleMaking
 from hedge_tasks.making.shale.pictures import picture_id
+from hedge_tasks.making.shale.records import Scene
 from hedge_tasks.numbers import FOUR_DIGITS, Table, format_value
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -36,21 +37,21 @@ _SUMMARY = (
 )
 
 
-def distributions(made: MadeSet) -> dict[str, Counts]:
+def distributions(made_set: MadeSet) -> dict[str, Counts]:
     """Return the composition of the set, as the paper's Figure 1 draws it and what its Figure 4 (the judge's prompt)
     is filled with.
     """
-    items = made.items
+    items = made_set.items
     aspects = [aspect for aspect in ASPECTS if any(item.aspect == aspect for item in items)]
     scenarios = [scenario for scenario in ALL_SCENARIOS if any(item.scenario == scenario for item in items)]
     clean = [item for item in items if item.scenario == CLEAN]
     return {
         "Items by aspect (clean)": _counted("aspect", aspects, [(i.aspect, i.task) for i in clean], TASKS),
         "Items by scenario": _counted("scenario", scenarios, [(i.scenario, i.task) for i in items], TASKS),
-        "Pictures by verdict": _verdicts(made),
+        "Pictures by verdict": _verdicts(made_set),
         "Right answers (clean)": _answers(clean),
         "What a judge of open questions is told": _judged(items),
-        "Sources": _sources(made),
+        "Sources": _sources(made_set),
     }
 
 
@@ -61,33 +62,33 @@ def _counted(name: str, rows: Sequence[str], pairs: Sequence[tuple[str, str]], c
     return (name, *columns), [*body, total]
 
 
-def _verdicts(made: MadeSet) -> Counts:
-    pairs = [(name, verdict.outcome) for one in made.shown for name, verdict in one.verdicts.items()]
+def _verdicts(made_set: MadeSet) -> Counts:
+    pairs = [(name, verdict.outcome) for scene in made_set.scenes for name, verdict in scene.verdicts.items()]
     present = [name for name in (CLEAN, *IMAGE_SCENARIOS) if any(name == scenario for scenario, _ in pairs)]
     return _counted("pictures", present, pairs, ("accepted", "review", "rejected"))
 
 
 def _answers(clean: Sequence[ShaleItem]) -> Counts:
-    """How yes and no, and the letters, are balanced."""
-    said = Counter(
+    """Counts of yes and no, and of the letters: they are to be balanced."""
+    counts = Counter(
         item.answer if item.task == "ynq" else item.answer[1] for item in clean if item.task in ("ynq", "mcq")
     )
     columns = ("Yes", "No", *LETTERS)
-    return columns, [[str(said[column]) for column in columns]]
+    return columns, [[str(counts[column]) for column in columns]]
 
 
 def _judged(items: Sequence[ShaleItem]) -> Counts:
-    """How many open questions bring what the fields of the paper's judge prompt (Figure 4) are filled with."""
+    """Counts of open questions that bring what the fields of the paper's judge prompt (Figure 4) are filled with."""
     rows = []
     for task in ("ffq", "ic"):
         mine = [item for item in items if item.task == task]
-        told = [sum(bool(getattr(item, field)) for item in mine) for field in ("answer", "description", "facts")]
-        rows.append([task, str(len(mine)), *map(str, told)])
+        filled = [sum(bool(getattr(item, field)) for item in mine) for field in ("answer", "description", "facts")]
+        rows.append([task, str(len(mine)), *map(str, filled)])
     return ("question", "items", "ground truth", "image information", "related facts"), rows
 
 
-def _sources(made: MadeSet) -> Counts:
-    scenes = [one.scene for one in made.shown if one.accepted]
+def _sources(made_set: MadeSet) -> Counts:
+    scenes = [scene_pictures.scene for scene_pictures in made_set.scenes if scene_pictures.accepted]
     counts = Counter((_source(scene.source), scene.licence) for scene in scenes)
     return ("source", "licence", "scenes"), [[*pair, str(count)] for pair, count in sorted(counts.items())]
 
@@ -101,7 +102,7 @@ def _source(name: str) -> str:
 
 
 def write(
-    folder: Path, making: ShaleMaking, made: MadeSet, *, licence: str | None = None, bound: float | None = None
+    folder: Path, making: ShaleMaking, made_set: MadeSet, *, licence: str | None = None, bound: float | None = None
 ) -> BuiltSet:
     """Write the data set (`FOLDER/BeiiiY__SHALE`), the card, the report and the review queue.
 
@@ -111,38 +112,37 @@ def write(
     Raises:
         DataError: Nothing was accepted, a solver without skill is above its bound, or the folder cannot be written.
     """
-    _write_review(folder, made)
-    if not made.items:
-        found = ", ".join(f"{count} × {name}" for name, count in made.report()["rejected"].items())
-        raise DataError(f"no scene is accepted ({found or 'there is none'}); see {folder / REVIEW}")
-    attacks = attack(shale_items(made.items), bound=bound)
+    _write_review(folder, made_set)
+    if not made_set.items:
+        reasons = ", ".join(f"{count} × {name}" for name, count in made_set.report()["rejected"].items())
+        raise DataError(f"no scene is accepted ({reasons or 'there is none'}); see {folder / REVIEW}")
+    attacks = attack(shale_items(made_set.items), bound=bound)
     check_floors(attacks)
-    by_name = {
-        image_name(place, scenario): picture
-        for place, one in enumerate(made.shown)
-        for scenario, picture in one.pictures.items()
-    }
-    places = {image_name(place, s): (place, s) for place, one in enumerate(made.shown) for s in one.pictures}
+    pictures = pictures_by_name(made_set.scenes)
 
     def read(name: str) -> bytes | None:
-        return png(by_name[name]) if name in by_name else None
+        if name not in pictures:
+            return None
+        scene_pictures, scenario = pictures[name]
+        return png(scene_pictures.pictures[scenario])
 
     def mean(item: ShaleItem) -> str:
-        place, scenario = places[item.image]
-        score = made.shown[place].verdicts[scenario].mean
-        return format_value(score, FOUR_DIGITS, missing="")
+        scene_pictures, scenario = pictures[item.image]
+        return format_value(scene_pictures.verdicts[scenario].mean, FOUR_DIGITS, missing="")
+
+    def scene_of(item: ShaleItem) -> Scene:
+        return pictures[item.image][0].scene
 
     def blind(item: ShaleItem) -> str:
-        scene = made.shown[places[item.image][0]].scene
-        return ", ".join(made.answered.get(scene.id, {}).get(item.task, ()))
+        return ", ".join(made_set.blind_answers.get(scene_of(item).id, {}).get(item.task, ()))
 
     built = build(
-        made.items,
+        made_set.items,
         read,
         folder,
         {
-            "source": lambda item: made.shown[places[item.image][0]].scene.source,
-            "licence": lambda item: made.shown[places[item.image][0]].scene.licence,
+            "source": lambda item: scene_of(item).source,
+            "licence": lambda item: scene_of(item).licence,
             "generator": lambda item: making.generator.name,
             "picture_score": mean,
             "answered_blindly": blind,
@@ -151,10 +151,9 @@ def write(
     files = {task: str(file.relative_to(folder)) for task, file in built.files.items()}
     settings = making.settings()
     writers = [] if making.writer is None else [making.writer.name]
-    about = CardText(
-        "SHALE, made again", licence, _SUMMARY, settings, attacks, warnings_of(made), distributions(made), writers
-    )
-    describe_set(folder, {**made.report(), "items": len(made.items)}, about, files)
+    warnings, tables = warnings_of(made_set), distributions(made_set)
+    card = CardText("SHALE, made again", licence, _SUMMARY, settings, attacks, warnings, tables, writers)
+    describe_set(folder, {**made_set.report(), "items": len(made_set.items)}, card, files)
     return built
 
 
@@ -177,41 +176,41 @@ def png(picture: StoredPicture) -> bytes:
 def _without_texts(content: bytes) -> bytes:
     """A PNG file without its texts; packing the pixels of a large set anew for every row would take hours."""
     at = len(_PNG)
-    kept = [content[:at]]
+    chunks = [content[:at]]
     while at < len(content):
         length, kind = struct.unpack_from(">I4s", content, at)
         end = at + 12 + length  # length, kind and checksum
         if kind not in (b"tEXt", b"zTXt", b"iTXt"):
-            kept.append(content[at:end])
+            chunks.append(content[at:end])
         at = end
-    return b"".join(kept)
+    return b"".join(chunks)
 
 
-def warnings_of(made: MadeSet) -> list[str]:
+def warnings_of(made_set: MadeSet) -> list[str]:
     """Return what a user has to know."""
-    found = [
+    warnings = [
         f"{aspect}: {count} scenes, fewer than wanted; what can be drawn or filled in there is exhausted"
-        for aspect, count in made.short.items()
+        for aspect, count in made_set.short.items()
     ]
-    waiting = sum(v.outcome == "review" for one in made.shown for v in one.verdicts.values())
+    waiting = sum(v.outcome == "review" for scene in made_set.scenes for v in scene.verdicts.values())
     if waiting:
-        found.append(f"{waiting} pictures wait for people ({REVIEW}); they are not in the set")
-    return found
+        warnings.append(f"{waiting} pictures wait for people ({REVIEW}); they are not in the set")
+    return warnings
 
 
-def _write_review(folder: Path, made: MadeSet) -> None:
+def _write_review(folder: Path, made_set: MadeSet) -> None:
     rows = [
-        (picture_id(one.scene, scenario), one.pictures[scenario], one.scene, verdict)
-        for one in made.shown
-        for scenario, verdict in one.verdicts.items()
-        if scenario in one.pictures
+        (picture_id(scene_pictures.scene, scenario), scene_pictures.pictures[scenario], scene_pictures.scene, verdict)
+        for scene_pictures in made_set.scenes
+        for scenario, verdict in scene_pictures.verdicts.items()
+        if scenario in scene_pictures.pictures
     ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
-    shown = [f"{scene.prompt}\n\n{scene.ffq}\nRight answer: {scene.answer}" for _, _, scene, _ in rows]
-    queue = review_items([row[0] for row in rows], [row[1] for row in rows], shown, [row[3] for row in rows])
+    statements = [f"{scene.prompt}\n\n{scene.ffq}\nRight answer: {scene.answer}" for _, _, scene, _ in rows]
+    queue = review_items([row[0] for row in rows], [row[1] for row in rows], statements, [row[3] for row in rows])
     write_review(folder / REVIEW, "SHALE: pictures in doubt", list(queue), two_keys(*KEYS))
 
 

@@ -33,25 +33,25 @@ from hedge_tasks.making.shale.records import (
 WRONG_OPTIONS = 3
 _MOST_NEAR = 60
 _TRIES = 60
-"""How often something new is looked for before a pool counts as exhausted."""
+"""Number of tries to find something new before a pool counts as exhausted."""
 
 # --- what can be drawn ------------------------------------------------------------------------------------------------
 
 
-def drawn_scenes(aspect: str, wanted: int, *, seed: int = 0) -> list[Scene]:
+def drawn_scenes(aspect: str, count: int, *, seed: int = 0) -> list[Scene]:
     """Scenes that can be drawn by code, at most as many as are wanted; no two of the same content."""
-    return _distinct(lambda place: _drawn_scene(aspect, place, seed), wanted)
+    return _distinct(lambda place: _drawn_scene(aspect, place, seed), count)
 
 
-def _distinct(make: Callable[[int], Scene | None], wanted: int) -> list[Scene]:
-    found: dict[str, Scene] = {}
+def _distinct(make: Callable[[int], Scene | None], count: int) -> list[Scene]:
+    scenes: dict[str, Scene] = {}
     place = last = 0
-    while len(found) < wanted and place - last < _TRIES:
+    while len(scenes) < count and place - last < _TRIES:
         scene = make(place)
         place += 1
-        if scene is not None and scene.prompt not in found:
-            found[scene.prompt], last = scene, place
-    return list(found.values())
+        if scene is not None and scene.prompt not in scenes:
+            scenes[scene.prompt], last = scene, place
+    return list(scenes.values())
 
 
 def _drawn_scene(aspect: str, place: int, seed: int) -> Scene:
@@ -101,8 +101,8 @@ def _in_turn(choices: list[str], place: int, seed: str) -> str:
 # --- what a model makes ----------------------------------------------------------------------------------------------
 
 
-def painted_scenes(
-    aspect: str, wanted: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
+def prompted_scenes(
+    aspect: str, count: int, *, seed: int = 0, elements: Sequence[Element] | None = None, facts: Sequence[Fact] = ()
 ) -> list[Scene]:
     """Scenes of elements in the templates of an aspect, for generators that take prompts; no two of the same content.
 
@@ -111,15 +111,19 @@ def painted_scenes(
         facts: Of a dump, besides our own.
     """
     if aspect in KNOWLEDGE:
-        known = _known(aspect, facts)
-        return _distinct(lambda place: scene_of(_knowledge(aspect, known, place, seed)), wanted) if known else []
+        known_facts = _known_facts(aspect, facts)
+        return (
+            _distinct(lambda place: scene_of(_knowledge(aspect, known_facts, place, seed)), count)
+            if known_facts
+            else []
+        )
     by_kind: dict[str, list[Element]] = {}
     for element in own_elements() if elements is None else elements:
         by_kind.setdefault(element.kind, []).append(element)
-    return _distinct(lambda place: _painted_scene(aspect, by_kind, place, seed), wanted)
+    return _distinct(lambda place: _prompted_scene(aspect, by_kind, place, seed), count)
 
 
-def _painted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int, seed: int) -> Scene | None:
+def _prompted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int, seed: int) -> Scene | None:
     template = templates()["aspects"][aspect]
     rng = random.Random(f"{seed}/{aspect}/{place}")
     kinds = [kind for kind in template["of"] if by_kind.get(kind)]
@@ -129,25 +133,25 @@ def _painted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int
         pool = [Element(word, aspect, family) for family, words in template["answers"].items() for word in words]
         right = rng.choice(template.get("shown") or [e.text for e in pool])
         answer = next(e for e in pool if e.text == right)
-        shown = entity.text
+        subject = entity.text
     else:
         entity = answer = rng.choice(by_kind[kind])
         pool = by_kind[kind]
-        shown = kind
+        subject = kind
         if "answers_of" in template:  # the larger of two things, either of which may be the larger elsewhere
             larger = rng.choice(template["answers_of"])
-            pool, shown = by_kind[larger], entity.text
+            pool, subject = by_kind[larger], entity.text
             answer = rng.choice([e for e in pool if not e.excludes(entity)])
-    relation = _relation(template, by_kind, kind, shown, rng)
-    wrong, near = _others(answer, pool, template.get("shown"), f"{shown} {relation}", rng)
+    relation = _relation(template, by_kind, kind, subject, rng)
+    wrong, near = _wrong_answers(answer, pool, template.get("shown"), f"{subject} {relation}", rng)
     if template.get("smaller_misleads"):
-        wrong = [shown, *wrong[: WRONG_OPTIONS - 1]]
+        wrong = [subject, *wrong[: WRONG_OPTIONS - 1]]
     if len(wrong) < WRONG_OPTIONS:
         return None
     source = next((e for e in (answer, entity) if e.source != "hedge_tasks"), entity)
     return scene_of(
         PictureRecord(
-            *(aspect, shown, answer.text, relation, tuple(wrong[:WRONG_OPTIONS]), tuple(near)),
+            *(aspect, subject, answer.text, relation, tuple(wrong[:WRONG_OPTIONS]), tuple(near)),
             source=source.source,
             licence=source.licence,
         )
@@ -155,32 +159,32 @@ def _painted_scene(aspect: str, by_kind: Mapping[str, list[Element]], place: int
 
 
 def _relation(
-    template: Mapping[str, Any], by_kind: Mapping[str, list[Element]], kind: str, shown: str, rng: random.Random
+    template: Mapping[str, Any], by_kind: Mapping[str, list[Element]], kind: str, subject: str, rng: random.Random
 ) -> str:
     if "relations_of" in template:
-        return rng.choice([e.text for e in by_kind[template["relations_of"]] if e.text != shown])
+        return rng.choice([e.text for e in by_kind[template["relations_of"]] if e.text != subject])
     settings = "outdoors" if kind in template.get("outdoors", ()) else template["settings"]
     return str(rng.choice(templates()["settings"][settings]))
 
 
-def _others(
-    answer: Element, pool: Sequence[Element], shown: Sequence[str] | None, beside: str, rng: random.Random
+def _wrong_answers(
+    answer: Element, pool: Sequence[Element], preferred: Sequence[str] | None, beside: str, rng: random.Random
 ) -> tuple[list[str], list[str]]:
     """Three wrong answers drawn at random, and the others, the answer's siblings first."""
     possible = [e for e in pool if not e.excludes(answer) and noun(e.text) not in beside.lower().split()]
     rng.shuffle(possible)
-    if shown:  # what is right of other pictures comes first
-        possible.sort(key=lambda e: e.text not in shown)
-    wrong, rest = possible[:WRONG_OPTIONS], possible[WRONG_OPTIONS:]
-    rest.sort(key=lambda e: e.family != answer.family)
-    return [e.text for e in wrong], [e.text for e in rest[:_MOST_NEAR]]
+    if preferred:  # what is right of other pictures comes first
+        possible.sort(key=lambda e: e.text not in preferred)
+    wrong, remaining = possible[:WRONG_OPTIONS], possible[WRONG_OPTIONS:]
+    remaining.sort(key=lambda e: e.family != answer.family)
+    return [e.text for e in wrong], [e.text for e in remaining[:_MOST_NEAR]]
 
 
 # --- knowledge --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownFact:
     template: str
     entity: str
     value: str
@@ -188,29 +192,31 @@ class _Known:
     licence: str = "Apache-2.0"
 
 
-def _known(domain: str, facts: Sequence[Fact]) -> list[_Known]:
+def _known_facts(domain: str, facts: Sequence[Fact]) -> list[_KnownFact]:
     """Return what is known in a domain, of relations with enough different values."""
-    found: dict[tuple[str, str], _Known] = {}
+    by_entity: dict[tuple[str, str], _KnownFact] = {}
     for name, relation in templates()["relations"].items():
         if relation["domain"] != domain:
             continue
-        mine = [_Known(name, entity, value) for entity, value in relation["pairs"].items()]
+        mine = [_KnownFact(name, entity, value) for entity, value in relation["pairs"].items()]
         named = relation.get("named", "{entity}")
         mine += [
-            _Known(name, named.replace("{entity}", f.entity), f.value, f.source, f.licence)
+            _KnownFact(name, named.replace("{entity}", f.entity), f.value, f.source, f.licence)
             for f in facts
             if f.relation == name
         ]
-        if len({known.value for known in mine}) > WRONG_OPTIONS:
-            for known in mine:
-                found.setdefault((name, known.entity.casefold()), known)
-    return list(found.values())
+        if len({fact.value for fact in mine}) > WRONG_OPTIONS:
+            for fact in mine:
+                by_entity.setdefault((name, fact.entity.casefold()), fact)
+    return list(by_entity.values())
 
 
-def _knowledge(aspect: str, known: list[_Known], place: int, seed: int) -> PictureRecord:
-    chosen = known[int(_in_turn([str(i) for i in range(len(known))], place, f"{seed}/{aspect}"))]
+def _knowledge(aspect: str, known_facts: list[_KnownFact], place: int, seed: int) -> PictureRecord:
+    chosen = known_facts[int(_in_turn([str(i) for i in range(len(known_facts))], place, f"{seed}/{aspect}"))]
     rng = random.Random(f"{seed}/{aspect}/{place}")
-    others = [k.value for k in known if k.template == chosen.template and k.value.casefold() != chosen.value.casefold()]
+    others = [
+        k.value for k in known_facts if k.template == chosen.template and k.value.casefold() != chosen.value.casefold()
+    ]
     possible = list(dict.fromkeys(others))
     rng.shuffle(possible)
     relation = templates()["relations"][chosen.template]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hedge_tasks.making.pictures.base import Checker
-from hedge_tasks.making.pictures.specs import parsed
+from hedge_tasks.making.pictures.specs import parse_spec
 from hedge_tasks.registry import Registry
 
 CHECKERS: Registry[Checker] = Registry(
@@ -24,5 +24,5 @@ def checker_from(spec: str) -> Checker:
     Raises:
         ConfigError: The name or an option is unknown (names the nearest one), or a value makes no sense.
     """
-    name, settings = parsed("checker", spec)
+    name, settings = parse_spec("checker", spec)
     return CHECKERS.build(name, **settings)

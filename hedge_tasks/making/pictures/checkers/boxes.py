@@ -34,31 +34,31 @@ class Box:
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
 
-def shared_area(one: Box, other: Box) -> float:
-    width = min(one.right, other.right) - max(one.left, other.left)
-    height = min(one.bottom, other.bottom) - max(one.top, other.top)
+def shared_area(first: Box, second: Box) -> float:
+    width = min(first.right, second.right) - max(first.left, second.left)
+    height = min(first.bottom, second.bottom) - max(first.top, second.top)
     return max(width, 0.0) * max(height, 0.0)
 
 
-def overlap(one: Box, other: Box) -> float:
+def overlap(first: Box, second: Box) -> float:
     """Intersection over union, 0 to 1.
 
     Example:
         >>> overlap(Box(0, 0, 2, 1), Box(1, 0, 3, 1))
         0.3333333333333333
     """
-    shared = shared_area(one, other)
-    union = one.area + other.area - shared
+    shared = shared_area(first, second)
+    union = first.area + second.area - shared
     return shared / union if union > 0 else 0.0
 
 
 def distinct(boxes: Sequence[Box], *, most: float = OVERLAP) -> list[Box]:
     """One box an object, the surest first: of two that overlap by `most` or more the surer one stays."""
-    kept: list[Box] = []
+    surest: list[Box] = []
     for box in sorted(boxes, key=lambda box: (-box.score, box.left, box.top, box.right, box.bottom)):
-        if all(overlap(box, other) < most for other in kept):
-            kept.append(box)
-    return kept
+        if all(overlap(box, other) < most for other in surest):
+            surest.append(box)
+    return surest
 
 
 _NAMES = {

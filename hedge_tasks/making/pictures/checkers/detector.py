@@ -12,7 +12,7 @@ from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import PictureQuestion
 from hedge_tasks.making.pictures.checkers.boxes import OVERLAP, Box, distinct, holds, relation_named
-from hedge_tasks.making.pictures.specs import named
+from hedge_tasks.making.pictures.specs import spec_name
 from hedge_tasks.serving.loading import default_device, load_or_explain
 
 _THRESHOLDS = {"owlv2": 0.2, "owlvit": 0.1, "grounding-dino": 0.35, "mm-grounding-dino": 0.35}
@@ -55,14 +55,14 @@ class ObjectDetector:
     @cached_property
     def name(self) -> str:
         overlap = None if self._overlap == OVERLAP else self._overlap
-        return named("detector", self._source, revision=self._revision, threshold=self._threshold, overlap=overlap)
+        return spec_name("detector", self._source, revision=self._revision, threshold=self._threshold, overlap=overlap)
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
-        wanted = [(i, name) for i, question in enumerate(questions) for name in objects_of(question)]
+        targets = [(i, name) for i, question in enumerate(questions) for name in objects_of(question)]
         boxes: dict[tuple[int, str], list[Box]] = {}
-        if wanted:
-            found = self._detect([pictures[i] for i, _ in wanted], [name for _, name in wanted])
-            boxes = {pair: distinct(own, most=self._overlap) for pair, own in zip(wanted, found, strict=True)}
+        if targets:
+            detections = self._detect([pictures[i] for i, _ in targets], [name for _, name in targets])
+            boxes = {pair: distinct(own, most=self._overlap) for pair, own in zip(targets, detections, strict=True)}
         by_question: list[dict[str, list[Box]]] = [{} for _ in questions]
         for (i, name), own in boxes.items():
             by_question[i][name] = own
@@ -76,11 +76,11 @@ class ObjectDetector:
         by_size: dict[tuple[int, int], list[int]] = {}
         for i, picture in enumerate(pictures):
             by_size.setdefault(picture.size, []).append(i)
-        found: dict[int, list[Box]] = {}
+        by_place: dict[int, list[Box]] = {}
         for places in by_size.values():
             boxes = self._detect_batch([pictures[i] for i in places], [names[i] for i in places])
-            found |= dict(zip(places, boxes, strict=True))
-        return [found[i] for i in range(len(pictures))]
+            by_place |= dict(zip(places, boxes, strict=True))
+        return [by_place[i] for i in range(len(pictures))]
 
     def _detect_batch(self, pictures: Sequence[Image.Image], names: Sequence[str]) -> list[list[Box]]:
         import torch
@@ -94,14 +94,9 @@ class ObjectDetector:
             outputs = model(**inputs.to(self._device))
         sizes = [(picture.height, picture.width) for picture in pictures]
         read = processor.post_process_grounded_object_detection
-        found = read(outputs, threshold=threshold, target_sizes=torch.tensor(sizes).to(self._device))
-        return [
-            [
-                Box(left, top, right, bottom, score)
-                for (left, top, right, bottom), score in zip(one["boxes"].tolist(), one["scores"].tolist(), strict=True)
-            ]
-            for one in found
-        ]
+        results = read(outputs, threshold=threshold, target_sizes=torch.tensor(sizes).to(self._device))
+        pairs = (zip(result["boxes"].tolist(), result["scores"].tolist(), strict=True) for result in results)
+        return [[Box(*corners, score) for corners, score in boxes] for boxes in pairs]  # type: ignore[call-arg]
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any, float]:
@@ -143,16 +138,16 @@ def score(question: PictureQuestion, boxes: Mapping[str, Sequence[Box]]) -> floa
         >>> score(PictureQuestion("two dogs", "count", {"object": "dog", "count": 2}), {"dog": two})
         1.0
     """
-    wanted = objects_of(question)
-    if not wanted:
+    names = objects_of(question)
+    if not names:
         return None
-    found = [boxes[name] for name in wanted]
+    boxes_of = [boxes[name] for name in names]
     if question.kind == "existence":
-        return float(bool(found[0]))
+        return float(bool(boxes_of[0]))
     if question.kind == "count":
         count = question.expected.get("count")
-        return None if isinstance(count, bool) or not isinstance(count, int) else float(len(found[0]) == count)
+        return None if isinstance(count, bool) or not isinstance(count, int) else float(len(boxes_of[0]) == count)
     relation = relation_named(str(question.expected["relation"]))
     assert relation is not None
-    pairs = [(a, b) for a in found[0] for b in found[-1] if a is not b]
+    pairs = [(a, b) for a in boxes_of[0] for b in boxes_of[-1] if a is not b]
     return float(any(holds(relation, a, b) for a, b in pairs))

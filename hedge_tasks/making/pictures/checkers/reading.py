@@ -54,7 +54,7 @@ def reading_checker(**settings: Any) -> Checker:
 
 
 def likeness(expected: str, read: str) -> float:
-    """How like a text in a picture is to what should stand there: 1 - edits / length of the longer one, 0 to 1.
+    """Similarity of the text in a picture and the expected one: 1 - edits / length of the longer one, 0 to 1.
 
     Case, punctuation and breaks of lines do not count. The text as a whole and each of its lines are compared, and the
     best counts: pictures may hold other writing, too.
@@ -63,22 +63,22 @@ def likeness(expected: str, read: str) -> float:
         >>> likeness("hell", "Hello"), likeness("EXIT", "exit\\nkeep clear"), likeness("hell", "")
         (0.8, 1.0, 0.0)
     """
-    wanted = normalise(expected)[:_LONGEST]
-    found = [normalise(text)[:_LONGEST] for text in (read, *read.splitlines()[:_LONGEST])]
-    return max(_alike(wanted, text) for text in found)
+    target = normalise(expected)[:_LONGEST]
+    texts = [normalise(text)[:_LONGEST] for text in (read, *read.splitlines()[:_LONGEST])]
+    return max(_alike(target, text) for text in texts)
 
 
-def _alike(one: str, other: str) -> float:
-    longer = max(len(one), len(other))
-    return 1 - edits(one, other) / longer if longer else 1.0
+def _alike(first: str, second: str) -> float:
+    longer = max(len(first), len(second))
+    return 1 - edits(first, second) / longer if longer else 1.0
 
 
-def edits(one: str, other: str) -> int:
+def edits(first: str, second: str) -> int:
     """Levenshtein distance: fewest insertions, deletions and replacements of a letter that make one the other."""
-    above = list(range(len(other) + 1))
-    for i, a in enumerate(one, start=1):
+    above = list(range(len(second) + 1))
+    for i, a in enumerate(first, start=1):
         row = [i]
-        for j, b in enumerate(other, start=1):
+        for j, b in enumerate(second, start=1):
             row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (a != b)))
         above = row
     return above[-1]
@@ -88,9 +88,9 @@ class _Reading(ABC):
     """Common part of both readers: only written words are compared, and several pictures are read at once."""
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
-        wanted = [_words_of(question) for question in questions]
-        places = [i for i, words in enumerate(wanted) if words is not None]
-        found: list[float | None] = [None] * len(questions)
+        targets = [_words_of(question) for question in questions]
+        places = [i for i, words in enumerate(targets) if words is not None]
+        scores: list[float | None] = [None] * len(questions)
 
         def call(at: int, stop: threading.Event) -> str | None:
             return self._read(pictures[places[at]], stop)
@@ -98,9 +98,9 @@ class _Reading(ABC):
         with closing(as_finished(in_threads(call, _AT_ONCE), len(places), _AT_ONCE)) as batches:
             for batch in batches:
                 for at, read in batch:
-                    words = wanted[places[at]]
-                    found[places[at]] = None if read is None or words is None else likeness(words, read)
-        return found
+                    words = targets[places[at]]
+                    scores[places[at]] = None if read is None or words is None else likeness(words, read)
+        return scores
 
     @abstractmethod
     def _read(self, picture: Image.Image, stop: threading.Event) -> str | None:
@@ -130,8 +130,8 @@ class RapidReading(_Reading):
 
     def _read(self, picture: Image.Image, stop: threading.Event) -> str:
         with self._lock:  # it uses all cores for one picture
-            found, _ = self._engine(np.asarray(picture)[:, :, ::-1])  # blue, green, red
-        return "\n".join(str(text) for _, text, _ in found or ())
+            lines, _ = self._engine(np.asarray(picture)[:, :, ::-1])  # blue, green, red
+        return "\n".join(str(text) for _, text, _ in lines or ())
 
 
 class TesseractReading(_Reading):
@@ -173,8 +173,8 @@ class ModelReading(_Reading):
 
     def __init__(self, model: Model) -> None:
         self._prompt = load_template("hedge_tasks.making.pictures", "read_text")
-        asked = digest({"model": dict(model.identity), "prompt": self._prompt.digest})
-        self.name = f"ocr:{model.name},{asked[:12]}"
+        identity = digest({"model": dict(model.identity), "prompt": self._prompt.digest})
+        self.name = f"ocr:{model.name},{identity[:12]}"
         self.account = Account()
         self._asker = Asker(model, self.account, stage=self.name)
 
@@ -186,7 +186,7 @@ class ModelReading(_Reading):
             lambda: [picture],
             place=self.name,
         )
-        found = self._asker.ask(question, stop)
-        if found.failure is not None:
-            raise HedgeError(f"{self.name}: {found.failure}")
-        return found.value
+        outcome = self._asker.ask(question, stop)
+        if outcome.failure is not None:
+            raise HedgeError(f"{self.name}: {outcome.failure}")
+        return outcome.value

@@ -11,7 +11,7 @@ from PIL import Image
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import PictureQuestion
-from hedge_tasks.making.pictures.specs import named
+from hedge_tasks.making.pictures.specs import spec_name
 from hedge_tasks.serving.loading import default_device, load_or_explain
 
 CONTRAST = "a picture of something else"
@@ -55,22 +55,22 @@ class Similarity:
     @cached_property
     def name(self) -> str:
         own = None if self._contrast == CONTRAST else self._contrast
-        return named("clip", self._source, revision=self._revision, contrast=own)
+        return spec_name("clip", self._source, revision=self._revision, contrast=own)
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | None]:
         places = [i for i, question in enumerate(questions) if question.kind in _KINDS]
-        found: list[float | None] = [None] * len(questions)
+        scores: list[float | None] = [None] * len(questions)
         if not places:
-            return found
+            return scores
         model, _ = self._loaded
         texts = [self._texts(questions[i], sigmoid=model.config.model_type in _SIGMOID) for i in places]
         logits = self._logits([pictures[i] for i in places], [text for group in texts for text in group])
         start = 0
         for row, (place, group) in enumerate(zip(places, texts, strict=True)):
             own = logits[row, start : start + len(group)]
-            found[place] = float(own.softmax(0)[0] if len(group) > 1 else own.sigmoid()[0])
+            scores[place] = float(own.softmax(0)[0] if len(group) > 1 else own.sigmoid()[0])
             start += len(group)
-        return found
+        return scores
 
     def _texts(self, question: PictureQuestion, *, sigmoid: bool) -> list[str]:
         instead = [str(text) for text in question.expected.get("instead") or ()]

@@ -13,7 +13,7 @@ from hedge_tasks.data.answers import Answer
 from hedge_tasks.errors import ConfigError, HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import PictureQuestion
-from hedge_tasks.making.pictures.specs import model_named
+from hedge_tasks.making.pictures.specs import model_name
 from hedge_tasks.replies.yes_no import read_yes_no
 from hedge_tasks.serving.loading import resolve_model
 
@@ -27,7 +27,7 @@ _SHAPES_NOTHING = (
 _FORCED, _ANSWER = _WAYS = ("forced", "answer")
 
 _MOST_TOKENS = 8
-"""Of an answer where a server does not tell how likely given words are."""
+"""Longest answer, in tokens, where a server gives no log-probabilities of given words."""
 
 
 class VqaScore:
@@ -55,23 +55,23 @@ class VqaScore:
 
         if "api_key" in arguments:
             raise ConfigError("checker vqascore: a key belongs into the environment (OPENAI_API_KEY)")
-        known = adapter_class(options.text("adapter", adapter))
-        if not hasattr(known, "answer_conversations"):
+        adapter_type = adapter_class(options.text("adapter", adapter))
+        if not hasattr(adapter_type, "answer_conversations"):
             raise ConfigError(f"adapter {adapter!r} answers no conversations that belong to no task")
-        forces = hasattr(known, "forced_logprobs")
+        forces = hasattr(adapter_type, "forced_logprobs")
         if by is not None and by not in _WAYS:
             raise unknown("way to ask", str(by), _WAYS)
         if by == _FORCED and not forces:
             raise ConfigError(f"adapter {adapter!r} makes no forced passes: give by={_ANSWER}")
         self._by = by or (_FORCED if forces else _ANSWER)
-        kept = {key: value for key, value in arguments.items() if key not in _SHAPES_NOTHING}
+        named_arguments = {key: value for key, value in arguments.items() if key not in _SHAPES_NOTHING}
         if "pretrained" in arguments:
-            kept["pretrained"] = model_named(str(arguments["pretrained"]))
+            named_arguments["pretrained"] = model_name(str(arguments["pretrained"]))
             arguments["pretrained"] = resolve_model(str(arguments["pretrained"]))
-        self._model = known(**arguments)
-        shown = ",".join(f"{key}={value}" for key, value in sorted(kept.items()))
+        self._model = adapter_type(**arguments)
+        listed = ",".join(f"{key}={value}" for key, value in sorted(named_arguments.items()))
         self._has_forced = False
-        self.name = f"vqascore:{adapter},{shown},by={self._by},prompt={_prompt().digest[:8]}"
+        self.name = f"vqascore:{adapter},{listed},by={self._by},prompt={_prompt().digest[:8]}"
 
     def check(self, pictures: Sequence[Image.Image], questions: Sequence[PictureQuestion]) -> list[float | str | None]:
         """As `Checker.check`.
@@ -79,35 +79,34 @@ class VqaScore:
         Raises:
             HedgeError: The model makes no forced passes, not even about a blank picture.
         """
-        asked = [_conversation(picture, question) for picture, question in zip(pictures, questions, strict=True)]
+        conversations = [_conversation(*pair) for pair in zip(pictures, questions, strict=True)]
         if self._by == _ANSWER:
-            return self._answered(asked)
-        scores = self._forced(asked)
-        if len(asked) > 1:  # adapters may give up a batch at its first failure, which says nothing about the others
-            failed = [isinstance(score, str) for score in scores]
+            return self._scores_of_answers(conversations)
+        scores = self._scores_of_forced_passes(conversations)
+        if len(conversations) > 1:  # an adapter may give up a batch at its first failure
             scores = [
-                self._forced([turns])[0] if again else score
-                for turns, score, again in zip(asked, scores, failed, strict=True)
+                self._scores_of_forced_passes([turns])[0] if isinstance(score, str) else score
+                for turns, score in zip(conversations, scores, strict=True)
             ]
         self._has_forced |= any(not isinstance(score, str) for score in scores)
         if scores and not self._has_forced:
             blank = _conversation(Image.new("RGB", (64, 64), "white"), PictureQuestion("a house", "statement", {}))
-            [reason] = self._forced([blank])
+            [reason] = self._scores_of_forced_passes([blank])
             if isinstance(reason, str):
                 raise HedgeError(f"{self.name}: {reason}; for a server without forced passes give by={_ANSWER}")
             self._has_forced = True
         return scores
 
-    def _forced(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | str | None]:
+    def _scores_of_forced_passes(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | str | None]:
         """Scores; a text in place of one says why a pass failed."""
         words = _prompt().schema["enum"]
-        said = self._model.forced_logprobs([t for t in conversations for _ in words], [*words] * len(conversations))
-        pairs = zip(said[::2], said[1::2], strict=True)
-        return [_why_not(pair) or p_yes(*map(_logprob, pair)) for pair in pairs]
+        passes = self._model.forced_logprobs([t for t in conversations for _ in words], [*words] * len(conversations))
+        pairs = zip(passes[::2], passes[1::2], strict=True)
+        return [_failure(pair) or p_yes(*map(_logprob, pair)) for pair in pairs]
 
-    def _answered(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | str | None]:
+    def _scores_of_answers(self, conversations: Sequence[list[dict[str, Any]]]) -> list[float | str | None]:
         answers = self._model.answer_conversations(conversations, max_new_tokens=_MOST_TOKENS)
-        return [_of_answer(answer) for answer in answers]
+        return [_p_yes_of_answer(answer) for answer in answers]
 
 
 def p_yes(yes: float | None, no: float | None) -> float | None:
@@ -124,25 +123,25 @@ def p_yes(yes: float | None, no: float | None) -> float | None:
     return 1 / (1 + math.exp(difference)) if difference < 700 else 0.0
 
 
-def _why_not(pair: Sequence[Answer | str]) -> str | None:
-    return next((one or "a forced pass failed" for one in pair if isinstance(one, str)), None)
+def _failure(pair: Sequence[Answer | str]) -> str | None:
+    return next((result or "a forced pass failed" for result in pair if isinstance(result, str)), None)
 
 
 def _logprob(answer: Answer | str) -> float | None:
-    """Of all of the words, in nats."""
+    """Log-probability of the whole answer, in nats."""
     if isinstance(answer, str) or answer.mean_logprob is None:
         return None
     return answer.mean_logprob * max(answer.n_tokens or 1, 1)
 
 
-def _of_answer(answer: Answer) -> float | None:
+def _p_yes_of_answer(answer: Answer) -> float | None:
     """P(yes) of an answer that the model gave itself: to the other word all the rest is left."""
     logprob = _logprob(answer)
-    said = read_yes_no(answer.text).value
-    if logprob is None or said not in ("yes", "no") or len(answer.text.split()) > 1:
+    verdict = read_yes_no(answer.text).value
+    if logprob is None or verdict not in ("yes", "no") or len(answer.text.split()) > 1:
         return None
     likely = math.exp(min(logprob, 0.0))
-    return likely if said == "yes" else 1 - likely
+    return likely if verdict == "yes" else 1 - likely
 
 
 def _conversation(picture: Image.Image, question: PictureQuestion) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hedge_tasks.making.pictures.base import ImageGenerator
-from hedge_tasks.making.pictures.specs import parsed
+from hedge_tasks.making.pictures.specs import parse_spec
 from hedge_tasks.registry import Registry
 
 GENERATORS: Registry[ImageGenerator] = Registry(
@@ -22,5 +22,5 @@ def generator_from(spec: str) -> ImageGenerator:
     Raises:
         ConfigError: The name or an option is unknown (names the nearest one), or a value makes no sense.
     """
-    name, settings = parsed("generator", spec)
+    name, settings = parse_spec("generator", spec)
     return GENERATORS.build(name, **settings)

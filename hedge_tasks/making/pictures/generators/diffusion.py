@@ -12,7 +12,7 @@ from hedge_tasks.data.pictures import to_rgb8
 from hedge_tasks.errors import HedgeError, unknown
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import Order
-from hedge_tasks.making.pictures.specs import named
+from hedge_tasks.making.pictures.specs import spec_name
 
 _DTYPES = ("float32", "bfloat16", "float16")
 
@@ -61,7 +61,7 @@ class DiffusionGenerator:
 
     @cached_property
     def name(self) -> str:
-        return named("diffusers", self._model, **self._settings, dtype=self._dtype, revision=self._revision)
+        return spec_name("diffusers", self._model, **self._settings, dtype=self._dtype, revision=self._revision)
 
     @cached_property
     def _dtype(self) -> str:
@@ -82,12 +82,12 @@ class DiffusionGenerator:
         generators = [torch.Generator("cpu").manual_seed(order.seed) for order in orders]
         prompts = [order.prompt for order in orders]
         try:
-            made = self._pipeline(prompt=prompts, generator=generators, output_type="pil", **self._call)
+            output = self._pipeline(prompt=prompts, generator=generators, output_type="pil", **self._call)
         except torch.cuda.OutOfMemoryError as error:
             raise HedgeError(
                 f"{self.name}: the GPU's memory is too small for {len(orders)} pictures at a time"
             ) from error
-        return [to_rgb8(image) for image in made.images]
+        return [to_rgb8(image) for image in output.images]
 
     @cached_property
     def _pipeline(self) -> Any:

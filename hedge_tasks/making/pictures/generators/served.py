@@ -12,7 +12,7 @@ from PIL import Image
 from hedge_tasks.errors import ConfigError, HedgeError
 from hedge_tasks.io import options
 from hedge_tasks.making.pictures.base import Order
-from hedge_tasks.making.pictures.specs import named
+from hedge_tasks.making.pictures.specs import spec_name
 from hedge_tasks.serving.accounts import server_and_key
 from hedge_tasks.serving.concurrency import ask_each
 from hedge_tasks.serving.failures import RequestFailed, ServerGone
@@ -60,7 +60,7 @@ class ServedGenerator:
         self._settings |= {} if size is None else {"size": _size(size)}
         self._settings |= {} if quality is None else {"quality": options.text("quality", quality)}
         self._concurrency = options.count("concurrency", concurrency, at_least=1)
-        self.name = named("openai", model, size=size, quality=quality)
+        self.name = spec_name("openai", model, size=size, quality=quality)
         self._client = ImageClient(
             model,
             url,
@@ -82,20 +82,20 @@ class ServedGenerator:
             settings = {**self._settings, "seed": orders[at].seed % 2**31}
             return await self._client.draw_async(orders[at].prompt, settings, optional=_OPTIONAL, stop=stop)
 
-        found: dict[int, Image.Image | RequestFailed] = {}
+        results: dict[int, Image.Image | RequestFailed] = {}
         workers = max(1, min(self._concurrency, len(orders)))
         try:
             with closing(ask_each(call, len(orders), workers, unreachable=_unreachable)) as batches:
                 for batch in batches:
-                    found.update(batch)
+                    results.update(batch)
         except ServerGone as gone:
             raise HedgeError(f"{self.name}: nobody answers any more ({gone.last})") from None
-        outcomes = [found[at] for at in range(len(orders))]
+        outcomes = [results[at] for at in range(len(orders))]
         return [str(outcome) if isinstance(outcome, RequestFailed) else outcome for outcome in outcomes]
 
 
-def _unreachable(found: Image.Image | RequestFailed) -> bool:
-    return isinstance(found, RequestFailed) and found.unreachable
+def _unreachable(result: Image.Image | RequestFailed) -> bool:
+    return isinstance(result, RequestFailed) and result.unreachable
 
 
 def _size(size: object) -> str:
