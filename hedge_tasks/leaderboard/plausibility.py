@@ -59,6 +59,7 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
     yield from _doubled(answer_sets)
     yield from _baseline_against_draws(answer_sets)
     yield from _baseline_by_label(answer_sets)
+    yield from _baseline_too_often(answer_sets, decoding)
     yield from _texts_against_logprobs(answer_sets)
     yield from _token_counts(answer_sets)
     yield from _draws_by_label(answer_sets, decoding)
@@ -93,7 +94,7 @@ def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[
     """Each noisy answer is drawn from another distribution, which nobody knows; its own probability p is stated. A text
     that is named beforehand comes with probability p and then counts 1 / p: once a draw in the mean, whatever p is.
     Texts that come more often than they are likely count more, and bets on that win."""
-    if decoding.get("asked") != "pure" or decoding.get("temperature") != 1 or decoding.get("restricted"):
+    if not _is_pure(decoding):
         return
     for label, which in ((0, "right"), (1, "wrong")):
         of_class = [a for a in answer_sets if a.label == label]
@@ -104,13 +105,37 @@ def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[
                 [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of_class],
             ),
         ):
-            counts = np.array(present(_counted_noisy(a.noisy, texts) for a, texts in zip(of_class, named, strict=True)))
-            won = [np.log1p(stake * (counts - _SLACK)).sum() for stake in _STAKES]
-            if len(counts) and np.logaddexp.reduce(won) - math.log(len(_STAKES)) > -math.log(_SELDOM):
+            counts = present(_counted(a.noisy, texts) for a, texts in zip(of_class, named, strict=True))
+            if _is_won(counts):
                 yield (
                     f"the noisy answers about {which} baseline answers contradict their log-probabilities: {whose} "
-                    f"come {THREE_DIGITS(float(counts.mean()))} times as often as they are likely"
+                    f"come {THREE_DIGITS(sum(counts) / len(counts))} times as often as they are likely"
                 )
+
+
+def _baseline_too_often(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+    """The baseline answer's text is named before the clean draws: it comes among them as often as it is likely. One
+    that was drawn again is taken for tested, so it may not be said to be as good as impossible."""
+    if not _is_pure(decoding):
+        return
+    for label, which in ((0, "right"), (1, "wrong")):
+        counts = present(_counted(a.clean, {_path(a.baseline)}) for a in answer_sets if a.label == label)
+        if _is_won(counts):
+            yield (
+                f"the texts of {which} baseline answers contradict their log-probabilities: they are drawn clean "
+                f"{THREE_DIGITS(sum(counts) / len(counts))} times as often as they are likely"
+            )
+
+
+def _is_pure(decoding: Mapping[str, Any]) -> bool:
+    """Whether draws come as often as their log-probabilities say."""
+    return decoding.get("asked") == "pure" and decoding.get("temperature") == 1 and not decoding.get("restricted")
+
+
+def _is_won(counts: Sequence[float]) -> bool:
+    """Whether bets win that counts are at most 1 in the mean."""
+    won = [float(np.log1p(stake * (np.array(counts) - _SLACK)).sum()) for stake in _STAKES]
+    return bool(counts) and float(np.logaddexp.reduce(won)) - math.log(len(_STAKES)) > -math.log(_SELDOM)
 
 
 def _path(answer: Answer) -> Hashable:
@@ -118,9 +143,9 @@ def _path(answer: Answer) -> Hashable:
     return answer.text, answer.n_tokens, answer.finish
 
 
-def _counted_noisy(noisy: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
+def _counted(draws: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
     """The answers that are one of some texts, each counted 1 / p, by draw and text: at most 1 in the mean."""
-    usable = [a for a in noisy if _telling(a) and a.n_tokens is not None]
+    usable = [a for a in draws if _telling(a) and a.n_tokens is not None]
     if not texts or not usable:
         return None
     nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in usable if _path(a) in texts]
