@@ -615,7 +615,7 @@ TAMPERS = [
         "answers",
         (ASIDE, ASIDE, REFUSED),
     ),
-    Tamper("another date", entry(created="2030-01-01"), "", (MISSED, MISSED, REFUSED)),
+    Tamper("another date", entry(created="2025-05-05"), "", (MISSED, MISSED, REFUSED)),
     Tamper("other versions of packages", lambda s: s.update(versions={"torch": "9"}), "", (MISSED,) * 3),
     Tamper(
         "another run file's digest",

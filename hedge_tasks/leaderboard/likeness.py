@@ -20,6 +20,7 @@ _FEWEST_UNORDERED = 20
 """Documents with telling answers that two entries have to have for one to be called the other's copy: in the order of
 the draws, and in any order, where a few may be equal by chance."""
 
+_LIKELIEST_FIRST = "d:"
 _KINDS_OF_MARKS: Mapping[str, tuple[int, float]] = {
     "w:": (1, 0.5),
     "n:": (_FEWEST_SHARED, 0.5),
@@ -27,7 +28,7 @@ _KINDS_OF_MARKS: Mapping[str, tuple[int, float]] = {
     "s:": (_FEWEST_UNORDERED, 0.5),
     "z:": (_FEWEST_UNORDERED, 0.5),
     "b:": (_FEWEST_UNORDERED, 0.8),
-    "d:": (_FEWEST_UNORDERED, 0.5),
+    _LIKELIEST_FIRST: (_FEWEST_UNORDERED, 0.5),
 }
 """Marks of answers, how many of a kind have to be there, and which share of them makes a copy.
 
@@ -126,6 +127,8 @@ def twin_of(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
         if first.task != entry.task:
             continue
         for kind, (least, share) in _KINDS_OF_MARKS.items():
+            if kind == _LIKELIEST_FIRST and entry.recomputed and not first.recomputed:
+                continue  # numbers that anybody can have moved take no place from what is computed again
             fewer, more, shared = _shared(entry, first, kind)
             if fewer >= least and shared >= share * more:
                 return first, "" if kind == "w:" else f" in {shared} of the {more} documents whose answers tell"

@@ -29,9 +29,7 @@ class Precedence:
 
     def of_models(self, entry: Entry) -> tuple[object, ...]:
         """Sorting key of entries whose answers differ."""
-        findings = entry.findings
-        recomputed = findings.labels.verified and any(part.verified for part in findings.clusterings.values())
-        return (*self._standing(entry), not recomputed, *self._first(entry))
+        return (*self._standing(entry), not entry.recomputed, *self._first(entry))
 
     def of_copies(self, entry: Entry) -> tuple[object, ...]:
         """Sorting key of entries with equal answers, where it says nothing that one is recomputed: who sees another's
