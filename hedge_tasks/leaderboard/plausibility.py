@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, log_probability
 from hedge_tasks.leaderboard.stated import present
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray
@@ -59,7 +59,7 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
     yield from _doubled(answer_sets)
     yield from _baseline_against_draws(answer_sets)
     yield from _baseline_by_label(answer_sets)
-    yield from _baseline_too_often(answer_sets, decoding)
+    yield from _baseline_as_drawn(answer_sets, decoding)
     yield from _texts_against_logprobs(answer_sets)
     yield from _token_counts(answer_sets)
     yield from _draws_by_label(answer_sets, decoding)
@@ -113,18 +113,35 @@ def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[
                 )
 
 
-def _baseline_too_often(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
-    """The baseline answer's text is named before the clean draws: it comes among them as often as it is likely. One
-    that was drawn again is taken for tested, so it may not be said to be as good as impossible."""
+def _baseline_as_drawn(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+    """The baseline answer's text is named before the clean draws: it comes among them as often as it is likely. So one
+    that was drawn again is not as good as impossible, and one that was not is not nearly certain."""
     if not _is_pure(decoding):
         return
     for label, which in ((0, "right"), (1, "wrong")):
-        counts = present(_counted(a.clean, {_path(a.baseline)}) for a in answer_sets if a.label == label)
-        if _is_won(counts):
+        of_class = [a for a in answer_sets if a.label == label]
+        often = present(_counted(a.clean, {_path(a.baseline)}) for a in of_class)
+        if _is_won(often):
             yield (
                 f"the texts of {which} baseline answers contradict their log-probabilities: they are drawn clean "
-                f"{THREE_DIGITS(sum(counts) / len(counts))} times as often as they are likely"
+                f"{THREE_DIGITS(sum(often) / len(often))} times as often as they are likely"
             )
+        if _is_won(seldom := present(map(_counted_absence, of_class))):
+            yield (
+                f"the texts of {which} baseline answers contradict their log-probabilities: that none is drawn clean "
+                f"happens {THREE_DIGITS(sum(seldom) / len(seldom))} times as often as it is likely"
+            )
+
+
+def _counted_absence(answers: AnswerSet) -> float | None:
+    """That no clean draw is the baseline answer's text, counted one by its probability: 1 in the mean."""
+    logprob = log_probability(answers.baseline)
+    if logprob is None or not answers.baseline.text or not all(map(_telling, answers.clean)):
+        return None
+    if any(a.text == answers.baseline.text for a in answers.clean):
+        return 0.0
+    absent = -math.expm1(min(logprob, -1 / _MOST_COUNT))
+    return min(absent ** -len(answers.clean), _MOST_COUNT)
 
 
 def _is_pure(decoding: Mapping[str, Any]) -> bool:

@@ -35,7 +35,8 @@ _LEAST_TESTED = 0.5
 _UNLIKELY = 0.005
 """Level of both tests: whether what is tested goes with the label, and whether the rest alone makes the number."""
 
-_GAIN, _PERMUTATIONS, _FEWEST_OF_CLASS, _MOST_PAIRS = 0.01, 400, 5, 1_000_000
+_GAIN, _PERMUTATIONS, _FEWEST_OF_CLASS, _MOST_PAIRS = 0.03, 400, 5, 1_000_000
+"""AUROC that untested documents may add: honest ones are scattered, and so are not any documents of their labels."""
 
 _IN_WORDS: Mapping[Part, str] = {
     "baseline": "the baseline answer's log-probability",
@@ -45,7 +46,7 @@ _IN_WORDS: Mapping[Part, str] = {
 
 
 @dataclass(frozen=True)
-class TestedDocuments:
+class RepeatedEvidence:
     """By part of the evidence, whether it is tested in each document, shape `(documents,)`."""
 
     baseline: BoolArray
@@ -53,14 +54,14 @@ class TestedDocuments:
     noisy: BoolArray
 
 
-def tested_in(answer_sets: Sequence[AnswerSet]) -> TestedDocuments:
+def repeated_evidence(answer_sets: Sequence[AnswerSet]) -> RepeatedEvidence:
     """Return what the draws of each document test.
 
     The baseline answer: its text is drawn clean. Clean draws: some text is drawn twice. Noisy answers: one of them is
     an answer to the clean picture, too, so that it is held against what it is likely.
     """
     parts = [(_is_drawn_again(a), _is_repeated(a.clean), _is_heard(a)) for a in answer_sets]
-    return TestedDocuments(*np.array(parts, dtype=bool).reshape(-1, 3).T)
+    return RepeatedEvidence(*np.array(parts, dtype=bool).reshape(-1, 3).T)
 
 
 def _testable(answer: Answer) -> bool:
@@ -110,7 +111,7 @@ def rests_on(detector: str, *, baseline: bool) -> list[Part]:
 
 
 def why_untested(
-    scores: Sequence[Scores], detector: str, tested: TestedDocuments, parts: Sequence[Part], *, logprobs: bool
+    scores: Sequence[Scores], detector: str, tested: RepeatedEvidence, parts: Sequence[Part], *, logprobs: bool
 ) -> str | None:
     """Why a detector's number does not stand on what was tested; None where it does.
 

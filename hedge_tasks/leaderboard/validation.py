@@ -53,7 +53,7 @@ from hedge_tasks.leaderboard.submission import (
     summary_of,
 )
 from hedge_tasks.leaderboard.suite import check_suite
-from hedge_tasks.leaderboard.tested import NO_END, TestedDocuments, bare, rests_on, tested_in, why_untested
+from hedge_tasks.leaderboard.tested import NO_END, RepeatedEvidence, bare, repeated_evidence, rests_on, why_untested
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Number, format_value
 from hedge_tasks.runs.editions import Edition, edition_for
@@ -217,7 +217,7 @@ def findings_of(
     }
     faults += [problem for clusters in reclustered.values() for problem in clusters.problems]
     health = health_again(submission, answer_sets)
-    tested = tested_in(answer_sets) if _holds_against_draws(health) else None
+    tested = repeated_evidence(answer_sets) if _holds_against_draws(health) else None
     verified: dict[str, Mapping[str, PartStatus]] = {}
     scores: dict[str, Sequence[Scores]] = {}
     cached: dict[object, dict[str, Any]] = {}
@@ -379,7 +379,7 @@ def _check_clustering(
     answer_sets: Sequence[AnswerSet],
     reclustered: RecomputedClusters,
     cached: dict[object, dict[str, Any]],
-    tested: TestedDocuments | None,
+    tested: RepeatedEvidence | None,
 ) -> tuple[dict[str, PartStatus], list[Scores], list[str]]:
     """Whether each detector's scores are verified; the scores, ours where they are computed again, so that no digit
     below the tolerance tells documents apart; and what is wrong with scores, held-out documents and aggregates.
@@ -427,7 +427,7 @@ def _on_what_is_tested(
     clustered: Sequence[AnswerSet],
     checked: Sequence[str],
     ours: Sequence[Scores],
-    tested: TestedDocuments | None,
+    tested: RepeatedEvidence | None,
     score: Callable[..., Sequence[Scores]],
 ) -> dict[str, PartStatus]:
     """Return the detectors whose numbers do not stand on what draws have tested, as self-reported.
