@@ -32,7 +32,7 @@ NO_END = (
 _LEAST_TESTED = 0.5
 """Share of documents whose evidence has to be tested, for scores that rest on log-probabilities."""
 
-_UNLIKELY = 0.005
+_UNLIKELY = 0.01
 """Level of both tests: whether what is tested goes with the label, and whether the rest alone makes the number."""
 
 _GAIN, _PERMUTATIONS, _FEWEST_OF_CLASS, _MOST_PAIRS = 0.03, 400, 5, 1_000_000
