@@ -50,7 +50,7 @@ class ReadEntries:
 
     @property
     def faulty(self) -> Mapping[Path, str]:
-        """What was refused but for copies: two that were merged side by side are nobody's fault, and no site waits."""
+        """Refused files but for copies: two that were merged side by side are nobody's fault, and no site waits."""
         return {path: reason for path, reason in self.refused.items() if path not in self.copies}
 
 
