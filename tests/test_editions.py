@@ -291,15 +291,17 @@ def test_another_models_run_is_no_seed_of_a_model_that_has_a_place(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_name_is_not_another_entrys_model(tmp_path: Path) -> None:
+def test_a_name_is_not_the_model_of_an_entry_before_it(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for i, (name, model) in enumerate((("Org Famous", "org/mine"), ("org/famous", "org/famous"))):
         run = entered(i, model=model)
         write_submission(folder / f"{i}.json", make_submission(run, texts=True, name=name))
+    assert all(entry.findings.ranked for entry in read_entries(folder, **RULES).entries)  # nobody's name is taken
+    (folder / "0.json").rename(folder / "2.json")
     first, second = read_entries(folder, **RULES).entries
-    assert first.findings.set_aside[-1] == "its name is another entry's model"
-    assert second.findings.ranked
+    assert first.findings.ranked
+    assert second.findings.set_aside[-1] == "its name is another entry's model"
 
 
 @pytest.mark.slow

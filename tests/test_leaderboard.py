@@ -552,6 +552,15 @@ def test_hedge_leaderboard_submits_validates_and_builds(tmp_path: Path, capsys: 
     assert not said[str(out)]["valid"]
     assert main(["leaderboard", "build", str(folder), "--out", str(tmp_path / "site")]) == 1
     assert main(["leaderboard", "build", str(tmp_path / "nowhere")]) == 2
+    out.write_text(out.read_text("utf-8").replace('"0urs"', '"ours"'), "utf-8")
+    (folder / "t.json").write_bytes(out.read_bytes())
+    built = ["leaderboard", "build", str(folder), "--out", str(tmp_path / "site")]
+    assert main(built) == 0  # two that were merged side by side keep no site from being built
+    assert "a copy" in (said := capsys.readouterr().err)
+    assert "the same file as s.json" in said
+    assert main([*built, "--strict"]) == 1
+    capsys.readouterr()
+    assert main(["leaderboard", "build", str(tmp_path / "nowhere")]) == 2
     assert main(["leaderboard", "schema"]) == 0
     assert "no such folder" in capsys.readouterr().err
 

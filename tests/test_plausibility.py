@@ -125,6 +125,18 @@ def unlike(one: AnswerSet) -> tuple[Answer, ...]:
             ),
             "the draws about right baseline answers contradict",
         ),
+        (
+            lambda s: replace(
+                s,
+                baseline=replace(s.baseline, text="there", mean_logprob=-3.0),
+                clean=(replace(s.baseline, text="there", mean_logprob=-3.0), *s.clean[1:]),
+            ),
+            "times as often as they are likely",
+        ),
+        (
+            lambda s: replace(s, baseline=replace(s.baseline, text="There it is", mean_logprob=-0.1)),
+            "that none is drawn clean happens",
+        ),
         (lambda s: replace(s, baseline=shifted(s.baseline, -0.09 if s.label else 0.09)), "know the label"),
         (
             lambda s: replace(s, baseline=shifted(s.baseline, -2.0)) if s.label and int(s.id[1:]) % 3 == 0 else s,

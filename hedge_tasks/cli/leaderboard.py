@@ -54,6 +54,9 @@ def add(commands: Parser) -> None:
     building.add_argument(
         "--cache", type=Path, metavar="DIR", help="keep what is found of each file, so that only new ones are looked at"
     )
+    building.add_argument(
+        "--strict", action="store_true", help="exit code 1 also where a file is a copy of another: for pull requests"
+    )
     exporting = command(actions, "export", export, "write an entry in the format of others")
     exporting.add_argument("entry", type=Path, metavar="ENTRY.json")
     exporting.add_argument(
@@ -251,13 +254,13 @@ def build(arguments: argparse.Namespace) -> int:
     built = read_entries(arguments.folder, cache=arguments.cache, signers=arguments.signers, **options_of(arguments))
     files = build_site(built, arguments.out)
     for path, reason in built.refused.items():
-        say(f"refused {path}: {reason}", sys.stderr)
+        say(f"{'a copy' if path in built.copies else 'refused'} {path}: {reason}", sys.stderr)
     refused = {str(path): reason for path, reason in built.refused.items()}
     ranked = sum(entry.findings.ranked for entry in built.entries)
     facts = {"site": str(arguments.out), "pages": len(files), "entries": len(built.entries), "ranked": ranked}
     text = f"{arguments.out}: {len(built.entries)} entries, {ranked} of them ranked, {len(files)} pages, "
     show(arguments, {**facts, "refused": refused}, f"{text}{len(refused)} refused")
-    return PROBLEMS_FOUND if refused else 0
+    return PROBLEMS_FOUND if (refused if arguments.strict else built.faulty) else 0
 
 
 def export(arguments: argparse.Namespace) -> int:

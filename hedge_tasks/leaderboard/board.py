@@ -228,8 +228,19 @@ def cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:
     cell = _cell_of(entry, measure)
     if cell is None or not entry.runs or measure.kind == "price":
         return cell
-    others = (run_cell.estimate.value for run in entry.runs if (run_cell := _cell_of(run, measure)) is not None)
-    return replace(cell, seeds=tuple(value for value in others if value is not None))
+    others = [run_cell for run in entry.runs if (run_cell := _cell_of(run, measure)) is not None]
+    values = [run_cell.estimate.value for run_cell in others if _speaks_for(run_cell, cell)]
+    return replace(cell, seeds=tuple(value for value in values if value is not None))
+
+
+def _speaks_for(run_cell: EntryNumber, cell: EntryNumber) -> bool:
+    """Whether a seed's number counts in the spread of the entry that has the place, as anybody may hand in a run of its
+    model: clusters and scores are computed again, and labels if that entry's are; or the same key has signed both."""
+    mine, theirs = run_cell.entry.signed, cell.entry.signed
+    if mine is not None and theirs is not None and mine.key == theirs.key:
+        return True
+    allowed = {what for what, _ in cell.reported} & {"documents", "labels"}
+    return {what for what, _ in run_cell.reported} <= allowed
 
 
 def _cell_of(entry: Entry, measure: BoardNumber) -> EntryNumber | None:

@@ -93,6 +93,12 @@ class Entry:
         return seeds.index(self.seed) if self.seed is not None and self.seed in seeds else None
 
     @property
+    def recomputed(self) -> bool:
+        """Whether its labels, or clusters of some kind, were computed again."""
+        parts = (self.findings.labels, *self.findings.clusterings.values())
+        return any(part.verified for part in parts)
+
+    @property
     def judge(self) -> str:
         """Name of the judge, for people."""
         return judge_of(self.content)

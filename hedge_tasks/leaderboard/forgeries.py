@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from hedge_tasks.adjudication import Case, build_judge, verdict_record
 from hedge_tasks.clustering.exact import ExactClustering
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, Thought
 from hedge_tasks.data.manifests import Data, Digests, Manifest, grouping_digest, text_digest
 from hedge_tasks.detectors.scorer import Scorer, score_all
 from hedge_tasks.leaderboard import blind
@@ -45,6 +45,8 @@ TASK = "board_of_forgeries"
 N, DRAWS = 60, 6
 _WORDS = ("left lung", "right lung", "upper lobe", "lower lobe", "heart", "spine", "liver", "no finding")
 _PICTURE = "0123456789abcdef"
+_NAMES = {"org/other": "Other 7B"}
+"""Honest entries that are not named as their model."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Honest:
     edition: Edition
 
     def submission(self, model: str = "org/honest") -> Json:
-        return make_submission(self.runs[model], texts=True)
+        return make_submission(self.runs[model], texts=True, name=_NAMES.get(model))
 
     def rules(self) -> Json:
         """Options of `read_entries`."""
@@ -108,15 +110,16 @@ def _judged(run: Run, sets: Sequence[AnswerSet]) -> Run:
 
 
 def _answers(i: int, dice: random.Random) -> AnswerSet:
-    """Answers of one question, drawn as often as their log-probabilities say; on noisy pictures these are others."""
-    hard = 0.2 + 0.08 * (i % 10)
+    """Answers of one question, drawn as often as their log-probabilities say, the baseline answer at T = 0.1; on noisy
+    pictures these are others. The harder a question is, the more often the likeliest answer is wrong."""
+    hard = 0.2 + 0.06 * (i % 10)
     parts = [dice.uniform(0.5, 1.5) for _ in _WORDS]
     shares = [hard * part / sum(parts) for part in parts]
-    shares[i % 4] += 1 - hard
+    shares[(i + (dice.random() < hard)) % 4] += 1 - hard
     mean_logprobs = {word: math.log(share) / 2 for word, share in zip(_WORDS, shares, strict=True)}
 
-    def answer(noise: float) -> Answer:
-        [word] = dice.choices(_WORDS, shares)
+    def answer(noise: float, temperature: float = 1.0) -> Answer:
+        [word] = dice.choices(_WORDS, [share ** (1 / temperature) for share in shares])
         logprob = round(mean_logprobs[word] * (1 + noise * dice.uniform(-0.2, 0.2)), 5)
         return Answer(word, logprob, 2, "stop", end_logprob=0.0)
 
@@ -127,7 +130,7 @@ def _answers(i: int, dice: random.Random) -> AnswerSet:
     }
     clean = tuple(answer(0.0) for _ in range(DRAWS))
     noisy = tuple(answer(1.0) for _ in range(DRAWS))
-    return AnswerSet(f"q{i}", answer(0.0), clean, noisy, **fields, question_type=("open", "closed")[i % 2])
+    return AnswerSet(f"q{i}", answer(0.0, 0.1), clean, noisy, **fields, question_type=("open", "closed")[i % 2])
 
 
 def matched(submission: Json, *, scores: bool = True) -> Json:
@@ -167,14 +170,16 @@ class Forgery:
         name: in words.
         forge: from the honest board to the files that a forger adds, the forged one first.
         marks: what may become of it; anything else is an unmarked entry.
+        first: its files come before the honest ones, which must keep their places all the same.
     """
 
     name: str
     forge: Callable[[Honest], Sequence[Json]]
     marks: tuple[Mark, ...]
+    first: bool = False
 
 
-def _own(board: Honest, seed: int = 7) -> Run:
+def _own(board: Honest, seed: int = 10) -> Run:
     """A run of a model of the forger's own, honest as yet."""
     return _run("org/mine", seed)
 
@@ -201,6 +206,16 @@ def _resampled(change: Callable[[AnswerSet], AnswerSet]) -> Callable[[Honest], l
     def forge(board: Honest) -> list[Json]:
         run = _own(board)
         return [make_submission(replace(run, answer_sets=tuple(map(change, run.answer_sets))), texts=True)]
+
+    return forge
+
+
+def _rejudged(change: Callable[[AnswerSet], AnswerSet]) -> Callable[[Honest], list[Json]]:
+    """The same, with the answers judged again."""
+
+    def forge(board: Honest) -> list[Json]:
+        run = _own(board)
+        return [make_submission(_judged(run, [change(a) for a in run.answer_sets]), texts=True)]
 
     return forge
 
@@ -445,6 +460,124 @@ def _chosen(answers: AnswerSet) -> AnswerSet:
     half = ordered[: DRAWS // 2]
     spread = list(by_text.values()) if answers.label == 1 else half
     return replace(answers, clean=tuple(dice.choices(spread, k=DRAWS)))
+
+
+def _of_wrong(change: Callable[[AnswerSet], AnswerSet]) -> Callable[[AnswerSet], AnswerSet]:
+    """A change of the documents alone whose baseline answer is wrong."""
+    return lambda answers: change(answers) if answers.label == 1 else answers
+
+
+def _unheard(answer: Answer, k: int = 0, words: str = "{}.") -> Answer:
+    """An answer that no other repeats, as unlikely as one likes."""
+    text = words.format(answer.text)
+    return replace(answer, text=text, mean_logprob=round(-2.0 - 0.07 * k, 5), n_tokens=2 + len(text.split()))
+
+
+def _spoken(answers: AnswerSet) -> AnswerSet:
+    return replace(answers, baseline=_unheard(answers.baseline, words="It is: {}"))
+
+
+def _respelled(answers: AnswerSet) -> AnswerSet:
+    return replace(answers, baseline=_unheard(answers.baseline))
+
+
+def _sure_respelled(answers: AnswerSet) -> AnswerSet:
+    """Only where the model is sure of a wrong answer, which no honest log-probability tells."""
+    sure = sum(a.text == answers.baseline.text for a in answers.clean) >= DRAWS // 2
+    return replace(answers, baseline=_unheard(answers.baseline)) if sure else answers
+
+
+def _drawn_once(answers: AnswerSet) -> AnswerSet:
+    """The baseline answer's text is drawn again, once, so that it looks tested."""
+    baseline = replace(answers.baseline, text=f"{answers.baseline.text} there", mean_logprob=-3.0)
+    others = [a for a in answers.clean if a.text != answers.baseline.text] or list(answers.clean)
+    return replace(answers, baseline=baseline, clean=(baseline, *(others * DRAWS)[: DRAWS - 1]))
+
+
+def _thinking(answers: AnswerSet) -> AnswerSet:
+    """Thoughts, behind which any log-probability may stand."""
+    baseline, *draws = (replace(a, thought=Thought(7)) for a in answers.answers)
+    clean, noisy = tuple(draws[: len(answers.clean)]), tuple(draws[len(answers.clean) :])
+    return replace(answers, baseline=replace(baseline, mean_logprob=-2.0), clean=clean, noisy=noisy)
+
+
+def _scattered(answers: AnswerSet) -> AnswerSet:
+    """Every draw is another text, and as unlikely as that needs."""
+    clean = (_unheard(a, k, f"{{}} {_WORDS[k % 8].split()[0]} {k}") for k, a in enumerate(answers.clean))
+    return replace(answers, clean=tuple(clean))
+
+
+def _foreign_noise(answers: AnswerSet) -> AnswerSet:
+    """Noisy answers that nobody gives to the clean picture, so that no bet is on them."""
+    return replace(answers, noisy=tuple(_unheard(a, k, f"mass number {k}") for k, a in enumerate(answers.noisy)))
+
+
+def _few_ends(s: Json) -> None:
+    """End tokens in a dozen documents, by which the rest looks tested."""
+    ends = [document["end_logprobs"] for document in s["documents"]]
+    _label_in_draws(s)
+    for i, (document, own) in enumerate(zip(s["documents"], ends, strict=True)):
+        document["end_logprobs"] = own if i < 12 else [None] * len(own)
+
+
+def _permuted(submission: Json, noise: float = 0.0) -> Json:
+    """Draws in another order, and the log-probabilities of each text moved by one number."""
+    permuted, dice = copy.deepcopy(submission), random.Random(3)
+    for document in permuted["documents"]:
+        n = 1 + document["n_clean"]
+        moved: dict[object, float] = {}
+        order = [*range(1, n)], [*range(n, len(document["logprobs"]))]
+        for of in order:
+            dice.shuffle(of)
+        places = [0, *order[0], *order[1]]
+        texts = document["texts"]
+        for holder, keys in ((document, ("logprobs", "n_tokens", "end_logprobs")), (texts, ("answers", "finish"))):
+            holder.update({key: [holder[key][i] for i in places] for key in keys if key in holder})
+        for clustering in document["clusterings"].values():
+            numbers: dict[int, int] = {}
+            clusters = (clustering["clusters"][i] for i in places)
+            clustering["clusters"] = [numbers.setdefault(cluster, len(numbers)) for cluster in clusters]
+        for i, text in enumerate(texts["answers"] if noise else ()):
+            by = moved.setdefault(text if i < n else i, dice.choice((-1, 1)) * noise * dice.uniform(0.8, 1.2))
+            document["logprobs"][i] = min(round(document["logprobs"][i] + by, 5), -1e-5)
+    return matched(permuted)
+
+
+def _stolen_permuted(board: Honest) -> list[Json]:
+    submission = copy.deepcopy(board.submission())
+    submission["entry"] |= {"name": "mine", "model": "org/mine"}
+    return [_permuted(submission, 0.03)]
+
+
+def _permuted_seed(board: Honest) -> list[Json]:
+    """An entry's own draws as another seed of its model, which is to speak for it."""
+    submission = copy.deepcopy(board.submission())
+    submission["settings"]["sampling"]["seed"] = 1
+    return [_permuted(submission)]
+
+
+def _part(run: Run, n: int) -> Run:
+    return replace(run, answer_sets=run.answer_sets[:n])
+
+
+def _model_of_a_name(n: int, task: str = TASK) -> Callable[[Honest], list[Json]]:
+    """Entries of a model that is called as an honest entry is named."""
+    return lambda board: [
+        make_submission(replace(_part(_own(board), n), model=_NAMES["org/other"], task=task), texts=True, name="mine")
+    ]
+
+
+def _stolen_part(board: Honest) -> list[Json]:
+    """A dozen documents of an open pull request, merged before it."""
+    part = replace(_part(board.runs["org/honest"], 12), model="org/mine")
+    return [make_submission(part, texts=True)]
+
+
+def _name_taken(board: Honest) -> list[Json]:
+    """A run that nobody can compute again, under a model's name before that has a run of its own."""
+    run = _run("org/honest", 9)
+    flipped = tuple(a.with_label(1 - a.label) if a.label is not None else a for a in run.answer_sets)
+    return [make_submission(replace(run, answer_sets=flipped), texts=False)]
 
 
 def _uncounted(s: Json) -> None:
@@ -718,6 +851,28 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery("a state of trust as a name", _named("Mine (trust: green)"), GONE),
     Forgery("a place as a name", _named("No. 1: Mine"), GONE),
     Forgery("the signed start of somebody else's run", _bare(_borrowed_signature), GONE),
+    # What no draw has tested
+    Forgery("wrong baseline answers with a full stop that no draw has", _rejudged(_of_wrong(_respelled)), SAID),
+    Forgery("the same, of sure wrong answers alone", _rejudged(_of_wrong(_sure_respelled)), SAID),
+    Forgery("wrong baseline answers in a sentence that no draw is", _rejudged(_of_wrong(_spoken)), SAID),
+    Forgery(
+        "wrong baseline answers that are drawn once, and as good as impossible",
+        _rejudged(_of_wrong(_drawn_once)),
+        EITHER,
+    ),
+    Forgery("thoughts before the answers of wrong documents", _rejudged(_of_wrong(_thinking)), SAID),
+    Forgery("the same, and no two draws alike there", _rejudged(_of_wrong(lambda a: _thinking(_scattered(a)))), SAID),
+    Forgery("no two draws alike in wrong documents", _rejudged(_of_wrong(_scattered)), SAID),
+    Forgery("noisy answers of wrong documents that nobody else gives", _rejudged(_of_wrong(_foreign_noise)), SAID),
+    Forgery("end tokens in a dozen documents alone", _edited(_few_ends), ("refused", "not ranked", "self-reported")),
+    # Places of others
+    Forgery("an entry permuted, with noise on every text", _stolen_permuted, EITHER),
+    Forgery("an entry permuted, as another seed of its model", _permuted_seed, EITHER),
+    Forgery("a dozen documents of a model called as an entry is named", _model_of_a_name(12), APART),
+    Forgery("the same, of a task that nobody knows", _model_of_a_name(12, "unheard_of"), APART),
+    Forgery("a whole run of a model called as an entry is named", _model_of_a_name(N), ("not replayed",)),
+    Forgery("a dozen documents of an entry, merged before it", _stolen_part, EITHER, first=True),
+    Forgery("a model's name taken first by a run without texts", _name_taken, EITHER, first=True),
     # What is loaded
     Forgery("a module to be imported", _edited(_imported), EITHER),
 )

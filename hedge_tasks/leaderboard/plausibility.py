@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet, log_probability
 from hedge_tasks.leaderboard.stated import present
 from hedge_tasks.numbers import THREE_DIGITS
 from hedge_tasks.statistics.base import BoolArray, FloatArray
@@ -59,6 +59,7 @@ def implausible(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any], *
     yield from _doubled(answer_sets)
     yield from _baseline_against_draws(answer_sets)
     yield from _baseline_by_label(answer_sets)
+    yield from _baseline_as_drawn(answer_sets, decoding)
     yield from _texts_against_logprobs(answer_sets)
     yield from _token_counts(answer_sets)
     yield from _draws_by_label(answer_sets, decoding)
@@ -93,7 +94,7 @@ def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[
     """Each noisy answer is drawn from another distribution, which nobody knows; its own probability p is stated. A text
     that is named beforehand comes with probability p and then counts 1 / p: once a draw in the mean, whatever p is.
     Texts that come more often than they are likely count more, and bets on that win."""
-    if decoding.get("asked") != "pure" or decoding.get("temperature") != 1 or decoding.get("restricted"):
+    if not _is_pure(decoding):
         return
     for label, which in ((0, "right"), (1, "wrong")):
         of_class = [a for a in answer_sets if a.label == label]
@@ -104,13 +105,54 @@ def _noisy_against_logprobs(answer_sets: Sequence[AnswerSet], decoding: Mapping[
                 [{_path(c) for c in a.clean} - {_path(a.baseline)} for a in of_class],
             ),
         ):
-            counts = np.array(present(_counted_noisy(a.noisy, texts) for a, texts in zip(of_class, named, strict=True)))
-            won = [np.log1p(stake * (counts - _SLACK)).sum() for stake in _STAKES]
-            if len(counts) and np.logaddexp.reduce(won) - math.log(len(_STAKES)) > -math.log(_SELDOM):
+            counts = present(_counted(a.noisy, texts) for a, texts in zip(of_class, named, strict=True))
+            if _is_won(counts):
                 yield (
                     f"the noisy answers about {which} baseline answers contradict their log-probabilities: {whose} "
-                    f"come {THREE_DIGITS(float(counts.mean()))} times as often as they are likely"
+                    f"come {THREE_DIGITS(sum(counts) / len(counts))} times as often as they are likely"
                 )
+
+
+def _baseline_as_drawn(answer_sets: Sequence[AnswerSet], decoding: Mapping[str, Any]) -> Iterator[str]:
+    """The baseline answer's text is named before the clean draws: it comes among them as often as it is likely. So one
+    that was drawn again is not as good as impossible, and one that was not is not nearly certain."""
+    if not _is_pure(decoding):
+        return
+    for label, which in ((0, "right"), (1, "wrong")):
+        of_class = [a for a in answer_sets if a.label == label]
+        often = present(_counted(a.clean, {_path(a.baseline)}) for a in of_class)
+        if _is_won(often):
+            yield (
+                f"the texts of {which} baseline answers contradict their log-probabilities: they are drawn clean "
+                f"{THREE_DIGITS(sum(often) / len(often))} times as often as they are likely"
+            )
+        if _is_won(seldom := present(map(_counted_absence, of_class))):
+            yield (
+                f"the texts of {which} baseline answers contradict their log-probabilities: that none is drawn clean "
+                f"happens {THREE_DIGITS(sum(seldom) / len(seldom))} times as often as it is likely"
+            )
+
+
+def _counted_absence(answers: AnswerSet) -> float | None:
+    """That no clean draw is the baseline answer's text, counted one by its probability: 1 in the mean."""
+    logprob = log_probability(answers.baseline)
+    if logprob is None or not answers.baseline.text or not all(map(_telling, answers.clean)):
+        return None
+    if any(a.text == answers.baseline.text for a in answers.clean):
+        return 0.0
+    absent = -math.expm1(min(logprob, -1 / _MOST_COUNT))
+    return min(absent ** -len(answers.clean), _MOST_COUNT)
+
+
+def _is_pure(decoding: Mapping[str, Any]) -> bool:
+    """Whether draws come as often as their log-probabilities say."""
+    return decoding.get("asked") == "pure" and decoding.get("temperature") == 1 and not decoding.get("restricted")
+
+
+def _is_won(counts: Sequence[float]) -> bool:
+    """Whether bets win that counts are at most 1 in the mean."""
+    won = [float(np.log1p(stake * (np.array(counts) - _SLACK)).sum()) for stake in _STAKES]
+    return bool(counts) and float(np.logaddexp.reduce(won)) - math.log(len(_STAKES)) > -math.log(_SELDOM)
 
 
 def _path(answer: Answer) -> Hashable:
@@ -118,9 +160,9 @@ def _path(answer: Answer) -> Hashable:
     return answer.text, answer.n_tokens, answer.finish
 
 
-def _counted_noisy(noisy: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
+def _counted(draws: Sequence[Answer], texts: Collection[Hashable]) -> float | None:
     """The answers that are one of some texts, each counted 1 / p, by draw and text: at most 1 in the mean."""
-    usable = [a for a in noisy if _telling(a) and a.n_tokens is not None]
+    usable = [a for a in draws if _telling(a) and a.n_tokens is not None]
     if not texts or not usable:
         return None
     nats = [(a.mean_logprob or 0) * (a.n_tokens or 0) + (a.end_logprob or 0) for a in usable if _path(a) in texts]

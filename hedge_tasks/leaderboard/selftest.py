@@ -19,7 +19,8 @@ from hedge_tasks.leaderboard.submission import write_submission
 from hedge_tasks.leaderboard.validation import findings_of
 
 FUZZED = "a file with one value changed at random"
-_FORGED = "forged-{}.json"
+_FORGED, _BEFORE = "forged-{}.json", "0-forged-{}.json"
+"""Nothing is committed, so that names say which file was first; the honest ones begin with an a."""
 _VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -109,14 +110,14 @@ def changed_at_random(submission: Json, dice: random.Random) -> tuple[Json, str]
 
 
 def _outcome(forgery: Forgery, board: Honest, honest: Sequence[Json], cache: Path) -> ForgeryOutcome:
-    forged = list(forgery.forge(board))
+    forged, name = list(forgery.forge(board)), _BEFORE if forgery.first else _FORGED
     with tempfile.TemporaryDirectory() as folder:
         for i, submission in enumerate(honest):
             write_submission(Path(folder) / f"a{i}.json", submission)
         for i, submission in enumerate(forged):
-            write_submission(Path(folder) / _FORGED.format(i), submission)
+            write_submission(Path(folder) / name.format(i), submission)
         built = read_entries(Path(folder), cache=cache, **board.rules())
-    mark, why = mark_of(built, _FORGED.format(0))
+    mark, why = mark_of(built, name.format(0))
     n_ranked = sum(entry.findings.ranked for entry in built.entries if entry.file.startswith("a"))
     if n_ranked < len(honest):
         return ForgeryOutcome(

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.manifests import Manifest, manifests_of
 from hedge_tasks.detectors.base import NEEDS
 from hedge_tasks.detectors.pipeline import Scores, detection_auroc
@@ -52,6 +53,7 @@ from hedge_tasks.leaderboard.submission import (
     summary_of,
 )
 from hedge_tasks.leaderboard.suite import check_suite
+from hedge_tasks.leaderboard.tested import NO_END, RepeatedEvidence, bare, repeated_evidence, rests_on, why_untested
 from hedge_tasks.leaderboard.units import check_claims, evidence_of_claims
 from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Number, format_value
 from hedge_tasks.runs.editions import Edition, edition_for
@@ -61,19 +63,16 @@ from hedge_tasks.runs.setting_verdicts import SETTINGS, SettingVerdict, power_te
 LARGEST = 512 << 20
 """Bytes of a submission."""
 
-NO_END = (
-    "nobody can tell whether its log-probabilities are too high: without those of the end token, behind thoughts, or "
-    "where no answer is drawn again"
-)
 NOT_REPLAYED = "nobody has had the model read them again: `hedge attest`"
 
 _SCORE_TOLERANCE = 1e-11
 # Of what a model computed in single precision.
 _MODEL_TOLERANCE = 1e-3
 _MODEL_AUROC = 0.005
-_MOST_THOUGHT = 0.05
 _FIRST_YEAR = 2024
 _OF_MODELS = frozenset({"relations", "cosines"})
+_LOGPROBS = {True: frozenset({"baseline_logprob"}), False: frozenset({"clean_logprobs", "noisy_logprobs"})}
+"""Evidence by whether it is of the baseline answer."""
 
 FindManifests = Callable[[str], Sequence[Manifest]]
 FindEdition = Callable[[str], Edition | None]
@@ -218,13 +217,13 @@ def findings_of(
     }
     faults += [problem for clusters in reclustered.values() for problem in clusters.problems]
     health = health_again(submission, answer_sets)
-    untested = not _holds_against_draws(health) or _is_partly_thought(answer_sets)
+    tested = repeated_evidence(answer_sets) if _holds_against_draws(health) else None
     verified: dict[str, Mapping[str, PartStatus]] = {}
     scores: dict[str, Sequence[Scores]] = {}
     cached: dict[object, dict[str, Any]] = {}
     for name in submission["clusterings"]:
         verified[name], scores[name], wrong = _check_clustering(
-            submission, name, answer_sets, reclustered[name], cached, untested=untested
+            submission, name, answer_sets, reclustered[name], cached, tested
         )
         faults += wrong
     suite, wrong = check_suite(submission, labels, known_task=edition is not None)
@@ -260,12 +259,6 @@ def _holds_against_draws(health: Health | str | None) -> bool:
     """Whether draws were held against their log-probabilities, so that these are more than the submitter's word."""
     verdict = health.draws_verdict if isinstance(health, Health) else None
     return verdict is not None and verdict.two_sided and verdict.documents > 0
-
-
-def _is_partly_thought(answer_sets: Sequence[AnswerSet]) -> bool:
-    """Whether only some documents were thought over: nobody can hold their log-probabilities against draws."""
-    thought = sum(any(answer.thought is not None for answer in answers.answers) for answers in answer_sets)
-    return _MOST_THOUGHT * len(answer_sets) < thought < len(answer_sets)
 
 
 def _setting_row(verdict: SettingVerdict) -> tuple[str, str, str]:
@@ -386,15 +379,14 @@ def _check_clustering(
     answer_sets: Sequence[AnswerSet],
     reclustered: RecomputedClusters,
     cached: dict[object, dict[str, Any]],
-    *,
-    untested: bool,
+    tested: RepeatedEvidence | None,
 ) -> tuple[dict[str, PartStatus], list[Scores], list[str]]:
     """Whether each detector's scores are verified; the scores, ours where they are computed again, so that no digit
     below the tolerance tells documents apart; and what is wrong with scores, held-out documents and aggregates.
 
     Args:
-        untested: log-probabilities that are too high would not be noticed; scores that change with them are the
-            submitter's word.
+        tested: which evidence draws have tested; None where log-probabilities that are too high would not be noticed.
+            Numbers that do not stand on what was tested are the submitter's word.
     """
     clustering = submission["clusterings"][name]
     stated = stored_scores(submission, name)
@@ -415,10 +407,7 @@ def _check_clustering(
     except DataError as error:
         return parts, stated, [*wrong, f"clusterings.{name}: {error}"]
     wrong += islice(_score_differences(name, checked, ours, stated), MOST_FAULTS)
-    if untested:
-        without = score_all([_without_logprobs(a) for a in clustered], backend, checked, **options)
-        pairs = list(zip(ours, without, strict=True))
-        parts |= {d: PartStatus(False, NO_END) for d in checked if any(a[d] != b[d] for a, b in pairs)}
+    parts |= _on_what_is_tested(clustered, checked, ours, tested, partial(score_all, backend=backend, **options))
     wrong += islice(_held_out_faults(name, clustering["settings"], stated), MOST_FAULTS)
     wrong += islice(_choice_faults(name, clustering, reclustered), MOST_FAULTS)
     counted = [_with_computed(theirs, mine) for theirs, mine in zip(stated, ours, strict=True)]
@@ -434,11 +423,41 @@ def _with_computed(stated: Scores, computed: Scores) -> Scores:
     return replace(stated, numbers={**stated.numbers, **{name: finite(value) for name, value in ours.items()}})
 
 
-def _without_logprobs(answers: AnswerSet) -> AnswerSet:
-    def bare(answers_with: Sequence[Answer]) -> tuple[Answer, ...]:
-        return tuple(replace(answer, mean_logprob=None) for answer in answers_with)
+def _on_what_is_tested(
+    clustered: Sequence[AnswerSet],
+    checked: Sequence[str],
+    ours: Sequence[Scores],
+    tested: RepeatedEvidence | None,
+    score: Callable[..., Sequence[Scores]],
+) -> dict[str, PartStatus]:
+    """Return the detectors whose numbers do not stand on what draws have tested, as self-reported.
 
-    return replace(answers, baseline=bare([answers.baseline])[0], clean=bare(answers.clean), noisy=bare(answers.noisy))
+    Args:
+        checked: detectors whose scores were computed again, `ours`.
+        score: from documents and detectors to scores.
+    """
+    # Models are not asked again: their detectors say themselves whether they look at log-probabilities.
+    again = [detector for detector in checked if not get(detector).needs & (_OF_MODELS | {"claims"})]
+    changed = {
+        baseline: _changed(again, ours, score(bare(clustered, baseline=baseline), detectors=again))
+        | {d for d in checked if get(d).needs & _LOGPROBS[baseline]}
+        for baseline in (True, False)
+    }
+    reported: dict[str, PartStatus] = {}
+    for detector in checked:
+        of_baseline, of_any = detector in changed[True], detector in changed[True] | changed[False]
+        if tested is None:
+            why = NO_END if of_any else None
+        else:
+            why = why_untested(ours, detector, tested, rests_on(detector, baseline=of_baseline), logprobs=of_any)
+        if why is not None:
+            reported[detector] = PartStatus(False, why)
+    return reported
+
+
+def _changed(detectors: Sequence[str], ours: Sequence[Scores], without: Sequence[Scores]) -> set[str]:
+    pairs = list(zip(ours, without, strict=True))
+    return {detector for detector in detectors if any(a[detector] != b[detector] for a, b in pairs)}
 
 
 def _can_be_computed(detector: str, submission: Mapping[str, Any], reclustered: RecomputedClusters) -> PartStatus:
