@@ -101,8 +101,13 @@ MUTANTS = (
     Mutant(
         "least variance without its factor", VERIFIED, "return variances * _factor(labels, judged)", "return variances"
     ),
-    Mutant("finite population forgotten", DESIGNS, "there**2 * (1 - drawn / there) * spread", "there**2 * spread"),
-    Mutant("strata forgotten in the variance", DESIGNS, "(totals - means[of])[chosen] ** 2", "totals[chosen] ** 2"),
+    Mutant("finite population forgotten", DESIGNS, "sizes**2 * (1 - n_drawn / sizes) * spread", "sizes**2 * spread"),
+    Mutant(
+        "strata forgotten in the variance",
+        DESIGNS,
+        "(totals - means[stratum_of_unit])[chosen] ** 2",
+        "totals[chosen] ** 2",
+    ),
     Mutant("noise of the labels counted twice", VERIFIED, "max(spread - noise, least)", "max(spread, least)"),
     Mutant(
         "documents like these: groups ignored",
@@ -122,7 +127,7 @@ MUTANTS = (
     Mutant(
         "answers without one count as supported",
         VERIFIED,
-        "(1 - share) * there, design",
+        "(1 - share) * answered_share, design",
         "(1 - share) * design.drawn, design",
     ),
     Mutant(
@@ -136,14 +141,14 @@ MUTANTS = (
     Mutant(
         "two experts: the first is right",
         "adjudication/designed.py",
-        "return sum(map(counts, said)) / len(said)",
-        "return sum(map(counts, said[:1])) / 1",
+        "return sum(map(counts, meanings)) / len(meanings)",
+        "return sum(map(counts, meanings[:1])) / 1",
     ),
     Mutant(
         "images labelled in part count as drawn",
         "adjudication/designed.py",
-        "said = [() if unit in in_part else each",
-        "said = [each",
+        "() if unit in in_part else meanings for",
+        "meanings for",
     ),
     Mutant("a plan's floor dropped", "audit/strata.py", "0.5) if floor is None", "0.0) if floor is None"),
     Mutant(
@@ -156,8 +161,8 @@ MUTANTS = (
     Mutant(
         "policy: disagreement counts as supported",
         "guard/by_experts.py",
-        "return int(MEANINGS[0] in said)",
-        "return int(said[0] == MEANINGS[0])",
+        "return int(MEANINGS[0] in ratings)",
+        "return int(ratings[0] == MEANINGS[0])",
     ),
     Mutant("worth: as many as there are labels", VERIFIED, "alone / (variance + alone / n)", "float(labels.n_labels)"),
 )
