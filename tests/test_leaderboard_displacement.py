@@ -49,7 +49,8 @@ def test_a_few_documents_that_come_first_displace_no_entry(repository: Repositor
     assert repository.refused == {}
     repository.merge("c.json", part_of(board, 20, name="another", model="org/another"))
     assert repository.leads == ["b.json"]
-    assert "the same answers as a.json" in repository.refused["c.json"]
+    assert "the same answers as b.json" in repository.refused["c.json"]  # which came before it, and is ranked
+    assert repository.refused.keys() == {"c.json"}
 
 
 def test_an_unranked_entry_takes_no_name(repository: Repository, board: Honest) -> None:

@@ -101,7 +101,7 @@ def read_entries(
     announced = _announced(folder, merged, refused)
     order = Precedence(merged, announced, signers is not None)
     copies: dict[Path, str] = {}
-    originals = _without_copies(folder, sorted(valid, key=order.of_copies), copies)
+    originals = _without_copies(folder, valid, order, copies)
     entries = _one_place_each(_under_own_names(sorted(originals, key=order.of_models)))
     entries.sort(key=lambda entry: _place_in_order(folder / entry.file, merged))
     return ReadEntries(entries, {**refused, **copies}, frozenset(copies))
@@ -118,22 +118,24 @@ def _announced(folder: Path, merged: Mapping[str, float], refused: dict[Path, st
     return announcements
 
 
-def _without_copies(folder: Path, entries: Iterable[Entry], copies: dict[Path, str]) -> list[Entry]:
+def _without_copies(folder: Path, entries: Iterable[Entry], order: Precedence, copies: dict[Path, str]) -> list[Entry]:
     """Return the entries but for copies of others, which are left out, or set aside where the model is the same.
 
     Args:
         folder: of their files.
-        entries: those that have precedence first.
+        order: which of two entries stands.
         copies: files with reasons, to which those of copies are added.
     """
     originals: list[Entry] = []
-    for entry in entries:
+    for entry in sorted(entries, key=order.of_copies):
         digest = entry.content["digest"]
         if same := next((first for first in originals if first.content["digest"] == digest), None):
             copies[folder / entry.file] = f"the same file as {same.file}"
             continue
-        # What has no place of its own displaces nothing, a part of the task's documents least of all.
-        twin = twin_of(entry, [first for first in originals if first.findings.ranked])
+        # What has no place of its own displaces nothing, a part of the task's documents least of all; nor is it a copy
+        # of what came later.
+        leads = [first for first in originals if first.findings.ranked]
+        twin = twin_of(entry, [first for first in leads if entry.findings.ranked or order.came_first(first, entry)])
         if twin is None:
             originals.append(entry)
             continue
@@ -194,7 +196,7 @@ def _one_place_each(entries: Sequence[Entry]) -> list[Entry]:
     seed, and the same model under another name, are set aside.
 
     Args:
-        entries: those that have precedence first.
+        order: which of two entries stands.
     """
     leads: dict[tuple[str, str], Entry] = {}
     for entry in entries:
@@ -231,7 +233,7 @@ def _under_own_names(entries: Sequence[Entry]) -> list[Entry]:
     """Set aside what is named as the model of a ranked entry before it. What comes later takes no name from anybody.
 
     Args:
-        entries: those that have precedence first.
+        order: which of two entries stands.
     """
     models: set[str] = set()
     checked: list[Entry] = []

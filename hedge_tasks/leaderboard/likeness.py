@@ -129,16 +129,16 @@ def twin_of(entry: Entry, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
         for kind, (least, share) in _KINDS_OF_MARKS.items():
             if kind == _LIKELIEST_FIRST and entry.recomputed and not first.recomputed:
                 continue  # numbers that anybody can have moved take no place from what is computed again
-            fewer, more, shared = _shared(entry, first, kind)
-            if fewer >= least and shared >= share * more:
-                return first, "" if kind == "w:" else f" in {shared} of the {more} documents whose answers tell"
+            fewer, own, shared = _shared(entry, first, kind)
+            if fewer >= least and shared >= share * own:
+                return first, "" if kind == "w:" else f" in {shared} of the {own} documents whose answers tell"
     return None
 
 
 def _shared(entry: Entry, second: Entry, kind: str) -> tuple[int, int, int]:
-    """Return how many marks of a kind the entry with fewer has, how many the other one, and how many both have."""
+    """Return how many marks of a kind the entry with fewer has, how many the first one has, and how many both have."""
     mine, theirs = ({mark for mark in side.answers if mark.startswith(kind)} for side in (entry, second))
-    return min(len(mine), len(theirs)), max(len(mine), len(theirs)), len(mine & theirs)
+    return min(len(mine), len(theirs)), len(mine), len(mine & theirs)
 
 
 def namesake(entry: Entry, leads: Iterable[Entry]) -> str | None:

@@ -36,6 +36,10 @@ class Precedence:
         numbers can write texts that fit them."""
         return (*self._standing(entry), *self._first(entry))
 
+    def came_first(self, entry: Entry, second: Entry) -> bool:
+        """Whether an entry came into the history before another, whatever counts of them."""
+        return self._first(entry) < self._first(second)
+
     def _standing(self, entry: Entry) -> tuple[bool, bool]:
         ranked = entry.findings.ranked
         return not ranked, not (ranked and self.known_signers and entry.findings.answers.verified)
