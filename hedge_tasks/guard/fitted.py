@@ -210,5 +210,5 @@ def looked_at_once(model: object, state: FittedState, answers: AnswerSet, messag
     [inside] = model.inside([messages], [answers.baseline.text], part)  # type: ignore[attr-defined]
     if isinstance(inside, str):
         raise DataError(f"{state.name} has no score: {inside}")
-    found: Inside = inside
-    return found
+    states: Inside = inside
+    return states

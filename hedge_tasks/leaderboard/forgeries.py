@@ -527,8 +527,8 @@ def _permuted(submission: Json, noise: float = 0.0) -> Json:
         n = 1 + document["n_clean"]
         moved: dict[object, float] = {}
         order = [*range(1, n)], [*range(n, len(document["logprobs"]))]
-        for of in order:
-            dice.shuffle(of)
+        for indices in order:
+            dice.shuffle(indices)
         places = [0, *order[0], *order[1]]
         texts = document["texts"]
         for holder, keys in ((document, ("logprobs", "n_tokens", "end_logprobs")), (texts, ("answers", "finish"))):

@@ -135,7 +135,8 @@ def why_untested(
     for part, is_tested in flags.items():
         if _p_of_label(is_tested, wrong) < _UNLIKELY:
             right, others = (
-                f"{is_tested[of].sum()} of {of.sum()} {name} ones" for of, name in ((~wrong, "right"), (wrong, "wrong"))
+                f"{is_tested[mask].sum()} of {mask.sum()} {name} ones"
+                for mask, name in ((~wrong, "right"), (wrong, "wrong"))
             )
             return (
                 f"what draws have tested goes with the label: {_IN_WORDS[part]} of {right} and of {others}. The rest "
@@ -150,22 +151,25 @@ def _p_of_label(is_tested: BoolArray, wrong: BoolArray) -> float:
         return 1.0
     from scipy.stats import fisher_exact
 
-    table = [[int((is_tested & of).sum()), int((~is_tested & of).sum())] for of in (wrong, ~wrong)]
+    table = [[int((is_tested & mask).sum()), int((~is_tested & mask).sum())] for mask in (wrong, ~wrong)]
     return float(fisher_exact(table)[1])
 
 
 def _gained(values: FloatArray, wrong: BoolArray, whole: BoolArray) -> str | None:
     """Why the number is better by untested documents than by as many others of the same labels."""
-    kept = [whole[wrong], whole[~wrong]]
-    if whole.all() or min(int(of.sum()) for of in kept) < _FEWEST_OF_CLASS:
+    tested_by_label = [whole[wrong], whole[~wrong]]
+    if whole.all() or min(int(flags.sum()) for flags in tested_by_label) < _FEWEST_OF_CLASS:
         return None
     first, second = values[wrong], values[~wrong]
     if len(first) * len(second) > _MOST_PAIRS:  # every so many-th of each class tells as well
         step = int(np.ceil(np.sqrt(len(first) * len(second) / _MOST_PAIRS)))
-        first, second, kept = first[::step], second[::step], [of[::step] for of in kept]
+        first, second, tested_by_label = first[::step], second[::step], [flags[::step] for flags in tested_by_label]
     wins = (first[:, None] > second).astype(float) + 0.5 * (first[:, None] == second)
     dice = np.random.default_rng(0)
-    rows, columns = (np.array([of, *(dice.permutation(of) for _ in range(_PERMUTATIONS))], dtype=float) for of in kept)
+    rows, columns = (
+        np.array([flags, *(dice.permutation(flags) for _ in range(_PERMUTATIONS))], dtype=float)
+        for flags in tested_by_label
+    )
     alone = ((rows @ wins) * columns).sum(axis=1) / (rows[0].sum() * columns[0].sum())
     p_value = float((alone[1:] <= alone[0]).sum() + 1) / (_PERMUTATIONS + 1)
     if wins.mean() - alone[0] <= _GAIN or p_value >= _UNLIKELY:
