@@ -79,9 +79,11 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
     measures = _measures(entries)
     pages = {measure: f"models-{measure.slug}.html" if i else "index.html" for i, measure in enumerate(measures)}
     aside = [entry for entry in entries if not entry.findings.ranked]
+    with_places = {entry.task for entry in entries if entry.findings.ranked}
     for measure in measures or [SUPPORTED]:
         tasks = {task: own for task, own_boards in boards.items() if (own := _in_task(measure, own_boards)) is not None}
-        rows = _rows(entries, boards, tasks)
+        columns = {task: own for task, own in tasks.items() if task in with_places}
+        rows = _rows(entries, boards, columns)
         yield (
             pages.get(measure, "index.html"),
             render(
@@ -93,7 +95,7 @@ def front_pages(entries: Sequence[Entry], boards: Boards, common: Mapping[str, A
                 measure=measure,
                 choices=choices_of(pages),
                 current=pages.get(measure),
-                tasks=[(task, _page(task, own, boards[task]), own) for task, own in tasks.items()],
+                tasks=[(task, _page(task, own, boards[task]), own) for task, own in columns.items()],
                 rows=rows,
                 ranks=any(row.mean_place is not None for row in rows),
                 aside=[(entry, cell_of(entry, own) if (own := tasks.get(entry.task)) else None) for entry in aside],
