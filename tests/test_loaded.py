@@ -63,3 +63,14 @@ def test_two_runs_are_compared_on_the_same_answers(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="runs\\[0\\]"):
         runs.plot()
     assert "m1" in repr(runs[1:])
+
+
+def test_several_folders_are_one_comparison_and_what_is_no_path_is_refused(tmp_path: Path) -> None:
+    for i in range(2):
+        save_run(finished_run(40, seed=i, model=f"model {i}"), tmp_path / str(i))
+    both = hedge_tasks.load([tmp_path / "0", str(tmp_path / "1")])
+    assert [run.run.model for run in both] == ["model 0", "model 1"]
+    assert both.compare().rows
+    for wrong in (3, None, [3]):
+        with pytest.raises(ConfigError, match="expected a path or a list of paths"):
+            hedge_tasks.load(wrong)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from hedge_tasks.detectors.builtin.lexical import samples_pairs
 from hedge_tasks.detectors.clock import Clock, on
 from hedge_tasks.detectors.evidence import Evidence, evidence_of
 from hedge_tasks.detectors.units import UnitsOfAnswer, shared_groups
-from hedge_tasks.errors import DataError
+from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.numbers import ONE_DIGIT, Number
 from hedge_tasks.statistics import StratifiedAuroc, estimate_auroc, stratified_auroc
 
@@ -201,6 +201,9 @@ def score_answers(
         clustering: "exact", "embed", "nli" or a backend; not used where the set already has cluster ids.
         options: of the backend, such as `threshold=0.85`.
 
+    Raises:
+        ConfigError: what is given is no answer set, or no clustering.
+
     Example:
         >>> from hedge_tasks.sampling import Answer
         >>> answers = [Answer("yes"), Answer("Yes."), Answer("no")]
@@ -208,6 +211,10 @@ def score_answers(
         >>> round(score_answers(asked, clustering="exact")["se"], 4)
         0.6365
     """
+    if not isinstance(answer_set, AnswerSet):
+        raise ConfigError(f"expected the AnswerSet of one question, got {type(answer_set).__name__}")
+    if not isinstance(clustering, str) and not hasattr(clustering, "cluster"):
+        raise ConfigError(f"clustering: expected a name or a backend, got {clustering!r}")
     if answer_set.cluster_ids is None:
         backend = build_backend(clustering, **options) if isinstance(clustering, str) else clustering
         [answer_set] = cluster_answer_sets([answer_set], backend, with_question=with_question)

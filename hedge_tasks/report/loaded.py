@@ -233,18 +233,23 @@ class LoadedRuns(Sequence[LoadedRun]):
         return "".join(run._repr_html_() for run in self._runs)
 
 
-def load(path: str | Path, *, task: str | None = None, trust: bool = False) -> LoadedRuns:
+def load(path: str | Path | Sequence[str | Path], *, task: str | None = None, trust: bool = False) -> LoadedRuns:
     """Return the finished runs at a path, the newest of each task and model.
 
     Args:
-        path: lmms-eval's output folder, a folder of run files, a run file, or a JSONL file of answers.
+        path: lmms-eval's output folder, a folder of run files, a run file, or a JSONL file of answers; or a list of
+            them, whose runs are compared.
         task: only runs of this task.
         trust: whether models that the files name may be loaded.
 
     Raises:
         DataError: there is no run, or a file is damaged.
+        ConfigError: what is given is no path.
     """
-    return LoadedRuns([LoadedRun(run) for run in load_runs(Path(path), task, trust=trust)])
+    paths = [path] if isinstance(path, (str, Path)) else path
+    if not isinstance(paths, Sequence) or not all(isinstance(place, (str, Path)) for place in paths):
+        raise ConfigError(f"expected a path or a list of paths, got {path!r}")
+    return LoadedRuns([LoadedRun(run) for place in paths for run in load_runs(Path(place), task, trust=trust)])
 
 
 def _arrow(rows: Sequence[dict[str, Any]]) -> pyarrow.Table:
